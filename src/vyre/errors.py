@@ -1,0 +1,38 @@
+"""Every error Vyre raises, as a tree: what happened, and what the reader can do about it."""
+
+from __future__ import annotations
+
+
+class VyreError(Exception):
+    """What happened, and what the reader can do about it."""
+
+    def __init__(self, problem: str, fix: str) -> None:
+        super().__init__(problem, fix)  # both in args, so it survives a process boundary
+        self.problem, self.fix = problem, fix
+
+    def __str__(self) -> str:
+        return f"{self.problem}\nFix: {self.fix}"
+
+
+class InvalidInput(VyreError):
+    """A value from the caller that cannot be used."""
+
+
+class InvalidProgram(VyreError):
+    """A program that breaks the rules of the IR."""
+
+
+class LanguageError(VyreError):
+    """A line of a kernel's source that cannot be translated."""
+
+
+class WireError(VyreError):
+    """Bytes that are not a program, or a program that has no bytes."""
+
+
+class UnsupportedFeature(VyreError):
+    """Something valid that this backend, device or build cannot do."""
+
+
+class DeviceFailed(VyreError):
+    """A device refused or lost work."""

@@ -1,0 +1,217 @@
+"""The nouns shared by all layers: how a program may be run, where, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import blake3
+
+from vyre.errors import InvalidInput
+
+Dim3 = tuple[int, int, int]
+
+U32_MAX = 0xFFFF_FFFF
+
+
+class Order(StrEnum):
+    """Which elements one invocation takes when it takes several."""
+
+    STRIDED = "strided"  # a workgroup apart, so that neighbouring lanes touch neighbouring elements
+    BLOCKED = "blocked"  # side by side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """How a program is compiled: what a variant's source depends on.
+
+    >>> Code(items=4, vector=4).items
+    4
+    """
+
+    items: int = 1
+    vector: int = 1
+    unroll: int = 1
+    order: Order = Order.STRIDED
+    checked: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.items, self.vector, self.unroll) < 1:
+            raise InvalidInput(f"{self} has a size below 1", "give every size at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One way to run a program without changing what it computes."""
+
+    workgroup: Dim3
+    code: Code = field(default_factory=Code)
+
+    def __post_init__(self) -> None:
+        if min(self.workgroup) < 1:
+            raise InvalidInput(
+                f"workgroup {self.workgroup} of a schedule",
+                "give three sizes of at least 1, such as (256, 1, 1)",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a device can launch; 0 means that it does not say."""
+
+    max_threads: int
+    max_block: Dim3
+    max_grid: Dim3
+    max_threads_per_unit: int = 0
+    max_buffer_bytes: int = 0
+
+
+class DeviceKind(StrEnum):
+    """What sort of machine runs the kernels; it decides the default workgroup."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+    @property
+    def default_width(self) -> int:
+        return 64 if self is DeviceKind.CPU else 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceInfo:
+    """A device by everything that can change which schedule wins."""
+
+    backend: str
+    model: str
+    driver: str
+    compiler: str
+    kind: DeviceKind
+    limits: Limits
+    compute_units: int = 1
+    memory_bytes: int = 0
+    traits: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """A stable name of the device as timings see it, never an ordinal."""
+        return _digest(
+            "device",
+            self.backend,
+            self.model,
+            str(self.compute_units),
+            *(f"{name}={value}" for name, value in sorted(self.traits.items())),
+        )
+
+    @property
+    def toolchain(self) -> str:
+        """A stable name of what turns source into machine code there."""
+        return _digest("toolchain", self.backend, self.driver, self.compiler)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What a choice is remembered for: everything that may change which schedule wins."""
+
+    fingerprint: bytes
+    buckets: tuple[int, ...]
+    traits: tuple[str, ...]
+    device: str
+    toolchain: str
+
+    def key(self) -> str:
+        """A collision-free name over the named fields, the same in every process.
+
+        >>> w = Workload(fingerprint=b"", buckets=(20,), traits=(), device="d", toolchain="t")
+        >>> w.key() == w.key()
+        True
+        """
+        return _digest(
+            "workload",
+            self.fingerprint.hex(),
+            ",".join(str(bucket) for bucket in self.buckets),
+            ",".join(self.traits),
+            self.device,
+            self.toolchain,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A schedule that ran, and for how long on the device."""
+
+    schedule: Schedule
+    elapsed_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A schedule that did not run, and why."""
+
+    schedule: Schedule
+    reason: str
+
+
+Outcome = Timed | Failed
+
+
+class Mode(StrEnum):
+    """Whether and how a process tunes; `VYRE_AUTOTUNER` says which.
+
+    >>> Mode.parse("NG") is Mode.NATURAL_GRADIENT
+    True
+    """
+
+    ON = "on"  # sweep when a workload is first seen
+    NATURAL_GRADIENT = "natural"  # learn from the dispatches that happen anyway
+    OFF = "off"  # use what is remembered, measure and write nothing
+
+    @classmethod
+    def parse(cls, word: str) -> Mode:
+        """The mode that `word` names, whatever its case.
+
+        Raises:
+            InvalidInput: it names none.
+        """
+        names = {"on": cls.ON, "natural": cls.NATURAL_GRADIENT, "ng": cls.NATURAL_GRADIENT}
+        names |= {"off": cls.OFF, "default": cls.OFF}
+        mode = names.get(word.strip().lower())
+        if mode is None:
+            raise InvalidInput(f"no mode {word!r}", f"use one of {', '.join(names)}")
+        return mode
+
+
+class Reason(StrEnum):
+    """Where a decision comes from."""
+
+    OVERRIDE = "override"
+    OFF = "off"
+    NOT_FREE = "not free"
+    REMEMBERED = "remembered"
+    TRANSFERRED = "transferred"
+    COLD_START = "cold start"
+    PROBE = "probe"
+    ADOPTED = "adopted"
+    TAKEN_BACK = "taken back"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A schedule chosen, and why."""
+
+    workload: Workload
+    schedule: Schedule
+    reason: Reason
+    detail: str = ""
+    gain: float | None = None  # default time / chosen time, where both were measured
+    confidence: float | None = None
+
+
+def _digest(*parts: str) -> str:
+    """BLAKE3 over length-prefixed parts, so that no two lists share a digest by joining."""
+    hasher = blake3.blake3()
+    for part in parts:
+        data = part.encode()
+        hasher.update(len(data).to_bytes(8, "little") + data)
+    return hasher.hexdigest()

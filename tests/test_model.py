@@ -1,0 +1,75 @@
+import pytest
+
+from vyre.errors import InvalidInput, VyreError
+from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule, Workload
+
+LIMITS = Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(1, 1, 1))
+
+
+def device(**changed: object) -> DeviceInfo:
+    facts = {
+        "backend": "opencl",
+        "model": "m",
+        "driver": "1",
+        "compiler": "c",
+        "kind": DeviceKind.CPU,
+        "limits": LIMITS,
+    }
+    return DeviceInfo(**(facts | changed))
+
+
+def workload(**changed: object) -> Workload:
+    facts = {
+        "fingerprint": b"\1" * 32,
+        "buckets": (20, 3),
+        "traits": ("aligned",),
+        "device": "d",
+        "toolchain": "t",
+    }
+    return Workload(**(facts | changed))
+
+
+def test_a_workload_key_changes_with_every_field():
+    keys = {
+        workload().key(),
+        workload(fingerprint=b"\2" * 32).key(),
+        workload(buckets=(20, 4)).key(),
+        workload(buckets=(203,)).key(),
+        workload(traits=()).key(),
+        workload(device="e").key(),
+        workload(toolchain="u").key(),
+    }
+
+    assert len(keys) == 7
+
+
+def test_a_device_identity_holds_what_changes_timings_and_nothing_else():
+    assert device().identity == device(driver="2").identity
+    assert device().identity != device(model="n").identity
+    assert device().identity != device(traits={"threads": "2"}).identity
+    assert device().toolchain != device(driver="2").toolchain
+
+
+def test_a_schedule_has_three_positive_sizes():
+    with pytest.raises(InvalidInput) as caught:
+        Schedule((0, 1, 1))
+
+    assert str(caught.value) == (
+        "workgroup (0, 1, 1) of a schedule\n"
+        "Fix: give three sizes of at least 1, such as (256, 1, 1)"
+    )
+    with pytest.raises(InvalidInput):
+        Code(items=0)
+
+
+def test_the_default_width_is_64_on_a_cpu_and_256_on_a_gpu():
+    assert (DeviceKind.CPU.default_width, DeviceKind.GPU.default_width) == (64, 256)
+
+
+def test_an_error_survives_a_process_boundary():
+    error = InvalidInput("what", "do that")
+
+    rebuilt = type(error)(*error.args)
+
+    assert isinstance(rebuilt, VyreError)
+    assert str(rebuilt) == str(error) == "what\nFix: do that"
