@@ -1,0 +1,195 @@
+"""Builders short enough to write programs by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vyre.ir.expr import (
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinaryOp,
+    BufDim,
+    BufLen,
+    Call,
+    Cast,
+    Expr,
+    FlatIndex,
+    Fma,
+    Id,
+    IdKind,
+    Lit,
+    Load,
+    Operand,
+    Ordering,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+    lift,
+)
+from vyre.ir.node import (
+    Assign,
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Region,
+    Return,
+    Store,
+    While,
+)
+from vyre.ir.types import DataType
+
+
+def lit(dtype: DataType, value: float) -> Expr:
+    return Lit.of(dtype, value)
+
+
+def u32(value: int) -> Expr:
+    return Lit.of(DataType.U32, value)
+
+
+def i32(value: int) -> Expr:
+    return Lit.of(DataType.I32, value)
+
+
+def f32(value: float) -> Expr:
+    return Lit.of(DataType.F32, value)
+
+
+def f64(value: float) -> Expr:
+    return Lit.of(DataType.F64, value)
+
+
+def bool_(value: bool) -> Expr:
+    return Lit.of(DataType.BOOL, value)
+
+
+def var(name: str) -> Expr:
+    return Var(name)
+
+
+def load(buffer: str, index: Operand) -> Expr:
+    return Load(buffer, lift(index))
+
+
+def buf_len(buffer: str) -> Expr:
+    return BufLen(buffer)
+
+
+def buf_dim(buffer: str, axis: int) -> Expr:
+    return BufDim(buffer, axis)
+
+
+def flat_index(buffer: str, *indices: Operand) -> Expr:
+    return FlatIndex(buffer, tuple(lift(index) for index in indices))
+
+
+def gid(axis: int = 0) -> Expr:
+    return Id(IdKind.INVOCATION, axis)
+
+
+def local_id(axis: int = 0) -> Expr:
+    return Id(IdKind.LOCAL, axis)
+
+
+def workgroup_id(axis: int = 0) -> Expr:
+    return Id(IdKind.WORKGROUP, axis)
+
+
+def workgroup_size(axis: int = 0) -> Expr:
+    return Id(IdKind.WORKGROUP_SIZE, axis)
+
+
+def extent(axis: int = 0) -> Expr:
+    return Id(IdKind.EXTENT, axis)
+
+
+def binary(op: BinaryOp, left: Operand, right: Operand) -> Expr:
+    return Binary(op, lift(left), lift(right))
+
+
+def unary(op: UnaryOp, operand: Operand) -> Expr:
+    return Unary(op, lift(operand))
+
+
+def select(cond: Operand, true: Operand, false: Operand) -> Expr:
+    return Select(lift(cond), lift(true), lift(false))
+
+
+def cast(target: DataType, value: Operand) -> Expr:
+    return Cast(target, lift(value))
+
+
+def fma(a: Operand, b: Operand, c: Operand) -> Expr:
+    return Fma(lift(a), lift(b), lift(c))
+
+
+def call(op_id: str, *args: Operand) -> Expr:
+    return Call(op_id, tuple(lift(arg) for arg in args))
+
+
+def atomic(
+    op: AtomicOp,
+    buffer: str,
+    index: Operand,
+    value: Operand,
+    expected: Operand | None = None,
+    *,
+    ordering: Ordering = Ordering.RELAXED,
+) -> Expr:
+    compared = None if expected is None else lift(expected)
+    return Atomic(op, buffer, lift(index), lift(value), compared, ordering)
+
+
+def let(name: str, value: Operand) -> Node:
+    return Let(name, lift(value))
+
+
+def assign(name: str, value: Operand) -> Node:
+    return Assign(name, lift(value))
+
+
+def store(buffer: str, index: Operand, value: Operand) -> Node:
+    return Store(buffer, lift(index), lift(value))
+
+
+def if_(cond: Operand, then: Iterable[Node], otherwise: Iterable[Node] = ()) -> Node:
+    return If(lift(cond), tuple(then), tuple(otherwise))
+
+
+def loop(name: str, start: Operand, stop: Operand, body: Iterable[Node]) -> Node:
+    return Loop(name, lift(start), lift(stop), tuple(body))
+
+
+def while_(cond: Operand, body: Iterable[Node]) -> Node:
+    return While(lift(cond), tuple(body))
+
+
+def break_() -> Node:
+    return Break()
+
+
+def continue_() -> Node:
+    return Continue()
+
+
+def block(body: Iterable[Node]) -> Node:
+    return Block(tuple(body))
+
+
+def region(generator: str, body: Iterable[Node], source_region: str | None = None) -> Node:
+    return Region(generator, tuple(body), source_region)
+
+
+def return_() -> Node:
+    return Return()
+
+
+def barrier(ordering: Ordering = Ordering.SEQ_CST) -> Node:
+    return Barrier(ordering)

@@ -1,0 +1,207 @@
+"""Statements: what an invocation does, as frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from vyre.ir.expr import Expr, Ordering
+
+ROOT_GENERATOR = "vyre.program.root"
+
+
+class CollectiveOp(IntEnum):
+    """How a collective combines; the value is the wire tag."""
+
+    SUM = 0x01
+    MIN = 0x02
+    MAX = 0x03
+    BIT_AND = 0x04
+    BIT_OR = 0x05
+    BIT_XOR = 0x06
+
+
+class Node:
+    """Any statement."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Node):
+    """Binds a new name until the end of the enclosing list.
+
+    An atomic whose result nobody needs is bound to a name nobody reads.
+    """
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Node):
+    """Gives a bound name a new value of the same type."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Node):
+    """Writes one element; out of bounds nothing happens."""
+
+    buffer: str
+    index: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """Runs one of two lists."""
+
+    cond: Expr
+    then: tuple[Node, ...]
+    otherwise: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """Counts `var` from `start` up to, not including, `stop`; both are evaluated once."""
+
+    var: str
+    start: Expr
+    stop: Expr
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class While(Node):
+    """Repeats while `cond` holds: an extension."""
+
+    cond: Expr
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Node):
+    """Leaves the innermost loop: an extension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Node):
+    """Goes on with the next round of the innermost loop: an extension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Node):
+    """Ends this invocation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Node):
+    """A list with its own names."""
+
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region(Node):
+    """A named list with provenance and its own names."""
+
+    generator: str
+    body: tuple[Node, ...]
+    source_region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier(Node):
+    """Waits for the workgroup, or with `GRID_SYNC` for the whole grid."""
+
+    ordering: Ordering = Ordering.SEQ_CST
+
+
+@dataclass(frozen=True, slots=True)
+class IndirectDispatch(Node):
+    """Takes the workgroup counts from a buffer."""
+
+    count_buffer: str
+    count_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncCopy(Node):
+    """Starts an asynchronous load, or store, between two buffers."""
+
+    is_store: bool
+    source: str
+    destination: str
+    offset: Expr
+    size: Expr
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncWait(Node):
+    """Waits for the copy of that token."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trap(Node):
+    """Stops with an address and a tag."""
+
+    address: Expr
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume(Node):
+    """Goes on after a trap."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduce(Node):
+    """Combines a buffer across a group of devices."""
+
+    buffer: str
+    op: CollectiveOp
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AllGather(Node):
+    """Collects a buffer from a group of devices."""
+
+    source: str
+    destination: str
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceScatter(Node):
+    """Combines across a group and leaves each device its part."""
+
+    source: str
+    destination: str
+    op: CollectiveOp
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(Node):
+    """Copies a buffer from one device of a group to all."""
+
+    buffer: str
+    root: int
+    group: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueNode(Node):
+    """An extension that this version does not know, kept byte for byte."""
+
+    kind: str
+    payload: bytes

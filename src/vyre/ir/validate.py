@@ -1,0 +1,281 @@
+"""All the ways in which a program breaks the rules, each with its place and a fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from vyre.errors import InvalidProgram
+from vyre.ir.declare import Access, BufferDecl
+from vyre.ir.expr import Atomic, Expr, Lit, Load, Unary, UnaryOp
+from vyre.ir.node import (
+    Assign,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Store,
+    While,
+)
+from vyre.ir.program import Program
+from vyre.ir.types import DataType
+from vyre.ir.typing import Scope, TypeProblem, type_of
+from vyre.ir.walk import MAX_DEPTH, bodies, depth, expressions, operands
+
+_U32_MAX = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One broken rule: where, what, and what to do about it."""
+
+    place: str
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}\n  Fix: {self.fix}"
+
+
+def validate(program: Program) -> tuple[Problem, ...]:
+    """Every problem of `program`, declarations first; empty when it is valid.
+
+    >>> validate(Program.empty())
+    ()
+    """
+    found = [*_workgroup(program), *_buffers(program), *_options(program)]
+    nesting = max((depth(node) for node in program.entry), default=0)
+    if nesting > MAX_DEPTH:
+        found.append(
+            Problem(
+                "entry",
+                f"statements and expressions nest {nesting} deep; {MAX_DEPTH} allowed",
+                "split long expressions with let",
+            )
+        )
+        return tuple(found)
+    walk = _Walk({decl.name: decl for decl in reversed(program.buffers)}, found)
+    walk.body(program.entry, "entry", {}, frozenset(), in_loop=False)
+    return tuple(found)
+
+
+def check(program: Program) -> None:
+    """Nothing, or one error that lists every problem.
+
+    Raises:
+        InvalidProgram: the program breaks a rule.
+    """
+    problems = validate(program)
+    if problems:
+        lines = "\n".join(f"  {item.place}: {item.problem}" for item in problems)
+        fixes = "; ".join(dict.fromkeys(item.fix for item in problems))
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise InvalidProgram(f"the program has {count}:\n{lines}", fixes)
+
+
+def _workgroup(program: Program) -> Iterator[Problem]:
+    for axis, size in enumerate(program.workgroup_size):
+        if not 1 <= size <= _U32_MAX:
+            yield Problem(
+                f"workgroup_size[{axis}]", f"size {size}", f"give each axis 1 to {_U32_MAX}"
+            )
+
+
+def _buffers(program: Program) -> Iterator[Problem]:
+    names = Counter(decl.name for decl in program.buffers)
+    bindings = Counter(decl.binding for decl in program.buffers if not decl.is_shared)
+    for name, times in names.items():
+        if times > 1:
+            yield Problem(
+                f"buffer {name!r}", f"declared {times} times", "give each buffer its own name"
+            )
+    for binding, times in sorted(bindings.items()):
+        if times > 1:
+            sharing = [d.name for d in program.buffers if d.binding == binding and not d.is_shared]
+            yield Problem(
+                f"binding {binding}",
+                f"shared by {', '.join(repr(name) for name in sharing)}",
+                "give each buffer its own binding number",
+            )
+    for decl in program.buffers:
+        for problem, fix in _one_buffer(decl):
+            yield Problem(f"buffer {decl.name!r}", problem, fix)
+
+
+def _one_buffer(decl: BufferDecl) -> Iterator[tuple[str, str]]:
+    if not decl.name:
+        yield "the name is empty", "name the buffer"
+    if not 0 <= decl.binding <= _U32_MAX:
+        yield f"binding {decl.binding}", f"use 0 to {_U32_MAX}"
+    if not 0 <= decl.count < _U32_MAX:
+        yield f"count {decl.count}", f"use 0 (sized at run time) to {_U32_MAX - 1}"
+    if decl.is_shared and decl.count == 0:
+        yield "workgroup memory of count 0", "give it a positive count"
+    if decl.live_out and decl.count == 0:
+        yield "a live-out buffer of count 0", "give it a positive count, or declare it write"
+    alignment = decl.hints.alignment
+    if alignment < 0 or alignment & (alignment - 1):
+        yield f"alignment {alignment}", "use 0 or a power of two"
+    if decl.shape and decl.count != prod(decl.shape):
+        yield f"count {decl.count} with shape {decl.shape}", f"use count {prod(decl.shape)}"
+    if decl.shape and any(decl.shape) and not all(decl.shape):
+        yield f"shape {decl.shape}", "fix every extent, or none"
+    if decl.output_range is not None:
+        start, end = decl.output_range
+        size = decl.static_byte_len
+        if not 0 <= start <= end or (size is not None and end > size):
+            limit = "its size" if size is None else f"{size} bytes"
+            yield f"output range {start}..{end}", f"use a range that rises and ends within {limit}"
+
+
+def _options(program: Program) -> Iterator[Problem]:
+    writable = {decl.name for decl in program.buffers if decl.is_written}
+    for name in program.options.unique_writes:
+        if name not in writable:
+            known = ", ".join(sorted(writable)) or "none"
+            yield Problem(
+                "unique_writes",
+                f"{name!r} is not a written buffer; written: {known}",
+                "name a buffer that the program writes",
+            )
+
+
+Say = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The statement rules, over the buffers of one program."""
+
+    buffers: dict[str, BufferDecl]
+    found: list[Problem]
+
+    def body(
+        self,
+        nodes: tuple[Node, ...],
+        place: str,
+        outer: dict[str, DataType | None],
+        loop_vars: frozenset[str],
+        *,
+        in_loop: bool,
+    ) -> None:
+        names = dict(outer)
+        for position, node in enumerate(nodes):
+            self.statement(node, f"{place}[{position}]", names, loop_vars, in_loop=in_loop)
+
+    def statement(
+        self,
+        node: Node,
+        place: str,
+        names: dict[str, DataType | None],
+        loop_vars: frozenset[str],
+        *,
+        in_loop: bool,
+    ) -> None:
+        def say(problem: str, fix: str) -> None:
+            self.found.append(Problem(f"{place} {_title(node)}", problem, fix))
+
+        def report(item: TypeProblem) -> None:
+            say(item.problem, item.fix)
+
+        def typed(expr: Expr) -> DataType | None:
+            for part in expressions(expr):
+                if isinstance(part, (Load, Atomic)) and _is_negative(part.index):
+                    say(*_negative(part.buffer, part.index))
+            return type_of(expr, Scope(names, self.buffers), report)
+
+        def bind(name: str) -> None:
+            if name in names:
+                say(f"{name!r} is bound already", "use assign, or another name")
+
+        match node:
+            case Let(name, value):
+                found = typed(value)
+                bind(name)
+                names[name] = found
+            case Assign(name, value):
+                found, bound = typed(value), names.get(name)
+                if name not in names:
+                    say(f"no name {name!r} here", "bind it with let before this statement")
+                elif name in loop_vars:
+                    say(f"{name!r} counts a loop", "copy it with let and change the copy")
+                elif found is not None and bound is not None and found != bound:
+                    say(f"{name!r} is {bound}, the value is {found}", f"cast the value to {bound}")
+            case Store(buffer, index, value):
+                # The same index rules as a load's, but another access rule.
+                at, found = typed(index), typed(value)
+                self.store(buffer, index, at, found, say)
+            case If(cond) | While(cond):
+                found = typed(cond)
+                if found is not None and not found.is_bool:
+                    say(f"the condition is {found}", "compare it with something")
+            case Loop(var, start, stop):
+                first, last = typed(start), typed(stop)
+                bind(var)
+                if first is not None and last is not None and (first != last or not first.is_int):
+                    say(f"the loop runs from {first} to {last}", "count in one integer type")
+                inner = {**names, var: first or last}
+                self.body(node.body, place + ".body", inner, loop_vars | {var}, in_loop=True)
+                return
+            case Break() | Continue():
+                if not in_loop:
+                    say("there is no loop around it", "use it inside a loop")
+            case _:
+                for expr in operands(node):
+                    typed(expr)
+        looping = in_loop or isinstance(node, While)
+        for label, nodes in zip(("then", "otherwise"), bodies(node), strict=False):
+            name = label if isinstance(node, If) else "body"
+            self.body(nodes, f"{place}.{name}", names, loop_vars, in_loop=looping)
+
+    def store(
+        self, buffer: str, index: Expr, at: DataType | None, found: DataType | None, say: Say
+    ) -> None:
+        decl = self.buffers.get(buffer)
+        if decl is None:
+            known = ", ".join(self.buffers) or "none"
+            say(f"no buffer {buffer!r}; declared: {known}", "declare it, or use a declared name")
+            return
+        if decl.access in (Access.READ_ONLY, Access.UNIFORM):
+            say(f"store to {decl.access.name.lower()} buffer {buffer!r}", "declare it read_write")
+        if at is not None and not at.is_int:
+            say(f"index of {buffer!r} is {at}", "index with a whole number")
+        if _is_negative(index):
+            say(*_negative(buffer, index))
+        element = decl.element.computed
+        if found is not None and found != element:
+            say(f"{buffer!r} holds {element}, the value is {found}", f"cast the value to {element}")
+
+
+def _title(node: Node) -> str:
+    match node:
+        case Let(name) | Assign(name):
+            return f"{type(node).__name__.lower()} {name!r}"
+        case Store(buffer):
+            return f"store to {buffer!r}"
+        case Loop(var):
+            return f"loop {var!r}"
+        case _:
+            return type(node).__name__.lower()
+
+
+def _is_negative(index: Expr) -> bool:
+    match index:
+        case Lit(value=value):
+            return value < 0
+        case Unary(UnaryOp.NEGATE, Lit(value=value)):
+            return value > 0
+        case _:
+            return False
+
+
+def _negative(buffer: str, index: Expr) -> tuple[str, str]:
+    shown = index.value if isinstance(index, Lit) else "a negated literal"
+    return (
+        f"index {shown} of {buffer!r} is negative",
+        "index from 0; there is no counting from the end",
+    )

@@ -1,0 +1,112 @@
+"""Walking programs: the parts of an expression or statement, and all of them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+
+from vyre.ir.expr import Expr
+from vyre.ir.node import Node
+
+
+def operands(item: Expr | Node) -> tuple[Expr, ...]:
+    """The expressions directly inside an expression or a statement, in evaluation order."""
+    found: list[Expr] = []
+    for name in _names(type(item)):
+        value = getattr(item, name)
+        if isinstance(value, Expr):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(part for part in value if isinstance(part, Expr))
+    return tuple(found)
+
+
+def bodies(node: Node) -> tuple[tuple[Node, ...], ...]:
+    """The statement lists directly inside a statement."""
+    return tuple(
+        getattr(node, name) for name in ("then", "otherwise", "body") if hasattr(node, name)
+    )
+
+
+def expressions(item: Expr | Node) -> Iterator[Expr]:
+    """Every expression inside `item`, itself included, parents before children."""
+    stack = [item] if isinstance(item, Expr) else list(reversed(operands(item)))
+    while stack:
+        expr = stack.pop()
+        yield expr
+        stack.extend(reversed(operands(expr)))
+
+
+def statements(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Every statement of the lists and of the lists inside them, in source order."""
+    stack = list(reversed(tuple(nodes)))
+    while stack:
+        node = stack.pop()
+        yield node
+        for body in reversed(bodies(node)):
+            stack.extend(reversed(body))
+
+
+def all_expressions(nodes: Iterable[Node]) -> Iterator[Expr]:
+    """Every expression of every statement."""
+    for node in statements(nodes):
+        yield from expressions(node)
+
+
+MAX_DEPTH = 200
+"""How deep statements and expressions may nest together.
+
+The Rust project decodes 64 levels; a sum of a hundred terms needs more, and every recursive reader
+here stays well inside Python's own limit of 1000 frames.
+"""
+
+
+def depth(item: Expr | Node) -> int:
+    """How many levels `item` nests, itself included; without recursion, so on any input."""
+    deepest, stack = 0, [(item, 1)]
+    while stack:
+        part, level = stack.pop()
+        deepest = max(deepest, level)
+        stack.extend((inner, level + 1) for inner in operands(part))
+        if isinstance(part, Node):
+            stack.extend((inner, level + 1) for body in bodies(part) for inner in body)
+    return deepest
+
+
+def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """`expr` with `change` applied to each part, children before parents."""
+    parts: dict[str, object] = {}
+    for name in _names(type(expr)):
+        value = getattr(expr, name)
+        if isinstance(value, Expr):
+            parts[name] = rebuild(value, change)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Expr):
+            parts[name] = tuple(rebuild(part, change) for part in value)
+    return change(replace(expr, **parts) if parts else expr)  # type: ignore[type-var]  # every Expr is a dataclass
+
+
+def rebuild_node(
+    node: Node,
+    change: Callable[[Expr], Expr],
+    change_list: Callable[[tuple[Node, ...]], tuple[Node, ...]] = tuple,
+) -> Node:
+    """`node` with its expressions and its lists changed, inside out."""
+    parts: dict[str, object] = {}
+    for name in _names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, Expr):
+            parts[name] = rebuild(value, change)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Node):
+            parts[name] = change_list(
+                tuple(rebuild_node(part, change, change_list) for part in value)
+            )
+    return replace(node, **parts) if parts else node  # type: ignore[type-var]  # every Node is a dataclass
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(field.name for field in fields(kind))
+    return _NAMES[kind]
