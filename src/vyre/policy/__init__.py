@@ -1,0 +1,1 @@
+"""What to try next: natural gradient, resize, search strategies."""

@@ -1,0 +1,1 @@
+"""What was learned, kept: the database, exchange files, keys."""
