@@ -1,0 +1,133 @@
+"""Conditions on a launch: what must hold of its numbers for a proof to apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre.analysis.forms import Launch, Linear, Poly, Symbol
+from vyre.ir.types import int_range
+
+
+@dataclass(frozen=True, slots=True)
+class OwnElements:
+    """No two invocations touch one element of `buffer`.
+
+    `accesses` holds, for every access, one linear form per axis of its index. The accesses are
+    apart when some set of axes tells all invocations apart.
+    """
+
+    buffer: str
+    accesses: tuple[tuple[Linear | None, ...], ...]
+
+    def holds(self, launch: Launch) -> bool:
+        axes = {axis for axis in range(3) if launch.value(Symbol("extent", axis=axis)) > 1}
+        told_apart: set[int] = set()
+        for forms in zip(*self.accesses, strict=True):
+            known = [form for form in forms if form is not None]
+            if len(known) == len(forms):
+                told_apart |= _separated(known, launch)
+        return axes <= told_apart
+
+    def __str__(self) -> str:
+        shown = sorted({", ".join(str(form) for form in forms) for forms in self.accesses})
+        return f"each invocation has its own elements of {self.buffer}[{'], ['.join(shown)}]"
+
+
+Digit = tuple[int | None, int, int]
+"""An axis (None for a counter), its weight in the index, and how many values it takes."""
+
+
+def _separated(forms: list[Linear], launch: Launch) -> set[int]:
+    """The axes whose positions differ wherever these indices agree; empty if that is not sure.
+
+    The indices are read as numbers in a mixed radix: a digit's weight must exceed all that the
+    smaller digits and the offsets can add up to, and the whole must not wrap around.
+    """
+    digits = [_digits(form, launch) for form in forms]
+    spans = [_span(form, launch) for form in forms]
+    first = digits[0]
+    if first is None or any(own is None for own in digits) or any(span is None for span in spans):
+        return set()
+    gids = _of_axes(first)
+    if any(own is None or _of_axes(own) != gids for own in digits):
+        return set()
+    low = min(span[0] for span in spans if span is not None)
+    high = max(span[1] for span in spans if span is not None)
+    limit = 1 << forms[0].dtype.bits
+    told_apart = {axis for axis, _, _ in gids if axis is not None}
+    if _apart(gids, high - low, limit):
+        return told_apart
+    # Counters as digits of their own: out[k * n + i] keeps i apart although k spans everything.
+    offsets = [form.offset.at(launch) for form in forms]
+    alike = all(own == first for own in digits)
+    if alike and _apart(first, max(offsets) - min(offsets), limit):
+        return told_apart
+    return set()
+
+
+def _of_axes(digits: list[Digit]) -> list[Digit]:
+    return [digit for digit in digits if digit[0] is not None]
+
+
+def _digits(form: Linear, launch: Launch) -> list[Digit] | None:
+    """The variables of an index that take more than one value; None where a range is not known."""
+    digits: list[Digit] = []
+    for axis, factor in sorted(form.gids().items()):
+        count = launch.value(Symbol("extent", axis=axis))
+        if count > 1:
+            digits.append((axis, factor.at(launch), count))
+    for counter, factor in form.counters().items():
+        bounds = counter.bounds(launch)
+        if bounds is None:
+            return None
+        if bounds[1] - bounds[0] > 1:
+            digits.append((None, factor.at(launch), bounds[1] - bounds[0]))
+    return digits
+
+
+def _span(form: Linear, launch: Launch) -> tuple[int, int] | None:
+    """The smallest and largest value of an index at position 0 of every axis."""
+    low = high = form.offset.at(launch)
+    for counter, factor in form.counters().items():
+        bounds = counter.bounds(launch)
+        if bounds is None:
+            return None
+        start, stop = bounds
+        weight = factor.at(launch)
+        if stop > start:
+            ends = (weight * start, weight * (stop - 1))
+            low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _apart(digits: list[Digit], spread: int, limit: int) -> bool:
+    reach = spread
+    for _, weight, count in sorted(digits, key=lambda digit: abs(digit[1])):
+        if abs(weight) <= reach:
+            return False
+        reach += abs(weight) * (count - 1)
+    return reach < limit
+
+
+@dataclass(frozen=True, slots=True)
+class InBounds:
+    """Every index of an access lies inside its array."""
+
+    form: Linear
+    length: Poly
+
+    def holds(self, launch: Launch) -> bool:
+        span = _span(self.form, launch)
+        if span is None:
+            return False
+        low, high = span
+        for axis, factor in self.form.gids().items():
+            last = factor.at(launch) * (launch.value(Symbol("extent", axis=axis)) - 1)
+            low, high = low + min(0, last), high + max(0, last)
+        return low >= 0 and high < self.length.at(launch) and high <= int_range(self.form.dtype)[1]
+
+    def __str__(self) -> str:
+        return f"0 <= {self.form} < {self.length}"
+
+
+Condition = OwnElements

@@ -1,0 +1,174 @@
+"""Everything the analysis knows of a program, in one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vyre.analysis.conditions import Condition, InBounds
+from vyre.analysis.forms import ONE, Launch, Linear, Poly, Symbol
+from vyre.analysis.independence import Refusal, launch_independence
+from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import Expr
+from vyre.ir.program import Program
+
+
+class Pattern(StrEnum):
+    """How neighbouring invocations touch memory."""
+
+    UNIFORM = "uniform"  # all the same element
+    CONTIGUOUS = "contiguous"  # neighbours side by side
+    STRIDED = "strided"  # neighbours a fixed distance apart
+    GATHER = "gather"  # anywhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAccess:
+    """One load, store or atomic: where it goes, and when it needs no bounds check."""
+
+    kind: str
+    buffer: str
+    pattern: Pattern
+    statement: str
+    index: Expr
+    rounds: int
+    in_bounds: tuple[InBounds, ...] | None  # None: it always needs its check
+
+    def safe(self, launch: Launch) -> bool:
+        """Whether this launch keeps the access inside its array."""
+        return self.in_bounds is not None and all(item.holds(launch) for item in self.in_bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What one invocation is expected to do; it orders guesses and is never a time."""
+
+    loaded_bytes: int
+    stored_bytes: int
+    operations: int
+    transcendental: int
+    divergent: tuple[str, ...]  # branches that neighbours may take differently
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is proved of a program.
+
+    `free` says that the launch shape cannot change the result, *if* all `conditions` hold of the
+    launch; `reasons` says why not, statement by statement; `stated` names the buffers for which it
+    rests on the author's word.
+    """
+
+    free: bool
+    reasons: tuple[Refusal, ...]
+    conditions: tuple[Condition, ...]
+    stated: tuple[str, ...]
+    accesses: tuple[MemoryAccess, ...]
+    cost: Cost
+    loop_scalars: tuple[str, ...]
+
+    def free_for(self, launch: Launch) -> bool:
+        """Whether every legal schedule gives the same bits for this launch."""
+        return self.free and all(condition.holds(launch) for condition in self.conditions)
+
+    def unchecked_for(self, launch: Launch) -> bool:
+        """Whether the code without the provable bounds checks may run this launch."""
+        return all(access.safe(launch) for access in self.accesses if access.in_bounds is not None)
+
+    @property
+    def has_unchecked_form(self) -> bool:
+        return any(access.in_bounds is not None for access in self.accesses)
+
+
+def analyse(program: Program) -> Facts:
+    """Read a valid program and prove what can be proved of it.
+
+    >>> analyse(Program.empty()).free
+    True
+    """
+    reading = read(program)
+    verdict = launch_independence(program, reading.touches)
+    buffers = {decl.name: decl for decl in program.buffers}
+    return Facts(
+        free=not verdict.reasons,
+        reasons=verdict.reasons,
+        conditions=verdict.conditions,
+        stated=verdict.stated,
+        accesses=tuple(_access(touch, buffers[touch.buffer]) for touch in reading.touches),
+        cost=_cost(reading, buffers),
+        loop_scalars=tuple(sorted(reading.loop_scalars)),
+    )
+
+
+def _access(touch: Touch, decl: BufferDecl) -> MemoryAccess:
+    return MemoryAccess(
+        kind=touch.kind,
+        buffer=touch.buffer,
+        pattern=_pattern(touch),
+        statement=touch.statement,
+        index=touch.index,
+        rounds=touch.rounds,
+        in_bounds=_in_bounds(touch, decl),
+    )
+
+
+def _pattern(touch: Touch) -> Pattern:
+    forms = [form for form in touch.indices if isinstance(form, Linear)]
+    if len(forms) < len(touch.indices):
+        uniform = all(
+            form.is_uniform if isinstance(form, Linear) else form.uniform for form in touch.indices
+        )
+        return Pattern.UNIFORM if uniform else Pattern.GATHER
+    if all(not form.gids() for form in forms):
+        return Pattern.UNIFORM
+    fastest = [form.gids().get(0) for form in forms]
+    if all(factor is None for factor in fastest):
+        return Pattern.UNIFORM  # the same for neighbours along x, which is what memory sees
+    if fastest[-1] == ONE and all(factor is None for factor in fastest[:-1]):
+        return Pattern.CONTIGUOUS
+    return Pattern.STRIDED
+
+
+def _in_bounds(touch: Touch, decl: BufferDecl) -> tuple[InBounds, ...] | None:
+    """What keeps an access inside, or None where nothing about the launch can."""
+    lengths = (
+        [_extent(decl, axis) for axis in range(decl.rank)]
+        if len(touch.indices) > 1
+        else [Poly.of(decl.count) if decl.count else Poly.of(Symbol("len", decl.name))]
+    )
+    found = []
+    for form, length in zip(touch.indices, lengths, strict=True):
+        if not isinstance(form, Linear):
+            return None
+        offset = form.offset.constant
+        if offset is not None and offset < 0 and all(_rises(f) for f in form.terms.values()):
+            return None  # position 0 is outside already
+        found.append(InBounds(form, length))
+    return tuple(found)
+
+
+def _rises(factor: Poly) -> bool:
+    return all(coefficient > 0 for _, coefficient in factor.terms)
+
+
+def _extent(decl: BufferDecl, axis: int) -> Poly:
+    fixed = decl.shape[axis]
+    return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
+
+
+def _cost(reading: Reading, buffers: dict[str, BufferDecl]) -> Cost:
+    def moved(*kinds: str) -> int:
+        return sum(
+            buffers[touch.buffer].element.min_bytes * touch.rounds
+            for touch in reading.touches
+            if touch.kind in kinds and not buffers[touch.buffer].is_shared
+        )
+
+    return Cost(
+        loaded_bytes=moved(LOAD, ATOMIC),
+        stored_bytes=moved(STORE, ATOMIC),
+        operations=reading.operations,
+        transcendental=reading.transcendental,
+        divergent=tuple(dict.fromkeys(reading.divergent)),
+    )

@@ -1,0 +1,190 @@
+"""What is known of an index: a linear form over ids and loop counters, with symbolic numbers.
+
+A symbol is a number that every invocation of a launch sees alike: an extent of the dispatch, the
+length or extent of an array, a scalar argument. Proofs stay symbolic until a launch gives them
+values, so that one analysis serves all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from vyre.ir.types import DataType, int_range
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Symbol:
+    """A number known at launch: `extent` of an axis, `len` or `dim` of a buffer, or a `scalar`."""
+
+    kind: str
+    name: str = ""
+    axis: int = 0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "extent":
+                return f"extent({self.axis})"
+            case "len":
+                return f"len({self.name})"
+            case "dim":
+                return f"{self.name}.shape[{self.axis}]"
+            case _:
+                return self.name
+
+
+class Launch(Protocol):
+    """The numbers of one launch."""
+
+    def value(self, symbol: Symbol) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Poly:
+    """A whole-number polynomial: sorted (symbols, coefficient) terms, none of them 0."""
+
+    terms: tuple[tuple[tuple[Symbol, ...], int], ...] = ()
+
+    @classmethod
+    def of(cls, value: int | Symbol) -> Poly:
+        if isinstance(value, Symbol):
+            return cls((((value,), 1),))
+        return cls((((), value),)) if value else cls()
+
+    @classmethod
+    def _sum(cls, terms: Iterable[tuple[tuple[Symbol, ...], int]]) -> Poly:
+        total: dict[tuple[Symbol, ...], int] = {}
+        for symbols, factor in terms:
+            total[symbols] = total.get(symbols, 0) + factor
+        return cls(tuple(sorted((symbols, factor) for symbols, factor in total.items() if factor)))
+
+    @property
+    def constant(self) -> int | None:
+        """The number, if no symbol is in it."""
+        match self.terms:
+            case ():
+                return 0
+            case (((), value),):
+                return value
+            case _:
+                return None
+
+    def __add__(self, other: Poly) -> Poly:
+        return Poly._sum((*self.terms, *other.terms))
+
+    def __neg__(self) -> Poly:
+        return Poly(tuple((symbols, -factor) for symbols, factor in self.terms))
+
+    def __sub__(self, other: Poly) -> Poly:
+        return self + -other
+
+    def __mul__(self, other: Poly) -> Poly:
+        return Poly._sum(
+            (tuple(sorted(a + b)), x * y) for a, x in self.terms for b, y in other.terms
+        )
+
+    def at(self, launch: Launch) -> int:
+        """The number for one launch."""
+        total = 0
+        for symbols, factor in self.terms:
+            for symbol in symbols:
+                factor *= launch.value(symbol)
+            total += factor
+        return total
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        return " + ".join(
+            "*".join([*(str(symbol) for symbol in symbols)] or [str(factor)])
+            if factor == 1 or not symbols
+            else "*".join([str(factor), *(str(symbol) for symbol in symbols)])
+            for symbols, factor in self.terms
+        )
+
+
+ZERO, ONE = Poly(), Poly.of(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Gid:
+    """The invocation's position along one axis: from 0 to that extent."""
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A loop's counter of type `dtype`: from `start` up to, not including, `stop`."""
+
+    name: str
+    start: Poly
+    stop: Poly
+    dtype: DataType
+
+    def bounds(self, launch: Launch) -> tuple[int, int] | None:
+        """Both ends for one launch; None where an end wrapped, so that its number is not known."""
+        low, high = int_range(self.dtype)
+        ends = self.start.at(launch), self.stop.at(launch)
+        return ends if all(low <= end <= high for end in ends) else None
+
+
+Variable = Gid | Counter
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """`offset + sum(factor * variable)`, in the wrapping integers of `dtype`."""
+
+    terms: Mapping[Variable, Poly]
+    offset: Poly
+    dtype: DataType
+
+    @classmethod
+    def uniform(cls, value: Poly, dtype: DataType) -> Linear:
+        return cls({}, value, dtype)
+
+    @property
+    def is_uniform(self) -> bool:
+        return not self.terms
+
+    def combine(self, other: Linear, sign: int) -> Linear:
+        terms = dict(self.terms)
+        for variable, factor in other.terms.items():
+            terms[variable] = terms.get(variable, ZERO) + (factor if sign > 0 else -factor)
+        kept = {variable: factor for variable, factor in terms.items() if factor.terms}
+        offset = self.offset + other.offset if sign > 0 else self.offset - other.offset
+        return Linear(kept, offset, self.dtype)
+
+    def times(self, factor: Poly) -> Linear:
+        if not factor.terms:
+            return Linear.uniform(ZERO, self.dtype)
+        terms = {variable: known * factor for variable, known in self.terms.items()}
+        return Linear(terms, self.offset * factor, self.dtype)
+
+    def gids(self) -> Mapping[int, Poly]:
+        return {v.axis: factor for v, factor in self.terms.items() if isinstance(v, Gid)}
+
+    def counters(self) -> Mapping[Counter, Poly]:
+        return {v: factor for v, factor in self.terms.items() if isinstance(v, Counter)}
+
+    def __str__(self) -> str:
+        parts = [
+            name if factor == ONE else f"({factor})*{name}"
+            for variable, factor in self.terms.items()
+            for name in [f"gid({variable.axis})" if isinstance(variable, Gid) else variable.name]
+        ]
+        if self.offset.terms or not parts:
+            parts.append(str(self.offset))
+        return " + ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value the analysis cannot follow; `uniform` when all invocations still agree on it."""
+
+    uniform: bool = False
+
+
+Form = Linear | Unknown

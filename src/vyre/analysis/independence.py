@@ -1,0 +1,227 @@
+"""Whether the launch shape can change a result, and if so, through which statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from vyre.analysis.conditions import Condition, OwnElements
+from vyre.analysis.forms import Linear
+from vyre.analysis.reader import ATOMIC, LOAD, STORE, Touch
+from vyre.ir.expr import (
+    AtomicOp,
+    Binary,
+    Call,
+    Expr,
+    Id,
+    IdKind,
+    Lit,
+    OpaqueExpr,
+    Subgroup,
+)
+from vyre.ir.node import (
+    Assign,
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Region,
+    Return,
+    Store,
+    While,
+)
+from vyre.ir.program import Program
+from vyre.ir.text import expr_text, statement_text
+from vyre.ir.typing import WAVE
+from vyre.ir.walk import expressions, operands, statements
+
+_PLAIN = (Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region)
+_COMMUTATIVE = frozenset(
+    {AtomicOp.ADD, AtomicOp.OR, AtomicOp.AND, AtomicOp.XOR, AtomicOp.MIN, AtomicOp.MAX}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason why the launch shape is part of the meaning."""
+
+    statement: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.statement}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """It holds because the author says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The proof, or why there is none."""
+
+    reasons: tuple[Refusal, ...]
+    conditions: tuple[Condition, ...]
+    stated: tuple[str, ...]
+
+
+def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
+    """A proof that the result is the same for every launch shape, under its conditions."""
+    reasons = [*_program(program), *_statements(program)]
+    conditions: list[Condition] = []
+    stated: list[str] = []
+    shared = {decl.name for decl in program.buffers if decl.is_shared}
+    by_buffer = sorted(touches, key=lambda touch: touch.buffer)
+    for name, group in groupby(by_buffer, key=lambda touch: touch.buffer):
+        mine = list(group)
+        if name in shared or all(touch.kind == LOAD for touch in mine):
+            continue
+        match _buffer(name, mine, is_stated=name in program.options.unique_writes):
+            case Refusal() as refusal:
+                reasons.append(refusal)
+            case OwnElements() as condition:
+                conditions.append(condition)
+            case Stated():
+                stated.append(name)
+            case None:
+                pass
+    if reasons:
+        return Verdict(tuple(reasons), (), ())
+    return Verdict((), tuple(conditions), tuple(stated))
+
+
+def _program(program: Program) -> Iterator[Refusal]:
+    if program.non_composable:
+        yield Refusal("program", "it is marked as not composable with itself")
+    for decl in program.buffers:
+        if decl.is_shared:
+            yield Refusal(f"workgroup {decl.name}", "workgroup memory is shared by a workgroup")
+
+
+def _statements(program: Program) -> Iterator[Refusal]:
+    for node in statements(program.entry):
+        text = statement_text(node)
+        if isinstance(node, Barrier):
+            yield Refusal(text, "a barrier waits for the invocations of one workgroup")
+        elif not isinstance(node, _PLAIN):
+            yield Refusal(text, f"the analysis cannot see into {type(node).__name__}")
+        for operand in operands(node):
+            for part in expressions(operand):
+                why = _expression(part)
+                if why:
+                    yield Refusal(text, why)
+
+
+def _expression(expr: Expr) -> str | None:
+    match expr:
+        case Id(IdKind.LOCAL | IdKind.WORKGROUP | IdKind.WORKGROUP_SIZE):
+            return f"{expr_text(expr)} depends on the launch shape"
+        case Subgroup():
+            return f"{expr_text(expr)} depends on the lanes of a subgroup"
+        case Binary(op) if op in WAVE:
+            return f"{op.name.lower()} depends on the lanes of a subgroup"
+        case Call(op_id):
+            return f"the analysis cannot see into the call of {op_id}"
+        case OpaqueExpr(kind):
+            return f"the analysis cannot see into {kind}"
+        case _:
+            return None
+
+
+def _buffer(
+    name: str, touches: list[Touch], *, is_stated: bool
+) -> Refusal | OwnElements | Stated | None:
+    """Why accesses to one written buffer cannot meet, when they can, or what that rests on."""
+    if _all_one_commutative_atomic(touches) or _all_store_one_constant(touches):
+        return None
+    own = _own_elements(name, touches)
+    if own is not None:
+        return own
+    if is_stated and _touches_only_what_it_writes(touches):
+        return Stated()
+    return _blame(name, touches)
+
+
+def _all_one_commutative_atomic(touches: list[Touch]) -> bool:
+    ops = {touch.atomic for touch in touches}
+    return (
+        all(touch.kind == ATOMIC and not touch.result_used for touch in touches)
+        and len(ops) == 1
+        and ops <= _COMMUTATIVE
+        and not (ops == {AtomicOp.ADD} and any(touch.is_float for touch in touches))
+    )
+
+
+def _all_store_one_constant(touches: list[Touch]) -> bool:
+    """Whoever comes last, the element holds the same."""
+    values = {touch.value for touch in touches}
+    return (
+        all(touch.kind == STORE for touch in touches)
+        and len(values) == 1
+        and all(isinstance(value, Lit) for value in values)
+    )
+
+
+def _own_elements(name: str, touches: list[Touch]) -> OwnElements | None:
+    guards = {str(touch.guard) for touch in touches}
+    first = touches[0].guard
+    if first is not None and len(guards) == 1:
+        return OwnElements(name, ((first,),))
+    ranks = {len(touch.indices) for touch in touches}
+    if len(ranks) > 1:
+        return None
+    forms = tuple(
+        tuple(form if isinstance(form, Linear) else None for form in touch.indices)
+        for touch in touches
+    )
+    told_apart = {
+        axis
+        for column in zip(*forms, strict=True)
+        if None not in column
+        for form in column
+        if form is not None
+        for axis in form.gids()
+    }
+    return OwnElements(name, forms) if told_apart else None
+
+
+def _touches_only_what_it_writes(touches: list[Touch]) -> bool:
+    written = {touch.index for touch in touches if touch.kind == STORE}
+    return bool(written) and all(
+        touch.kind == STORE or (touch.kind == LOAD and touch.index in written) for touch in touches
+    )
+
+
+def _blame(name: str, touches: list[Touch]) -> Refusal:
+    """The first access to blame, in the user's terms."""
+    for touch in touches:
+        if touch.kind == ATOMIC:
+            op = f"atomic {touch.atomic.name.lower()}" if touch.atomic else "atomic"
+            if touch.result_used:
+                return Refusal(touch.statement, f"the value {op} returns depends on the order")
+            if touch.atomic not in _COMMUTATIVE or touch.is_float:
+                return Refusal(
+                    touch.statement, f"the result of {op} on {name} depends on the order"
+                )
+            other = next(item for item in touches if item is not touch)
+            return Refusal(
+                other.statement, f"{name} is also changed by {op}, and the order is not fixed"
+            )
+    for touch in touches:
+        if touch.kind == STORE and _own_elements(name, [touch]) is None:
+            return Refusal(
+                touch.statement,
+                f"two invocations may write one element of {name}: its index is not proved unique "
+                f'(state it with unique_writes=("{name}",) if it is)',
+            )
+    for touch in touches:
+        if touch.kind == LOAD:
+            return Refusal(
+                touch.statement, f"it may read an element of {name} that another invocation writes"
+            )
+    return Refusal(touches[0].statement, f"two invocations may write one element of {name}")

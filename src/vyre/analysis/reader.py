@@ -1,0 +1,321 @@
+"""Reads a program once: every memory access with its index form, every branch, every cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vyre.analysis.forms import ONE, Counter, Form, Gid, Linear, Poly, Symbol, Unknown
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import (
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinaryOp,
+    BufDim,
+    BufLen,
+    Cast,
+    Expr,
+    FlatIndex,
+    Id,
+    IdKind,
+    Lit,
+    Load,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.node import Assign, If, Let, Loop, Node, Store, While
+from vyre.ir.program import Program
+from vyre.ir.text import statement_text
+from vyre.ir.types import DataType
+from vyre.ir.typing import Scope, type_of
+from vyre.ir.walk import all_expressions, bodies, expressions, operands, statements
+
+LOAD, STORE, ATOMIC = "load", "store", "atomic"
+
+GUESSED_ROUNDS = 16
+"""Rounds counted for a loop whose length only the launch knows; it orders guesses, nothing else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """One place where the program touches a buffer."""
+
+    kind: str
+    buffer: str
+    indices: tuple[Form, ...]  # one per axis of the buffer
+    index: Expr
+    value: Expr | None  # what a store writes
+    atomic: AtomicOp | None
+    is_float: bool
+    result_used: bool
+    guard: (
+        Linear | None
+    )  # in a branch that only the invocation with this form equal to a number takes
+    statement: str
+    rounds: int  # how often an invocation is expected to come by
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one pass over a program found."""
+
+    touches: list[Touch] = field(default_factory=list)
+    operations: int = 0
+    transcendental: int = 0
+    divergent: list[str] = field(default_factory=list)
+    loop_scalars: set[str] = field(default_factory=set)
+
+
+def read(program: Program) -> Reading:
+    """All touches, branches and operations of a valid program."""
+    reader = _Reader(program)
+    reader.body(program.entry, {}, {}, None, 1)
+    return reader.found
+
+
+class _Reader:
+    def __init__(self, program: Program) -> None:
+        self.buffers: Mapping[str, BufferDecl] = {decl.name: decl for decl in program.buffers}
+        self.changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
+        self.read_names = {
+            expr.name for expr in all_expressions(program.entry) if isinstance(expr, Var)
+        }
+        self.found = Reading()
+
+    def body(
+        self,
+        nodes: tuple[Node, ...],
+        forms: Mapping[str, Form],
+        types: Mapping[str, DataType | None],
+        guard: Linear | None,
+        rounds: int,
+    ) -> None:
+        forms, types = dict(forms), dict(types)
+        for node in nodes:
+            self.touch(node, forms, types, guard, rounds)
+            match node:
+                case Let(name, value):
+                    types[name] = self.type_of(value, types)
+                    form = self.form(value, forms, types)
+                    forms[name] = Unknown() if name in self.changed else form
+                case Loop(var, start, stop, body):
+                    first = self.form(start, forms, types)
+                    last = self.form(stop, forms, types)
+                    dtype = self.type_of(start, types)
+                    types[var] = dtype
+                    counter: Form = Unknown()
+                    trips = GUESSED_ROUNDS
+                    if (
+                        isinstance(first, Linear)
+                        and isinstance(last, Linear)
+                        and first.is_uniform
+                        and last.is_uniform
+                        and dtype is not None
+                    ):
+                        known = Counter(var, first.offset, last.offset, dtype)
+                        counter = Linear({known: ONE}, Poly(), dtype)
+                        length = (last.offset - first.offset).constant
+                        trips = GUESSED_ROUNDS if length is None else max(length, 0)
+                    else:
+                        self.found.divergent.append(statement_text(node))
+                    self.note_scalars((start, stop))
+                    inner = {**forms, var: counter}
+                    self.body(body, inner, types, guard, rounds * trips)
+                    del types[var]
+                case While(cond, body):
+                    self.found.divergent.append(statement_text(node))
+                    self.note_scalars((cond,))
+                    self.body(body, forms, types, guard, rounds * GUESSED_ROUNDS)
+                case If(cond, then, otherwise):
+                    if not self.is_uniform(cond, forms, types):
+                        self.found.divergent.append(statement_text(node))
+                    only = guard or self.only_one(cond, forms, types)
+                    self.body(then, forms, types, only, rounds)
+                    self.body(otherwise, forms, types, guard, rounds)
+                case _:
+                    for inner_body in bodies(node):
+                        self.body(inner_body, forms, types, guard, rounds)
+
+    def note_scalars(self, exprs: tuple[Expr, ...]) -> None:
+        for expr in exprs:
+            for part in expressions(expr):
+                if isinstance(part, Load) and self.buffers[part.buffer].is_scalar_argument:
+                    self.found.loop_scalars.add(part.buffer)
+
+    def touch(
+        self,
+        node: Node,
+        forms: Mapping[str, Form],
+        types: Mapping[str, DataType | None],
+        guard: Linear | None,
+        rounds: int,
+    ) -> None:
+        text = statement_text(node)
+
+        def add(
+            kind: str,
+            buffer: str,
+            index: Expr,
+            *,
+            value: Expr | None = None,
+            op: AtomicOp | None = None,
+            used: bool = False,
+        ) -> None:
+            if buffer in self.buffers and not self.buffers[buffer].is_scalar_argument:
+                self.found.touches.append(
+                    Touch(
+                        kind=kind,
+                        buffer=buffer,
+                        indices=self.indices(buffer, index, forms, types),
+                        index=index,
+                        value=value,
+                        atomic=op,
+                        is_float=self.buffers[buffer].element.is_float,
+                        result_used=used,
+                        guard=guard,
+                        statement=text,
+                        rounds=rounds,
+                    )
+                )
+
+        for operand in operands(node):
+            for part in expressions(operand):
+                match part:
+                    case Load(buffer, index):
+                        add(LOAD, buffer, index)
+                    case Atomic(op, buffer, index):
+                        unread = (
+                            isinstance(node, Let)
+                            and node.value is part
+                            and node.name not in self.read_names
+                        )
+                        add(ATOMIC, buffer, index, op=op, used=not unread)
+                    case Binary() | Unary():
+                        self.found.operations += rounds
+                        if part.op in _COSTLY:
+                            self.found.transcendental += rounds
+                    case _:
+                        pass
+        if isinstance(node, Store):
+            add(STORE, node.buffer, node.index, value=node.value)
+
+    def indices(
+        self,
+        buffer: str,
+        index: Expr,
+        forms: Mapping[str, Form],
+        types: Mapping[str, DataType | None],
+    ) -> tuple[Form, ...]:
+        if isinstance(index, FlatIndex) and index.buffer == buffer:
+            return tuple(self.form(part, forms, types) for part in index.indices)
+        return (self.form(index, forms, types),)
+
+    def only_one(
+        self, cond: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
+    ) -> Linear | None:
+        """The form that `cond` pins to a number: at most one invocation gets past it."""
+        match cond:
+            case Binary(BinaryOp.AND, left, right):
+                return self.only_one(left, forms, types) or self.only_one(right, forms, types)
+            case Binary(BinaryOp.EQ, left, right):
+                a, b = self.form(left, forms, types), self.form(right, forms, types)
+                if isinstance(a, Linear) and isinstance(b, Linear):
+                    apart = a.combine(b, -1)
+                    if apart.gids() and not apart.counters():
+                        return apart
+                return None
+            case _:
+                return None
+
+    def type_of(self, expr: Expr, types: Mapping[str, DataType | None]) -> DataType | None:
+        return type_of(expr, Scope(types, self.buffers), lambda _: None)
+
+    def is_uniform(
+        self, expr: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
+    ) -> bool:
+        form = self.form(expr, forms, types)
+        return form.is_uniform if isinstance(form, Linear) else form.uniform
+
+    def form(
+        self, expr: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
+    ) -> Form:
+        match expr:
+            case Lit(dtype) if dtype.is_int:
+                return Linear.uniform(Poly.of(int(expr.value)), dtype)
+            case Lit():
+                return Unknown(uniform=True)
+            case Var(name):
+                return forms.get(name, Unknown())
+            case Id(IdKind.INVOCATION, axis):
+                return Linear({Gid(axis): ONE}, Poly(), DataType.U32)
+            case Id(IdKind.EXTENT, axis):
+                return Linear.uniform(Poly.of(Symbol("extent", axis=axis)), DataType.U32)
+            case BufLen(buffer):
+                return Linear.uniform(Poly.of(Symbol("len", buffer)), DataType.U32)
+            case BufDim(buffer, axis):
+                return Linear.uniform(Poly.of(Symbol("dim", buffer, axis)), DataType.U32)
+            case Load(buffer, index) if buffer in self.buffers:
+                decl = self.buffers[buffer]
+                if decl.is_scalar_argument and decl.element.is_int and index == _FIRST:
+                    return Linear.uniform(Poly.of(Symbol("scalar", buffer)), decl.element)
+                return Unknown(uniform=decl.is_scalar_argument)
+            case Cast(target, value) if target.is_int:
+                return _cast(self.form(value, forms, types), target)
+            case Binary(op, left, right):
+                return _binary(op, self.form(left, forms, types), self.form(right, forms, types))
+            case Unary(UnaryOp.NEGATE, operand):
+                form = self.form(operand, forms, types)
+                return form.times(-ONE) if isinstance(form, Linear) else form
+            case Id() | Atomic():
+                return Unknown()
+            case _:
+                parts = operands(expr)
+                return Unknown(
+                    uniform=bool(parts) and all(self.is_uniform(p, forms, types) for p in parts)
+                )
+
+
+_FIRST = Lit.of(DataType.U32, 0)
+
+_COSTLY = frozenset(
+    {UnaryOp.COS, UnaryOp.SIN, UnaryOp.TAN, UnaryOp.ACOS, UnaryOp.ASIN, UnaryOp.ATAN}
+    | {UnaryOp.TANH, UnaryOp.SINH, UnaryOp.COSH, UnaryOp.EXP, UnaryOp.EXP2}
+    | {UnaryOp.LOG, UnaryOp.LOG2, BinaryOp.POW, BinaryOp.ATAN2}
+)
+
+
+def _cast(form: Form, target: DataType) -> Form:
+    if isinstance(form, Unknown):
+        return form
+    if target.bits == form.dtype.bits:
+        return Linear(form.terms, form.offset, target)
+    # A form that may have wrapped is not the same number in a wider type; a bare id never wraps.
+    bare = form.terms == {Gid(axis): ONE for axis in form.gids()} and len(form.terms) == 1
+    if target.bits > form.dtype.bits and bare and not form.offset.terms:
+        return Linear(form.terms, form.offset, target)
+    constant = form.offset.constant
+    if form.is_uniform and constant is not None and 0 <= constant < 1 << (target.bits - 1):
+        return Linear.uniform(form.offset, target)
+    return Unknown(uniform=form.is_uniform)
+
+
+def _binary(op: BinaryOp, left: Form, right: Form) -> Form:
+    if isinstance(left, Linear) and isinstance(right, Linear):
+        match op:
+            case BinaryOp.ADD | BinaryOp.WRAP_ADD:
+                return left.combine(right, 1)
+            case BinaryOp.SUB | BinaryOp.WRAP_SUB:
+                return left.combine(right, -1)
+            case BinaryOp.MUL if right.is_uniform:
+                return left.times(right.offset)
+            case BinaryOp.MUL if left.is_uniform:
+                return right.times(left.offset)
+            case BinaryOp.SHL if right.is_uniform and right.offset.constant is not None:
+                return left.times(Poly.of(1 << (right.offset.constant % left.dtype.bits)))
+    return Unknown(uniform=_alike(left) and _alike(right))
+
+
+def _alike(form: Form) -> bool:
+    return form.is_uniform if isinstance(form, Linear) else form.uniform

@@ -1,0 +1,1 @@
+"""The only door to a device: reference, opencl, cuda, webgpu, replay."""

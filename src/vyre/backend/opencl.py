@@ -1,0 +1,286 @@
+"""OpenCL devices through pyopencl; PoCL from pip is the embedded one."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from vyre import settings
+from vyre.backend.base import Array, Job, Unbuilt
+from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
+from vyre.errors import DeviceFailed
+from vyre.ir.declare import Dim3
+from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
+
+_EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
+_FAST = "-cl-fast-relaxed-math"
+
+
+def found(cache_dir: Path) -> list[OpenCL]:
+    """Every OpenCL device of this machine, in the order of the drivers."""
+    _prepare_pocl(cache_dir)
+    try:
+        platforms = cl.get_platforms()
+    except cl.LogicError:  # what the loader raises where no driver is installed
+        return []
+    return [OpenCL(device) for platform in platforms for device in platform.get_devices()]
+
+
+def _prepare_pocl(cache_dir: Path) -> None:
+    """PoCL reads these when its first platform is asked for, never again."""
+    folder = cache_dir / "pocl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        settings.preset("POCL_CACHE_DIR", str(folder))
+    except OSError:
+        pass  # PoCL then keeps its cache where it always does
+    settings.preset("POCL_AFFINITY", "1")
+
+
+@dataclass(slots=True)
+class OpenCLBinary:
+    """A built program. Arguments belong to a kernel object, so each thread has its own."""
+
+    program: Any
+    source: Source
+    kernels: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> WordLayout:
+        return self.source.layout
+
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        return self.source.guarded
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self.source.arguments
+
+    def kernel(self) -> Any:
+        thread = threading.get_ident()
+        kernel = self.kernels.get(thread)
+        if kernel is None:
+            kernel = self.kernels[thread] = cl.Kernel(self.program, self.source.entry)
+        return kernel
+
+
+class OpenCLTicket:
+    """A launch under way, by its event. Not a dataclass: one is made on every call."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+    def elapsed_ns(self) -> int | None:
+        """Kernel time from the event's profile, or None while it runs."""
+        if self.event.command_execution_status != cl.command_execution_status.COMPLETE:
+            return None
+        return int(self.event.profile.end - self.event.profile.start)
+
+    def wait(self) -> None:
+        self.event.wait()
+
+
+class OpenCL:
+    """One OpenCL device; its context and queue are made when first needed."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._opened: tuple[Any, Any] | None = None
+        self._opening = threading.Lock()
+        self._process = os.getpid()
+        self._unified = bool(device.host_unified_memory)
+        self.info = _describe(device)
+
+    def _open(self) -> tuple[Any, Any]:
+        """The context and the queue."""
+        if os.getpid() != self._process:
+            raise DeviceFailed(
+                f"{self.info.model} was opened before this process was forked; OpenCL hangs there",
+                'start processes with multiprocessing.get_context("spawn"), '
+                "or use Vyre only in the children",
+            )
+        opened = self._opened
+        if opened is None:
+            with self._opening:
+                opened = self._opened
+                if opened is None:
+                    context = cl.Context([self._device])
+                    profiling = cl.command_queue_properties.PROFILING_ENABLE
+                    opened = context, cl.CommandQueue(context, properties=profiling)
+                    self._opened = opened
+        return opened
+
+    # -- building and running
+
+    def build(self, jobs: Sequence[Job]) -> list[OpenCLBinary | Unbuilt]:
+        """Emit and compile, all in one build; what the compiler refuses is a value with its log."""
+        sources = [
+            emit(job.program, job.code, OPENCL, job.facts, f"vyre_kernel_{number}")
+            for number, job in enumerate(jobs)
+        ]
+        together = self._compile(sources)
+        if isinstance(together, Unbuilt) and len(sources) > 1:
+            return [built for job in jobs for built in self.build([job])]
+        if isinstance(together, Unbuilt):
+            return [together]
+        return [OpenCLBinary(together, source) for source in sources]
+
+    def _compile(self, sources: Sequence[Source]) -> Any | Unbuilt:
+        context, _ = self._open()
+        options = _FAST if sources[0].fast_math else _EXACT
+        try:
+            with warnings.catch_warnings():  # the compiler's own, about names nobody reads
+                warnings.simplefilter("ignore", cl.CompilerWarning)
+                return cl.Program(context, bundle(sources)).build(options)
+        except cl.RuntimeError as error:
+            return Unbuilt(f"{self.info.model} could not build the kernel", str(error))
+
+    def launch(
+        self,
+        binary: OpenCLBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: Sequence[Any],
+        words: bytes,
+    ) -> OpenCLTicket:
+        """Enqueue one launch."""
+        _, queue = self._open()
+        kernel = binary.kernel()
+        position = 0
+        # set_arg spends 6.5 us finding out what a NumPy scalar is; the call it ends in takes 0.1
+        # (pyopencl 2026.1, measured). Buffers are found at once.
+        for argument in arguments:
+            if isinstance(argument, np.generic):
+                kernel._set_arg_buf(position, argument)
+            else:
+                kernel.set_arg(position, argument)
+            position += 1
+        kernel._set_arg_buf(position, words)
+        size = (grid[0] * workgroup[0], grid[1] * workgroup[1], grid[2] * workgroup[2])
+        try:
+            event = cl.enqueue_nd_range_kernel(queue, kernel, size, workgroup)
+        except cl.Error as error:
+            raise DeviceFailed(
+                f"{self.info.model} refused to launch grid {grid} of {workgroup}: {_cause(error)}",
+                "use a smaller workgroup, or free device memory",
+            ) from None
+        return OpenCLTicket(event)
+
+    def synchronize(self) -> None:
+        """Wait for everything launched so far."""
+        self._open()[1].finish()
+
+    # -- memory
+
+    def alloc(self, nbytes: int) -> Any:
+        """Fresh device memory of at least `nbytes`."""
+        context, _ = self._open()
+        limit = self.info.limits.max_buffer_bytes
+        if limit and nbytes > limit:
+            raise _exhausted(self.info, nbytes)
+        try:
+            return cl.Buffer(context, cl.mem_flags.READ_WRITE, max(nbytes, 4))
+        except (cl.MemoryError, cl.LogicError):
+            raise _exhausted(self.info, nbytes) from None
+
+    def upload(self, memory: Any, array: Array) -> None:
+        """Copy an array to the device."""
+        if array.nbytes:
+            try:
+                cl.enqueue_copy(self._open()[1], memory, array, is_blocking=True)
+            except cl.MemoryError:  # drivers allocate when memory is first touched
+                raise _exhausted(self.info, array.nbytes) from None
+
+    def download(self, memory: Any, array: Array) -> None:
+        """Copy device memory into an array, after everything launched before."""
+        if array.nbytes:
+            cl.enqueue_copy(self._open()[1], array, memory, is_blocking=True)
+
+    def copy(self, source: Any, target: Any, nbytes: int) -> None:
+        """Copy device memory to device memory."""
+        cl.enqueue_copy(self._open()[1], target, source, byte_count=nbytes)
+
+    def typed(self, memory: Any, dtype: np.dtype[Any]) -> Any:  # noqa: ARG002  # a buffer has no type of its own
+        """A buffer has no type of its own."""
+        return memory
+
+    def borrow(self, array: Array, *, read: bool) -> Any:
+        """Memory for one launch: the array itself where host and device share it."""
+        if array.nbytes == 0:
+            return self.alloc(4)
+        if self._unified:
+            flags = cl.mem_flags.USE_HOST_PTR | cl.mem_flags.READ_WRITE
+            if not array.flags.writeable:
+                flags = cl.mem_flags.USE_HOST_PTR | cl.mem_flags.READ_ONLY
+            try:
+                return cl.Buffer(self._open()[0], flags, hostbuf=array)
+            except (cl.MemoryError, cl.LogicError):
+                raise _exhausted(self.info, array.nbytes) from None
+        memory = self.alloc(array.nbytes)
+        if read:
+            self.upload(memory, array)
+        return memory
+
+    def return_to(self, memory: Any, array: Array) -> None:
+        """What was written to borrowed memory is in `array` when this returns."""
+        if array.nbytes == 0:
+            return
+        if not self._unified:
+            self.download(memory, array)
+            return
+        _, queue = self._open()
+        mapped, _ = cl.enqueue_map_buffer(
+            queue, memory, cl.map_flags.READ, 0, array.shape, array.dtype
+        )
+        mapped.base.release(queue)
+
+
+def _describe(device: Any) -> DeviceInfo:
+    kind = DeviceKind.GPU if device.type & cl.device_type.GPU else DeviceKind.CPU
+    block = tuple(device.max_work_item_sizes)[:3]
+    traits = {}
+    if "pocl" in device.version.lower():
+        # Measured to change which schedule wins: how many threads there are, and whether they move.
+        traits = {
+            "threads": settings.peek("POCL_MAX_PTHREAD_COUNT") or str(device.max_compute_units),
+            "affinity": settings.peek("POCL_AFFINITY"),
+        }
+    return DeviceInfo(
+        backend="opencl",
+        model=device.name.strip(),
+        driver=device.driver_version.strip(),
+        compiler=device.platform.version.strip(),
+        kind=kind,
+        limits=Limits(
+            max_threads=device.max_work_group_size,
+            max_block=(block[0], block[1], block[2]),
+            max_grid=(U32_MAX, U32_MAX, U32_MAX),
+            max_buffer_bytes=device.max_mem_alloc_size,
+        ),
+        compute_units=device.max_compute_units,
+        memory_bytes=device.global_mem_size,
+        traits=traits,
+    )
+
+
+def _cause(error: Exception) -> str:
+    return str(error).partition(" failed: ")[2] or str(error)
+
+
+def _exhausted(info: DeviceInfo, nbytes: int) -> DeviceFailed:
+    return DeviceFailed(
+        f"{info.model} has no {nbytes:,} bytes for one buffer "
+        f"(limit {info.limits.max_buffer_bytes:,})",
+        "split the arrays, or free device arrays that are no longer needed",
+    )

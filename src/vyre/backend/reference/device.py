@@ -1,0 +1,113 @@
+"""The reference as a device: always there, exact, and not fast."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vyre.backend.base import Array, Job
+from vyre.backend.reference import run
+from vyre.backend.reference.refuse import refuse_unsupported
+from vyre.emit.layout import WordLayout, arguments_of
+from vyre.ir.declare import Dim3
+from vyre.ir.program import Program
+from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceBinary:
+    """A program; there is nothing to compile."""
+
+    program: Program
+    layout: WordLayout
+    arguments: tuple[str, ...]
+    guarded: tuple[int, ...] = (0, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTicket:
+    """A launch that is over."""
+
+    ns: int
+
+    def elapsed_ns(self) -> int:
+        return self.ns
+
+    def wait(self) -> None:
+        """It has run already."""
+
+
+class Reference:
+    """NumPy as a device: its memory is arrays, its launches run at once."""
+
+    info = DeviceInfo(
+        backend="reference",
+        model=f"NumPy {np.__version__}",
+        driver=platform.python_version(),
+        compiler="",
+        kind=DeviceKind.CPU,
+        limits=Limits(
+            max_threads=U32_MAX,
+            max_block=(U32_MAX, U32_MAX, U32_MAX),
+            max_grid=(U32_MAX, U32_MAX, U32_MAX),
+        ),
+    )
+
+    def build(self, jobs: Sequence[Job]) -> list[ReferenceBinary]:
+        """One meaning, whatever the code."""
+        return [self._build(job.program) for job in jobs]
+
+    def _build(self, program: Program) -> ReferenceBinary:
+        refuse_unsupported(program)
+        names = tuple(decl.name for decl in arguments_of(program))
+        return ReferenceBinary(program, WordLayout.of(program), names)
+
+    def launch(
+        self,
+        binary: ReferenceBinary,
+        grid: Dim3,  # noqa: ARG002  # it follows from the extent
+        workgroup: Dim3,
+        arguments: Sequence[Array | np.generic],
+        words: bytes,
+    ) -> ReferenceTicket:
+        start = time.perf_counter_ns()
+        numbers = np.frombuffer(words, np.uint32)
+        layout = binary.layout
+        arrays = {}
+        for name, value in zip(binary.arguments, arguments, strict=True):
+            dims = layout.dims.get(name)
+            array = np.atleast_1d(value)
+            arrays[name] = array.reshape(numbers[list(dims)]) if dims else array.reshape(-1)
+        x, y, z = (int(numbers[layout.extent(axis)]) for axis in range(3))
+        run(binary.program, arrays, (x, y, z), workgroup)
+        return ReferenceTicket(time.perf_counter_ns() - start)
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+    def alloc(self, nbytes: int) -> Array:
+        return np.zeros(nbytes, np.uint8)
+
+    def upload(self, memory: Array, array: Array) -> None:
+        memory[...] = array.reshape(-1).view(np.uint8)
+
+    def download(self, memory: Array, array: Array) -> None:
+        array.reshape(-1).view(np.uint8)[...] = memory
+
+    def copy(self, source: Array, target: Array, nbytes: int) -> None:
+        target[:nbytes] = source[:nbytes]
+
+    def typed(self, memory: Array, dtype: np.dtype[Any]) -> Array:
+        """Memory as an argument of a launch."""
+        return memory.view(dtype)
+
+    def borrow(self, array: Array, *, read: bool) -> Array:  # noqa: ARG002  # the array itself serves
+        return array
+
+    def return_to(self, memory: Array, array: Array) -> None:
+        """It was the array itself."""

@@ -1,0 +1,264 @@
+"""Statements and expressions over many lanes in lockstep, with masks where they part ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from vyre.backend.reference import arithmetic, functions
+from vyre.backend.reference.arithmetic import Operator, Value
+from vyre.backend.reference.lanes import Lanes
+from vyre.backend.reference.memory import Cells, Mask, Update, flat_index, load, store, update
+from vyre.errors import InvalidProgram
+from vyre.ir.expr import (
+    Atomic,
+    Binary,
+    BinaryOp,
+    BufDim,
+    BufLen,
+    Cast,
+    Expr,
+    FlatIndex,
+    Fma,
+    Id,
+    Lit,
+    Load,
+    Ordering,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.node import (
+    Assign,
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Region,
+    Return,
+    Store,
+    While,
+)
+from vyre.ir.types import Tag
+
+_BINARY: Mapping[BinaryOp, Operator] = {**arithmetic.BINARY, **functions.BINARY}
+_UNARY: Mapping[UnaryOp, Operator] = {**arithmetic.UNARY, **functions.UNARY}
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """The lanes that left the innermost loop, or the present round of it."""
+
+    broken: Mask = False
+    continued: Mask = False
+
+
+class Machine:
+    """Runs statements for one chunk of lanes.
+
+    `read_names` are the names that anything in the program looks at: the old value of an atomic
+    bound to another name need not be found.
+    """
+
+    def __init__(
+        self, lanes: Lanes, memory: Mapping[str, Cells], read_names: frozenset[str]
+    ) -> None:
+        self._lanes, self._memory, self._read_names = lanes, memory, read_names
+        self._names: dict[str, Value] = {}
+
+    def run(self, nodes: Sequence[Node]) -> None:
+        self._list(nodes, True, _Rounds())
+
+    def _list(self, nodes: Sequence[Node], mask: Mask, rounds: _Rounds) -> Mask:
+        """Runs the lanes of `mask`; the ones that come out at the end."""
+        for node in nodes:
+            if mask is False:
+                break
+            mask = self._step(node, mask, rounds)
+        return mask
+
+    def _step(self, node: Node, mask: Mask, rounds: _Rounds) -> Mask:
+        match node:
+            # No name hides another in a valid program, so that one table serves all lists.
+            case Let(name, Atomic() as expr):
+                is_read = name in self._read_names
+                self._names[name] = self._atomic(expr, mask, is_read=is_read)
+            case Let(name, expr):
+                self._names[name] = self._value(expr, mask)
+            case Assign(name, expr):
+                value = self._value(expr, mask)
+                self._names[name] = (
+                    value if mask is True else np.where(mask, value, self._names[name])
+                )
+            case Store(buffer, at, expr):
+                index, value = self._value(at, mask), self._value(expr, mask)
+                store(self._memory[buffer], index, value, self._lanes, mask)
+            case If(cond, then, otherwise):
+                test = self._value(cond, mask)
+                yes = self._list(then, _both(mask, test), rounds)
+                no = self._list(otherwise, _both(mask, ~test), rounds)
+                return _either(yes, no)
+            case Block(body) | Region(_, body):
+                return self._list(body, mask, rounds)
+            case Loop():
+                return self._loop(node, mask)
+            case While(cond, body):
+                return self._while(cond, body, mask)
+            case Break():
+                rounds.broken = _either(rounds.broken, mask)
+                return False
+            case Continue():
+                rounds.continued = _either(rounds.continued, mask)
+                return False
+            case Return():
+                return False
+            case Barrier(ordering):
+                self._barrier(ordering, mask)
+            case _:
+                raise AssertionError(f"{type(node).__name__} was not refused")
+        return mask
+
+    def _loop(self, node: Loop, mask: Mask) -> Mask:
+        start, stop = self._value(node.start, mask), self._value(node.stop, mask)
+        if start.ndim == stop.ndim == 0:
+            return self._uniform_rounds(node, start, stop, mask)
+        return self._lane_rounds(node, start, stop, mask)
+
+    def _uniform_rounds(self, node: Loop, start: Value, stop: Value, mask: Mask) -> Mask:
+        broken: Mask = False
+        for count in range(int(start), int(stop)):
+            if mask is False:
+                break
+            self._names[node.var] = np.asarray(count, start.dtype)
+            mask, left = self._round(node.body, mask)
+            broken = _either(broken, left)
+        return _either(mask, broken)
+
+    def _lane_rounds(self, node: Loop, start: Value, stop: Value, mask: Mask) -> Mask:
+        done: Mask = False
+        count, one = start, start.dtype.type(1)
+        while mask is not False:
+            more = count < stop
+            done = _either(done, _both(mask, ~more))
+            mask = _both(mask, more)
+            self._names[node.var] = count
+            mask, left = self._round(node.body, mask)
+            done = _either(done, left)
+            count = count + one
+        return done
+
+    def _while(self, cond: Expr, body: tuple[Node, ...], mask: Mask) -> Mask:
+        done: Mask = False
+        while mask is not False:
+            more = self._value(cond, mask)
+            done = _either(done, _both(mask, ~more))
+            mask, left = self._round(body, _both(mask, more))
+            done = _either(done, left)
+        return done
+
+    def _round(self, body: tuple[Node, ...], mask: Mask) -> tuple[Mask, Mask]:
+        """One round of a loop: the lanes that go on to the next one, and those that broke out."""
+        rounds = _Rounds()
+        mask = self._list(body, mask, rounds)
+        return _either(mask, rounds.continued), rounds.broken
+
+    def _barrier(self, ordering: Ordering, mask: Mask) -> None:
+        """Lanes in lockstep need no waiting; what is checked is that none is missing."""
+        if not isinstance(mask, np.ndarray):
+            return
+        if ordering is Ordering.GRID_SYNC:
+            size, where = self._lanes.count, "the grid"
+        else:
+            size, where = prod(self._lanes.workgroup), "one workgroup"
+        for reached in np.count_nonzero(mask.reshape(-1, size), axis=1):
+            if 0 < reached < size:
+                raise InvalidProgram(
+                    f"a barrier is reached by {reached} of the {size} lanes of {where}",
+                    "move the barrier out of the branch or loop that some lanes leave out, "
+                    "and return after the last barrier only",
+                )
+
+    def _value(self, expr: Expr, mask: Mask) -> Value:
+        match expr:
+            case Var(name):
+                return self._names[name]
+            case Lit():
+                return _literal(expr)
+            case Binary(op, left, right):
+                return _BINARY[op](self._value(left, mask), self._value(right, mask))
+            case Load(buffer, at):
+                return load(self._memory[buffer], self._value(at, mask), self._lanes)
+            case Id(kind, axis):
+                return self._lanes.id(kind, axis)
+            case Unary(op, operand):
+                return _UNARY[op](self._value(operand, mask))
+            case Cast(target, operand):
+                return functions.convert(self._value(operand, mask), target)
+            case Select(cond, true, false):
+                test = self._value(cond, mask)
+                yes, no = self._value(true, mask), self._value(false, mask)
+                if test.ndim == 0:
+                    return yes if test else no
+                return np.where(test, yes, no)
+            case Fma(a, b, c):
+                return functions.fma(
+                    self._value(a, mask), self._value(b, mask), self._value(c, mask)
+                )
+            case Atomic():
+                return self._atomic(expr, mask, is_read=True)
+            case FlatIndex(buffer, indices):
+                places = tuple(self._value(index, mask) for index in indices)
+                return flat_index(self._memory[buffer].shape, places)
+            case BufLen(buffer):
+                return np.asarray(self._memory[buffer].length, np.uint32)
+            case BufDim(buffer, axis):
+                return np.asarray(self._memory[buffer].shape[axis], np.uint32)
+            case _:
+                raise AssertionError(f"{type(expr).__name__} was not refused")
+
+    def _atomic(self, expr: Atomic, mask: Mask, *, is_read: bool) -> Value:
+        index = self._value(expr.index, mask)
+        expected = None if expr.expected is None else self._value(expr.expected, mask)
+        change = Update(
+            op=expr.op,
+            index=index,
+            value=self._value(expr.value, mask),
+            expected=expected,
+            is_read=is_read,
+        )
+        return update(self._memory[expr.buffer], change, self._lanes, mask)
+
+
+def _literal(lit: Lit) -> Value:
+    dtype = functions.COMPUTED[lit.dtype.tag]
+    if lit.dtype.tag in (Tag.F32, Tag.F64):  # by its bits, which are more than its value (NaN)
+        return np.asarray(lit.bits, f"u{dtype.itemsize}").view(dtype)
+    return np.asarray(lit.value, dtype)
+
+
+def _both(mask: Mask, test: Value) -> Mask:
+    if test.ndim == 0:
+        return mask if test else False
+    return _settled(test if mask is True else test & mask)
+
+
+def _either(a: Mask, b: Mask) -> Mask:
+    if a is False or b is True:
+        return b
+    if b is False or a is True:
+        return a
+    return _settled(np.logical_or(a, b))
+
+
+def _settled(lanes: Value) -> Mask:
+    """A plain bool where all lanes or none are set, so that uniform paths stay cheap."""
+    count = np.count_nonzero(lanes)
+    return lanes if 0 < count < lanes.size else bool(count)

@@ -1,0 +1,40 @@
+"""The command `vyre`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from vyre import __version__
+from vyre.cli.tune import tune_bundled
+from vyre.errors import VyreError
+
+app = typer.Typer(
+    no_args_is_help=True, help="Run compute kernels at the right shape, and learn that shape."
+)
+
+
+@app.command()
+def tune(
+    size: Annotated[int, typer.Option(help="Elements per kernel.", min=1)] = 1 << 20,
+) -> None:
+    """Run the bundled kernels and print their times."""
+    tune_bundled(size, Console())
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"vyre {__version__}")
+
+
+def main() -> None:
+    """Run the command; a user's mistake ends in its message and exit code 2, not a traceback."""
+    try:
+        app()
+    except VyreError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)

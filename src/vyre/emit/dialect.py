@@ -1,0 +1,178 @@
+"""How OpenCL C and CUDA C++ spell the same things: tables, not subclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vyre.ir.expr import AtomicOp, BinaryOp, IdKind, UnaryOp
+from vyre.ir.types import DataType
+
+_NAMES: Mapping[UnaryOp | BinaryOp, str] = {
+    UnaryOp.COS: "cos",
+    UnaryOp.SIN: "sin",
+    UnaryOp.TAN: "tan",
+    UnaryOp.ACOS: "acos",
+    UnaryOp.ASIN: "asin",
+    UnaryOp.ATAN: "atan",
+    UnaryOp.TANH: "tanh",
+    UnaryOp.SINH: "sinh",
+    UnaryOp.COSH: "cosh",
+    UnaryOp.EXP: "exp",
+    UnaryOp.EXP2: "exp2",
+    UnaryOp.LOG: "log",
+    UnaryOp.LOG2: "log2",
+    UnaryOp.SQRT: "sqrt",
+    UnaryOp.FLOOR: "floor",
+    UnaryOp.CEIL: "ceil",
+    UnaryOp.ROUND: "rint",
+    UnaryOp.TRUNC: "trunc",
+    UnaryOp.ABS: "fabs",
+    BinaryOp.POW: "pow",
+    BinaryOp.ATAN2: "atan2",
+    BinaryOp.MOD: "fmod",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """The spellings of one C-like language."""
+
+    name: str
+    contraction_off: str  # a line at the top of the source, unless the kernel gives exactness up
+    needs_f64: str  # a line at the top when doubles are used
+    types: Mapping[DataType, str]  # what our type names stand for
+    wide_suffix: str  # of a 64-bit literal, after "u" where unsigned
+    kernel: str
+    function: str
+    pointer: str  # with {const} and {type}
+    local: str
+    ids: Mapping[IdKind, tuple[str, str, str]]
+    barrier: str
+    float_functions: Mapping[UnaryOp | BinaryOp, str]
+    double_functions: Mapping[UnaryOp | BinaryOp, str]
+    folds_nan_wrongly: bool  # the compiler may make anything of a function of a constant NaN
+    fma: Mapping[DataType, str]
+    bits_to_float: Mapping[DataType, str]
+    float_to_bits: Mapping[DataType, str]
+    mul_high: Mapping[DataType, str]
+    popcount: Mapping[int, str]  # by width
+    clz: Mapping[int, str]
+    atomics: Mapping[
+        tuple[AtomicOp, int], str
+    ]  # by width; the others are built from compare_exchange
+    compare_exchange: Mapping[int, str]
+
+
+OPENCL = Dialect(
+    name="opencl",
+    contraction_off="#pragma OPENCL FP_CONTRACT OFF",
+    needs_f64="#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
+    types={
+        DataType.U8: "uchar",
+        DataType.U16: "ushort",
+        DataType.U32: "uint",
+        DataType.U64: "ulong",
+        DataType.I8: "char",
+        DataType.I16: "short",
+        DataType.I32: "int",
+        DataType.I64: "long",
+        DataType.F32: "float",
+        DataType.F64: "double",
+    },
+    wide_suffix="l",
+    kernel="__kernel void",
+    function="static inline",
+    pointer="__global {const}{type}*",
+    local="__local",
+    ids={
+        IdKind.INVOCATION: (
+            "(u32)get_global_id(0)",
+            "(u32)get_global_id(1)",
+            "(u32)get_global_id(2)",
+        ),
+        IdKind.WORKGROUP: ("(u32)get_group_id(0)", "(u32)get_group_id(1)", "(u32)get_group_id(2)"),
+        IdKind.LOCAL: ("(u32)get_local_id(0)", "(u32)get_local_id(1)", "(u32)get_local_id(2)"),
+        IdKind.WORKGROUP_SIZE: (
+            "(u32)get_local_size(0)",
+            "(u32)get_local_size(1)",
+            "(u32)get_local_size(2)",
+        ),
+    },
+    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    float_functions=_NAMES,
+    double_functions=_NAMES,
+    folds_nan_wrongly=True,  # seen with PoCL 3.0: exp(nan) is 3.8e22, tanh(nan) is 0
+    fma={DataType.F32: "fma", DataType.F64: "fma"},
+    bits_to_float={DataType.F32: "as_float", DataType.F64: "as_double"},
+    float_to_bits={DataType.F32: "as_uint", DataType.F64: "as_ulong"},
+    mul_high={DataType.U64: "mul_hi", DataType.I64: "mul_hi"},
+    popcount={32: "popcount", 64: "popcount"},
+    clz={32: "clz", 64: "clz"},
+    atomics={
+        (AtomicOp.ADD, 32): "atomic_add",
+        (AtomicOp.OR, 32): "atomic_or",
+        (AtomicOp.AND, 32): "atomic_and",
+        (AtomicOp.XOR, 32): "atomic_xor",
+        (AtomicOp.MIN, 32): "atomic_min",
+        (AtomicOp.MAX, 32): "atomic_max",
+        (AtomicOp.EXCHANGE, 32): "atomic_xchg",
+    },
+    compare_exchange={32: "atomic_cmpxchg", 64: "atom_cmpxchg"},
+)
+
+CUDA = Dialect(
+    name="cuda",
+    contraction_off="",  # a compiler option there: --fmad=false
+    needs_f64="",
+    types={
+        DataType.U8: "unsigned char",
+        DataType.U16: "unsigned short",
+        DataType.U32: "unsigned int",
+        DataType.U64: "unsigned long long",
+        DataType.I8: "signed char",
+        DataType.I16: "short",
+        DataType.I32: "int",
+        DataType.I64: "long long",
+        DataType.F32: "float",
+        DataType.F64: "double",
+    },
+    wide_suffix="ll",
+    kernel='extern "C" __global__ void',
+    function="static __device__ __forceinline__",
+    pointer="{const}{type}*",
+    local="__shared__",
+    ids={
+        IdKind.INVOCATION: (
+            "blockIdx.x * blockDim.x + threadIdx.x",
+            "blockIdx.y * blockDim.y + threadIdx.y",
+            "blockIdx.z * blockDim.z + threadIdx.z",
+        ),
+        IdKind.WORKGROUP: ("blockIdx.x", "blockIdx.y", "blockIdx.z"),
+        IdKind.LOCAL: ("threadIdx.x", "threadIdx.y", "threadIdx.z"),
+        IdKind.WORKGROUP_SIZE: ("blockDim.x", "blockDim.y", "blockDim.z"),
+    },
+    barrier="__syncthreads();",
+    float_functions={op: f"{name}f" for op, name in _NAMES.items()},
+    double_functions=_NAMES,
+    folds_nan_wrongly=False,
+    fma={DataType.F32: "fmaf", DataType.F64: "fma"},
+    bits_to_float={DataType.F32: "__uint_as_float", DataType.F64: "__longlong_as_double"},
+    float_to_bits={DataType.F32: "__float_as_uint", DataType.F64: "__double_as_longlong"},
+    mul_high={DataType.U64: "__umul64hi", DataType.I64: "__mul64hi"},
+    popcount={32: "__popc", 64: "__popcll"},
+    clz={32: "__clz", 64: "__clzll"},
+    atomics={
+        (AtomicOp.ADD, 32): "atomicAdd",
+        (AtomicOp.OR, 32): "atomicOr",
+        (AtomicOp.AND, 32): "atomicAnd",
+        (AtomicOp.XOR, 32): "atomicXor",
+        (AtomicOp.MIN, 32): "atomicMin",
+        (AtomicOp.MAX, 32): "atomicMax",
+        (AtomicOp.EXCHANGE, 32): "atomicExch",
+    },
+    compare_exchange={32: "atomicCAS", 64: "atomicCAS"},
+)
+
+DIALECTS = {dialect.name: dialect for dialect in (OPENCL, CUDA)}
+"""A new C-like dialect is one value and one line here; WGSL will bring its own emitter."""

@@ -1,0 +1,451 @@
+"""Small functions that give C the exact meaning of our operations; a source holds those it uses."""
+
+from __future__ import annotations
+
+from vyre.emit.dialect import Dialect
+from vyre.ir.expr import AtomicOp, BinaryOp, UnaryOp, float_bits
+from vyre.ir.types import DataType, int_range
+from vyre.ir.typing import TRANSCENDENTAL
+
+F32, F64, U32 = DataType.F32, DataType.F64, DataType.U32
+
+
+def literal(dialect: Dialect, dtype: DataType, value: float) -> str:
+    """A finite number as a C constant of exactly that type."""
+    if dtype.is_float:
+        return _shortest(float(value)) + "f" if dtype == F32 else repr(float(value))
+    number = int(value)
+    low, _ = int_range(dtype)
+    if dtype.is_signed and number == low and dtype.bits >= 32:
+        return f"({literal(dialect, dtype, number + 1)} - 1)"
+    suffix = ("u" if dtype.is_unsigned else "") + (dialect.wide_suffix if dtype.bits == 64 else "")
+    if dtype.bits < 32:
+        return f"({dtype}){number}"
+    return f"{number}{suffix}" if number >= 0 else f"({number}{suffix})"
+
+
+def _shortest(value: float) -> str:
+    """The shortest decimal that reads back as the same f32."""
+    bits = float_bits(F32, value)
+    text = next(
+        text
+        for digits in range(1, 10)
+        if float_bits(F32, float(text := f"{value:.{digits}g}")) == bits
+    )
+    return text if "." in text or "e" in text else f"{text}.0"
+
+
+def unsigned(dtype: DataType) -> DataType:
+    """The unsigned type of the same width, where arithmetic wraps without undefined behaviour."""
+    return {8: DataType.U8, 16: DataType.U16, 32: DataType.U32, 64: DataType.U64}[dtype.bits]
+
+
+class Helpers:
+    """The helper functions one source needs, each written once, in the order of need."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.texts: dict[str, str] = {}
+
+    def define(self, name: str, result: str, parameters: str, *lines: str) -> str:
+        """Add a function unless it is there, and give its name."""
+        if name not in self.texts:
+            if len(lines) == 1:
+                body = f"{{ {lines[0]} }}"
+            else:
+                body = "{\n" + "".join(f"    {line}\n" for line in lines) + "}"
+            self.texts[name] = f"{self.dialect.function} {result} {name}({parameters}) {body}\n"
+        return name
+
+    def lit(self, dtype: DataType, value: float) -> str:
+        return literal(self.dialect, dtype, value)
+
+    # -- arithmetic
+
+    def binary(self, op: BinaryOp, t: DataType) -> str:
+        """The function for `op` on two values of `t`."""
+        name = f"{op.name.lower()}_{t}"
+        two = f"{t} a, {t} b"
+        if t.is_float:
+            return self._float_binary(op, t, name, two)
+        u, low, high = unsigned(t), *(self.lit(t, end) for end in int_range(t))
+        match op:
+            case BinaryOp.MIN:
+                return self.define(name, str(t), two, "return a < b ? a : b;")
+            case BinaryOp.MAX:
+                return self.define(name, str(t), two, "return a > b ? a : b;")
+            case BinaryOp.ABS_DIFF:
+                return self.define(
+                    name,
+                    str(t),
+                    two,
+                    f"return a > b ? ({t})(({u})a - ({u})b) : ({t})(({u})b - ({u})a);",
+                )
+            case BinaryOp.DIV | BinaryOp.MOD | BinaryOp.FLOOR_DIV | BinaryOp.FLOOR_MOD:
+                return self._divide(op, t, name, two)
+            case BinaryOp.SAT_ADD | BinaryOp.SAT_SUB | BinaryOp.SAT_MUL:
+                return self._saturate(op, t, name, two, low, high)
+            case BinaryOp.MUL_HIGH:
+                if t.bits == 64:
+                    return self.dialect.mul_high[t]
+                wide = "u64" if t.is_unsigned else "i64"
+                return self.define(
+                    name, str(t), two, f"return ({t})((({wide})a * ({wide})b) >> {t.bits});"
+                )
+            case BinaryOp.ROT_L | BinaryOp.ROT_R:
+                left, right = ("<<", ">>") if op is BinaryOp.ROT_L else (">>", "<<")
+                mask = t.bits - 1
+                return self.define(
+                    name,
+                    str(t),
+                    f"{t} a, u32 by",
+                    f"const u32 k = by & {mask}u;",
+                    f"const u32 back = ({t.bits}u - k) & {mask}u;",
+                    f"return ({t})({u})((({u})a {left} k) | (({u})a {right} back));",
+                )
+            case _:
+                raise AssertionError(f"no helper for {op.name} of {t}")
+
+    def _divide(self, op: BinaryOp, t: DataType, name: str, two: str) -> str:
+        zero = self.lit(t, 0)
+        sign = "/" if op in (BinaryOp.DIV, BinaryOp.FLOOR_DIV) else "%"
+        if t.is_unsigned:
+            return self.define(
+                name, str(t), two, f"return b == {zero} ? {zero} : ({t})(a {sign} b);"
+            )
+        if sign == "/":
+            edge = f"if (b == -1) return ({t})(0 - ({unsigned(t)})a);"
+            fix = f"return ({t})(a / b - (a % b != 0 && (a < 0) != (b < 0)));"
+        else:
+            edge = f"if (b == -1) return {zero};"
+            fix = f"return ({t})(a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : {zero}));"
+        last = (
+            fix if op in (BinaryOp.FLOOR_DIV, BinaryOp.FLOOR_MOD) else f"return ({t})(a {sign} b);"
+        )
+        return self.define(name, str(t), two, f"if (b == {zero}) return {zero};", edge, last)
+
+    def _saturate(self, op: BinaryOp, t: DataType, name: str, two: str, low: str, high: str) -> str:
+        sign = {BinaryOp.SAT_ADD: "+", BinaryOp.SAT_SUB: "-", BinaryOp.SAT_MUL: "*"}[op]
+        if t.bits < 64:
+            wide = "u64" if t.is_unsigned and op is not BinaryOp.SAT_SUB else "i64"
+            under = "" if wide == "u64" else f"r < ({wide}){low} ? {low} : "
+            return self.define(
+                name,
+                str(t),
+                two,
+                f"const {wide} r = ({wide})a {sign} ({wide})b;",
+                f"return {under}r > ({wide}){high} ? {high} : ({t})r;",
+            )
+        if t.is_unsigned:
+            lines = {
+                BinaryOp.SAT_ADD: f"return a + b < a ? {high} : a + b;",
+                BinaryOp.SAT_SUB: f"return a < b ? {low} : a - b;",
+                BinaryOp.SAT_MUL: f"return {self.dialect.mul_high[t]}(a, b) ? {high} : a * b;",
+            }
+            return self.define(name, str(t), two, lines[op])
+        test = {
+            BinaryOp.SAT_ADD: "((a ^ r) & (b ^ r)) < 0",
+            BinaryOp.SAT_SUB: "((a ^ b) & (a ^ r)) < 0",
+            BinaryOp.SAT_MUL: f"{self.dialect.mul_high[t]}(a, b) != (r >> 63)",
+        }[op]
+        below = "a < 0" if op is not BinaryOp.SAT_MUL else "(a < 0) != (b < 0)"
+        return self.define(
+            name,
+            str(t),
+            two,
+            f"const i64 r = (i64)((u64)a {sign} (u64)b);",
+            f"return {test} ? ({below} ? {low} : {high}) : r;",
+        )
+
+    def _float_binary(self, op: BinaryOp, t: DataType, name: str, two: str) -> str:
+        functions = self.functions(t)
+        match op:
+            case BinaryOp.MIN | BinaryOp.MAX:
+                less = "a < b ? a : b < a ? b" if op is BinaryOp.MIN else "a > b ? a : b > a ? b"
+                same = "a : b" if op is BinaryOp.MIN else "b : a"
+                return self.define(
+                    name,
+                    str(t),
+                    two,
+                    "if (a != a) return b;",
+                    "if (b != b) return a;",
+                    f"return {less} : ({self.is_negative(t, 'a')} ? {same});",
+                )
+            case BinaryOp.ABS_DIFF:
+                return self.define(name, str(t), two, f"return {functions[UnaryOp.ABS]}(a - b);")
+            case BinaryOp.FLOOR_MOD:
+                return self.define(
+                    name,
+                    str(t),
+                    two,
+                    f"{t} m = {functions[BinaryOp.MOD]}(a, b);",
+                    "if (b == 0) return m;",
+                    f"if (m == 0) return {self.zero_signed(t, 'b')};",
+                    "return (b < 0) != (m < 0) ? m + b : m;",
+                )
+            case BinaryOp.FLOOR_DIV:
+                return self.define(
+                    name,
+                    str(t),
+                    two,
+                    "if (b == 0) return a / b;",
+                    f"const {t} m = {functions[BinaryOp.MOD]}(a, b);",
+                    f"{t} q = (a - m) / b;",
+                    f"if (m != 0 && (b < 0) != (m < 0)) q -= {self.lit(t, 1.0)};",
+                    f"if (q == 0) return {self.zero_signed(t, 'a / b')};",
+                    f"const {t} f = {functions[UnaryOp.FLOOR]}(q);",
+                    f"return q - f > {self.lit(t, 0.5)} ? f + {self.lit(t, 1.0)} : f;",
+                )
+            case BinaryOp.POW if self.dialect.folds_nan_wrongly:
+                return self.define(
+                    name,
+                    str(t),
+                    two,
+                    f"if (a == {self.lit(t, 1.0)} || b == 0) return {self.lit(t, 1.0)};",
+                    "if (a != a || b != b) return a + b;",
+                    f"return {functions[op]}(a, b);",
+                )
+            case BinaryOp.ATAN2 if self.dialect.folds_nan_wrongly:
+                text = f"return a != a || b != b ? a + b : {functions[op]}(a, b);"
+                return self.define(name, str(t), two, text)
+            case _:
+                return functions[op]
+
+    def functions(self, t: DataType) -> dict[UnaryOp | BinaryOp, str]:
+        return dict(self.dialect.float_functions if t == F32 else self.dialect.double_functions)
+
+    def is_negative(self, t: DataType, value: str) -> str:
+        return f"{self.dialect.float_to_bits[t]}({value}) >> {t.bits - 1} & 1"
+
+    def zero_signed(self, t: DataType, like: str) -> str:
+        """A zero with the sign of `like`."""
+        return f"({self.is_negative(t, like)} ? {self.lit(t, -0.0)} : {self.lit(t, 0.0)})"
+
+    def unary(self, op: UnaryOp, t: DataType) -> str:
+        """The function for `op` on one value of `t`."""
+        name, one = f"{op.name.lower()}_{t}", f"{t} a"
+        match op:
+            case UnaryOp.SIGN if t.is_float:
+                plus, minus, zero = (self.lit(t, value) for value in (1.0, -1.0, 0.0))
+                text = f"return a > 0 ? {plus} : a < 0 ? {minus} : a == 0 ? {zero} : a;"
+                return self.define(name, str(t), one, text)
+            case UnaryOp.SIGN:
+                return self.define(name, str(t), one, f"return ({t})((a > 0) - (a < 0));")
+            case UnaryOp.ABS if t.is_signed:
+                return self.define(
+                    name, str(t), one, f"return a < 0 ? ({t})(0 - ({unsigned(t)})a) : a;"
+                )
+            case UnaryOp.RECIPROCAL:
+                return self.define(name, str(t), one, f"return {self.lit(t, 1.0)} / a;")
+            case UnaryOp.INVERSE_SQRT:
+                root = self.functions(t)[UnaryOp.SQRT]
+                return self.define(name, str(t), one, f"return {self.lit(t, 1.0)} / {root}(a);")
+            case UnaryOp.IS_NAN:
+                return self.define(name, "bool", one, "return a != a;")
+            case UnaryOp.IS_INF:
+                size = self.functions(t)[UnaryOp.ABS]
+                return self.define(name, "bool", one, f"return {size}(a) == {self.infinity(t)};")
+            case UnaryOp.IS_FINITE:
+                return self.define(name, "bool", one, "return a - a == 0;")
+            case UnaryOp.POPCOUNT | UnaryOp.CLZ | UnaryOp.CTZ | UnaryOp.REVERSE_BITS:
+                return self._bits(op, t, name, one)
+            case _:
+                function = self.functions(t)[op]
+                if op in TRANSCENDENTAL and self.dialect.folds_nan_wrongly:
+                    return self.define(name, str(t), one, f"return a != a ? a : {function}(a);")
+                return function
+
+    def _bits(self, op: UnaryOp, t: DataType, name: str, one: str) -> str:
+        width = 64 if t.bits == 64 else 32
+        w = f"u{width}"
+        value = f"({w})({unsigned(t)})a"
+        match op:
+            case UnaryOp.POPCOUNT:
+                text = f"return ({t}){self.dialect.popcount[width]}({value});"
+            case UnaryOp.CLZ:
+                text = f"return ({t})({self.dialect.clz[width]}({value}) - {width - t.bits});"
+            case UnaryOp.CTZ:
+                count = self.dialect.popcount[width]
+                return self.define(
+                    name,
+                    str(t),
+                    one,
+                    f"const {w} v = {value};",
+                    f"return v == 0 ? ({t}){t.bits} : ({t}){count}(~v & (v - 1));",
+                )
+            case _:
+                return self.define(
+                    name,
+                    str(t),
+                    one,
+                    f"{w} v = {value}, r = 0;",
+                    f"for (u32 k = 0; k < {t.bits}u; ++k) {{",
+                    "    r = r << 1 | (v & 1);",
+                    "    v >>= 1;",
+                    "}",
+                    f"return ({t})r;",
+                )
+        return self.define(name, str(t), one, text)
+
+    def infinity(self, t: DataType) -> str:
+        pattern = "0x7f800000u" if t == F32 else f"0x7ff0000000000000u{self.dialect.wide_suffix}"
+        return f"{self.dialect.bits_to_float[t]}({pattern})"
+
+    # -- conversions
+
+    def to_int(self, t: DataType, source: DataType) -> str:
+        """A float made a whole number: toward zero, saturating, 0 for NaN."""
+        low, high = int_range(t)
+        return self.define(
+            f"{t}_from_{source}",
+            str(t),
+            f"{source} a",
+            f"if (a != a) return {self.lit(t, 0)};",
+            f"if (a <= {self.lit(source, float(low))}) return {self.lit(t, low)};",
+            f"if (a >= {self.lit(source, float(high + 1))}) return {self.lit(t, high)};",
+            f"return ({t})a;",
+        )
+
+    def widen(self, t: DataType) -> str:
+        """The f32 of a stored f16 or bf16."""
+        as_float = self.dialect.bits_to_float[F32]
+        if t == DataType.BF16:
+            return self.define("f32_from_bf16", "f32", "u16 h", f"return {as_float}((u32)h << 16);")
+        as_bits = self.dialect.float_to_bits[F32]
+        return self.define(
+            "f32_from_f16",
+            "f32",
+            "u16 h",
+            "const u32 sign = (u32)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 1023u;",
+            f"if (e == 31u) return {as_float}(sign | 0x7f800000u | m << 13);",
+            f"if (e == 0u) return {as_float}(sign | {as_bits}((f32)m * 5.9604644775390625e-8f));",
+            f"return {as_float}(sign | (e + 112u) << 23 | m << 13);",
+        )
+
+    def narrow(self, t: DataType) -> str:
+        """The stored f16 or bf16 nearest to an f32, ties to even."""
+        as_float, as_bits = self.dialect.bits_to_float[F32], self.dialect.float_to_bits[F32]
+        if t == DataType.BF16:
+            return self.define(
+                "bf16_from_f32",
+                "u16",
+                "f32 a",
+                "if (a != a) return 0x7fc0u;",
+                f"const u32 x = {as_bits}(a);",
+                "return (u16)((x + 0x7fffu + (x >> 16 & 1u)) >> 16);",
+            )
+        nearest = self.functions(F32)[UnaryOp.ROUND]
+        return self.define(
+            "f16_from_f32",
+            "u16",
+            "f32 a",
+            f"const u32 bits = {as_bits}(a), sign = bits >> 16 & 0x8000u, x = bits & 0x7fffffffu;",
+            "if (x > 0x7f800000u) return (u16)(sign | 0x7e00u);",
+            "if (x >= 0x477ff000u) return (u16)(sign | 0x7c00u);",
+            f"const f32 scaled = {as_float}(x) * 16777216.0f;",
+            f"if (x < 0x38800000u) return (u16)(sign | (u32){nearest}(scaled));",
+            "const u32 y = x - 0x38000000u;",
+            "return (u16)(sign | (y + 0xfffu + (y >> 13 & 1u)) >> 13);",
+        )
+
+    # -- memory
+
+    def load(self, stored: str, *, local: bool, wide: bool) -> str:
+        """A checked load of a stored type: 0 outside. `wide` takes a 64-bit index."""
+        pointer = self._pointer(stored, local=local, const=True)
+        index = "u64" if wide else "u32"
+        name = f"load{'_local' if local else ''}{'_wide' if wide else ''}_{stored}"
+        return self.define(
+            name, stored, f"{pointer} p, {index} i, u32 n", "return i < n ? p[i] : 0;"
+        )
+
+    def _pointer(self, stored: str, *, local: bool, const: bool) -> str:
+        if local and self.dialect.name == "opencl":
+            return f"{self.dialect.local} {'const ' if const else ''}{stored}*"
+        return self.dialect.pointer.format(const="const " if const else "", type=stored)
+
+    def flat(self, rank: int, *, wide: bool) -> str:
+        """The row-major position of `rank` indices, each axis checked."""
+        t = "u64" if wide else "u32"
+        names = "ijk"[:rank]
+        parameters = ", ".join(
+            [*(f"{t} {name}" for name in names), *(f"u32 d{a}" for a in range(rank))]
+        )
+        inside = " && ".join(f"{name} < d{axis}" for axis, name in enumerate(names))
+        position = names[0]
+        for axis in range(1, rank):
+            position = f"{position if axis == 1 else f'({position})'} * d{axis} + {names[axis]}"
+        return self.define(
+            f"flat{rank}{'_wide' if wide else ''}",
+            "u32",
+            parameters,
+            f"return {inside} ? (u32)({position}) : 0xffffffffu;",
+        )
+
+    def atomic(self, op: AtomicOp, t: DataType, *, local: bool) -> str:
+        """A checked read-modify-write that gives what stood there before, 0 outside."""
+        where = "_local" if local else ""
+        name = f"atomic_{op.name.lower()}{where}_{t}"
+        pointer = self._pointer(str(t), local=local, const=False)
+        compare = op in (AtomicOp.COMPARE_EXCHANGE, AtomicOp.COMPARE_EXCHANGE_WEAK)
+        parameters = f"{pointer} p, u64 i, u32 n, {f'{t} expected, ' if compare else ''}{t} v"
+        outside = f"if (i >= n) return {self.lit(t, 0.0 if t.is_float else 0)};"
+        direct = self.dialect.atomics.get((op, t.bits))
+        if direct and t.is_int:
+            return self.define(name, str(t), parameters, outside, f"return {direct}(p + i, v);")
+        bits = unsigned(t)
+        swap = self.dialect.compare_exchange[t.bits]
+        cell = self._pointer(str(bits), local=local, const=False)
+        if compare:
+            return self.define(
+                name,
+                str(t),
+                parameters,
+                outside,
+                f"return ({t}){swap}(({cell})(p + i), ({bits})expected, ({bits})v);",
+            )
+        unpack = f"{self.dialect.bits_to_float[t]}(seen)" if t.is_float else f"({t})seen"
+        result = self._combined(op, t, unpack)
+        packed = (
+            f"({bits}){self.dialect.float_to_bits[t]}({result})"
+            if t.is_float
+            else f"({bits})({result})"
+        )
+        back = f"{self.dialect.bits_to_float[t]}(old)" if t.is_float else f"({t})old"
+        return self.define(
+            name,
+            str(t),
+            parameters,
+            outside,
+            f"{cell} q = ({cell})(p + i);",
+            f"{bits} old = *q, seen;",
+            "do {",
+            "    seen = old;",
+            f"    old = {swap}(q, seen, {packed});",
+            "} while (old != seen);",
+            f"return {back};",
+        )
+
+    def _combined(self, op: AtomicOp, t: DataType, seen: str) -> str:
+        match op:
+            case AtomicOp.ADD if t.is_float:
+                return f"{seen} + v"
+            case AtomicOp.ADD:
+                u = unsigned(t)
+                return f"({u}){seen} + ({u})v"
+            case AtomicOp.OR:
+                return f"{seen} | v"
+            case AtomicOp.AND:
+                return f"{seen} & v"
+            case AtomicOp.XOR:
+                return f"{seen} ^ v"
+            case AtomicOp.FETCH_NAND:
+                return f"~({seen} & v)"
+            case AtomicOp.EXCHANGE:
+                return "v"
+            case AtomicOp.MIN:
+                return f"{self.binary(BinaryOp.MIN, t)}({seen}, v)"
+            case AtomicOp.MAX:
+                return f"{self.binary(BinaryOp.MAX, t)}({seen}, v)"
+            case _:
+                raise AssertionError(f"no helper for atomic {op.name}")

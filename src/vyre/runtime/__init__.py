@@ -1,0 +1,1 @@
+"""Acts on decisions: Kernel, dispatch, session, compile helper, tuner, speculation."""

@@ -1,0 +1,292 @@
+"""From a call's arguments to arrays by name, all checked before anything runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from vyre.errors import InvalidInput
+from vyre.ir.declare import Dim3
+from vyre.ir.storage import STORAGE
+from vyre.ir.types import DataType, int_range
+from vyre.lang import Param, Role, Translation
+from vyre.runtime.array import DeviceArray
+
+Shape = tuple[int, ...]
+AnyArray = np.ndarray[Any, Any] | DeviceArray
+
+MOST_ELEMENTS = 0xFFFF_FFFE
+"""The longest array: indices are 32 bits, and the last one means "out of bounds"."""
+
+
+class CopyWarning(UserWarning):
+    """An argument had to be copied for the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call's arguments by parameter name, and the shape it covers.
+
+    Outputs that were not given are missing from `arrays`; `out_shape` says what to make.
+    """
+
+    arrays: Mapping[str, AnyArray]
+    scalars: Mapping[str, np.generic]
+    covered: Shape
+    extent: Dim3
+
+
+def read(
+    kernel: Translation,
+    positional: Sequence[object],
+    named: Mapping[str, object],
+    out: object,
+    shape: int | Sequence[int] | None,
+) -> Arguments:
+    """The call's arguments, or an error that names what is wrong with which one."""
+    given = _match(kernel, positional, named, out)
+    arrays: dict[str, AnyArray] = {}
+    scalars: dict[str, np.generic] = {}
+    for param in kernel.params:
+        if param.role is Role.SCALAR:
+            scalars[param.name] = scalar(kernel, param, given[param.name])
+        elif param.name in given:
+            arrays[param.name] = _array(kernel, param, given[param.name])
+    _same_place(kernel, arrays)
+    covered = _shape(kernel, arrays, shape)
+    return Arguments(arrays, scalars, covered, _extent(kernel, covered))
+
+
+def out_shape(kernel: Translation, param: Param, covered: Shape) -> Shape:
+    """The shape of an output that the call must make."""
+    if param.count:
+        return param.shape
+    if param.rank == kernel.rank:
+        return covered
+    raise InvalidInput(
+        f"{param.name} of {kernel.name} has {param.rank} axes, the call covers {covered}",
+        "pass out= with the array to write",
+    )
+
+
+def scalar(kernel: Translation, param: Param, value: object) -> np.generic:
+    """A number as its parameter's type holds it."""
+    where = f"{param.name} of {kernel.name}"
+    dtype = param.dtype
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        value = value.item()
+    if dtype.is_bool:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{where} is {value!r}, not a bool", "pass True or False")
+    elif dtype.is_int:
+        low, high = int_range(dtype)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise InvalidInput(
+                f"{where} is {value!r}, not a value of {dtype}",
+                f"pass a whole number from {low} to {high}",
+            )
+    else:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InvalidInput(f"{where} is {value!r}, not a number", "pass a float")
+        largest = float(np.finfo(STORAGE[dtype]).max)
+        if isfinite(value) and abs(value) > largest:
+            raise InvalidInput(
+                f"{where} is {value!r}, too large for {dtype}",
+                f"pass a number up to {largest:g}, or declare it f64",
+            )
+    made: np.generic = STORAGE[dtype].type(value)
+    return made
+
+
+def _match(
+    kernel: Translation, positional: Sequence[object], named: Mapping[str, object], out: object
+) -> dict[str, object]:
+    """What was given, by parameter name."""
+    inputs = [param for param in kernel.params if param.role in (Role.IN, Role.INOUT)]
+    outputs = [param for param in kernel.params if param.role is Role.OUT]
+    known = {param.name: param for param in kernel.params}
+    if len(positional) > len(inputs):
+        names = ", ".join(param.name for param in inputs) or "none"
+        scalars = [param.name for param in kernel.params if param.role is Role.SCALAR]
+        hint = f"; pass {', '.join(f'{name}=' for name in scalars)} by name" if scalars else ""
+        raise InvalidInput(
+            f"{kernel.name} takes {len(inputs)} input arrays ({names}), {len(positional)} given",
+            f"pass {len(inputs)} arrays{hint}",
+        )
+    given: dict[str, object] = {
+        param.name: value for param, value in zip(inputs, positional, strict=False)
+    }
+    for name, value in named.items():
+        if name not in known:
+            raise InvalidInput(
+                f"{kernel.name} has no parameter {name!r}; it has {', '.join(known)}",
+                "use one of its parameters' names",
+            )
+        if name in given:
+            raise InvalidInput(f"{kernel.name} got {name!r} twice", "pass it once")
+        given[name] = value
+    if out is not None:
+        values = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if len(values) != len(outputs):
+            names = ", ".join(param.name for param in outputs) or "none"
+            raise InvalidInput(
+                f"out= has {len(values)} arrays; {kernel.name} writes {len(outputs)} ({names})",
+                "pass one array per output, in a tuple",
+            )
+        given |= {param.name: value for param, value in zip(outputs, values, strict=True)}
+    missing = [
+        param.name
+        for param in kernel.params
+        if param.role is not Role.OUT and param.name not in given
+    ]
+    if missing:
+        raise InvalidInput(
+            f"{kernel.name} is missing {', '.join(missing)}",
+            f"pass {', '.join(f'{name}=' for name in missing)}",
+        )
+    return given
+
+
+def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
+    where = f"{param.name} of {kernel.name}"
+    wanted = STORAGE[param.dtype]
+    if not isinstance(value, (np.ndarray, DeviceArray)):
+        raise InvalidInput(
+            f"{where} is a {type(value).__name__}, not an array",
+            f"pass numpy.asarray({param.name}, dtype=numpy.{wanted.name})",
+        )
+    if isinstance(value, np.ndarray):
+        value = _same_bits(param, value)
+    if value.dtype != wanted:
+        raise InvalidInput(
+            f"{where} is {value.dtype.name}, not {param.dtype} ({wanted.name})",
+            f"pass {param.name}.astype(numpy.{wanted.name}), or declare it for {value.dtype.name}",
+        )
+    if param.rank > 1 and value.ndim != param.rank:
+        raise InvalidInput(
+            f"{where} has {value.ndim} dimensions, {param.rank} declared",
+            f"pass an array of {param.rank} dimensions",
+        )
+    if param.count and value.shape != param.shape:
+        raise InvalidInput(
+            f"{where} has shape {value.shape}, {param.shape} declared",
+            f"pass an array of shape {param.shape}",
+        )
+    if value.size > MOST_ELEMENTS:
+        raise InvalidInput(
+            f"{where} has {value.size} elements; {MOST_ELEMENTS} allowed", "split the array"
+        )
+    return _contiguous(kernel, param, value) if isinstance(value, np.ndarray) else value
+
+
+def _same_bits(param: Param, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """NumPy's bool is a u8, and a bfloat16 from elsewhere travels as its pattern."""
+    if value.dtype == np.bool_ and param.dtype == DataType.U8:
+        return value.view(np.uint8)
+    if value.dtype.name == "bfloat16" and param.dtype == DataType.BF16:
+        return value.view(np.uint16)
+    return value
+
+
+_said: set[tuple[str, str]] = set()
+
+
+def _contiguous(
+    kernel: Translation, param: Param, value: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    where = f"{param.name} of {kernel.name}"
+    if param.role is not Role.IN and not value.flags.writeable:
+        raise InvalidInput(f"{where} is written, but its array is read-only", "pass a copy")
+    if value.flags.c_contiguous:
+        return value
+    if param.role is not Role.IN:
+        raise InvalidInput(
+            f"{where} is written, but its array is not contiguous (strides {value.strides})",
+            f"pass a contiguous array, such as numpy.ascontiguousarray({param.name})",
+        )
+    if (kernel.name, param.name) not in _said:
+        _said.add((kernel.name, param.name))
+        warnings.warn(
+            f"{where} is not contiguous (strides {value.strides}), so it is copied for each call.\n"
+            f"Fix: pass numpy.ascontiguousarray({param.name})",
+            CopyWarning,
+            stacklevel=5,
+        )
+    return np.ascontiguousarray(value)
+
+
+def _same_place(kernel: Translation, arrays: Mapping[str, AnyArray]) -> None:
+    """Refuse a call whose arrays live in different places."""
+    places = {
+        name: array.device.name if isinstance(array, DeviceArray) else "the host"
+        for name, array in arrays.items()
+    }
+    if len(set(places.values())) > 1:
+        listed = ", ".join(f"{name} on {place}" for name, place in places.items())
+        raise InvalidInput(
+            f"the arrays of {kernel.name} live in different places: {listed}",
+            "move them to one device with device.array(x), or to the host with numpy.asarray(x)",
+        )
+
+
+def _shape(
+    kernel: Translation, arrays: Mapping[str, AnyArray], shape: int | Sequence[int] | None
+) -> Shape:
+    """What the dispatch covers: `shape=`, else the shape of `out=`, else that of the inputs."""
+    if shape is not None:
+        return _stated_shape(kernel, shape)
+    for roles, what in (((Role.OUT,), "outputs"), ((Role.IN, Role.INOUT), "inputs")):
+        shapes = {
+            param.name: arrays[param.name].shape
+            for param in kernel.params
+            if param.role in roles
+            and param.name in arrays
+            and param.rank == kernel.rank
+            and not param.count
+        }
+        if len(set(shapes.values())) == 1:
+            return _stated_shape(kernel, next(iter(shapes.values())))
+        if shapes:
+            listed = ", ".join(f"{name} {found}" for name, found in shapes.items())
+            raise InvalidInput(
+                f"the {what} of {kernel.name} differ in shape: {listed}",
+                "pass shape= with the shape to cover",
+            )
+    raise InvalidInput(
+        f"no array of this call says how many elements {kernel.name} covers",
+        "pass shape= with the shape to cover",
+    )
+
+
+def _stated_shape(kernel: Translation, shape: int | Sequence[int]) -> Shape:
+    try:
+        covered = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+    except TypeError:
+        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0") from None
+    if any(n < 0 for n in covered):
+        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0")
+    if kernel.rank > 1 and len(covered) != kernel.rank:
+        raise InvalidInput(
+            f"shape {covered} has {len(covered)} axes; {kernel.name} uses gid of {kernel.rank}",
+            f"pass a shape of {kernel.rank} axes",
+        )
+    if prod(covered) > MOST_ELEMENTS:
+        raise InvalidInput(
+            f"shape {covered} is {prod(covered)} elements; {MOST_ELEMENTS} allowed",
+            "split the call",
+        )
+    return covered
+
+
+def _extent(kernel: Translation, covered: Shape) -> Dim3:
+    """The covered shape along x, y, z: the last axis is the fastest one."""
+    if kernel.rank == 1:
+        return (prod(covered), 1, 1)
+    x, y, z = (*reversed(covered), 1, 1)[:3]
+    return (x, y, z)

@@ -1,0 +1,58 @@
+"""Arrays that stay on a device across calls."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vyre.backend.base import Memory
+
+if TYPE_CHECKING:
+    from vyre.runtime.device import Device
+
+
+class DeviceArray:
+    """An array in a device's memory; `numpy.asarray` brings it back.
+
+    >>> import vyre
+    >>> x = vyre.open("reference").array(np.arange(3))
+    >>> x.shape, np.asarray(x).tolist()
+    ((3,), [0, 1, 2])
+    """
+
+    __slots__ = ("argument", "device", "dtype", "key", "memory", "shape", "size")
+
+    def __init__(
+        self, device: Device, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self.device, self.memory = device, memory
+        self.argument = device.backend.typed(memory, dtype)
+        self.shape, self.dtype, self.size = shape, dtype, prod(shape)
+        # What a prepared launch depends on; made once, because every call looks it up.
+        self.key = (device.name, shape, dtype.str)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(
+        self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
+    ) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("an array on a device is always copied to come back")
+        host = np.empty(self.shape, self.dtype)
+        self.device.download(self, host)
+        return host if dtype is None else host.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.dtype.name}{list(self.shape)} on {self.device.name}>"

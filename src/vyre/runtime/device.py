@@ -1,0 +1,219 @@
+"""A device as its user holds it: arrays that stay there, programs that run there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vyre.analysis import Facts, analyse
+from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
+from vyre.errors import DeviceFailed, InvalidInput
+from vyre.ir.declare import Dim3
+from vyre.ir.program import Program
+from vyre.ir.storage import STORAGE
+from vyre.ir.validate import check
+from vyre.model import Code, DeviceInfo, Mode
+from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
+from vyre.plan.binding import Binding, BindingRole
+from vyre.runtime.array import DeviceArray
+
+HONOURED = frozenset(
+    {"workgroup_override", "grid_override", "dispatch_elements", "dispatch_grid", "label"}
+    | {"max_output_bytes", "fixpoint_iterations"}
+)
+
+
+class Device:
+    """One device: `array` and `dispatch`, and what kernels need of it."""
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        self.name = name
+        self.backend = backend
+        self._built: dict[tuple[bytes, Code], Any] = {}
+        self._facts: dict[bytes, Facts] = {}
+        self._building = threading.Lock()
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self.backend.info
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}: {self.info.model}>"
+
+    # -- arrays
+
+    def array(self, values: ArrayLike) -> DeviceArray:
+        """A copy of `values` that stays on this device."""
+        host = np.ascontiguousarray(values)
+        made = self.empty(np.shape(values), host.dtype)
+        self.backend.upload(made.memory, host)
+        return made
+
+    def empty(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:
+        """An array on this device whose elements are not set."""
+        extents = (shape,) if isinstance(shape, int) else tuple(shape)
+        kind = np.dtype(dtype)
+        return DeviceArray(self, self.backend.alloc(prod(extents) * kind.itemsize), extents, kind)
+
+    def zeros(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:
+        """An array of zeros on this device."""
+        made = self.empty(shape, dtype)
+        self.backend.upload(made.memory, np.zeros(made.shape, made.dtype))
+        return made
+
+    def download(self, array: DeviceArray, host: Array) -> None:
+        """Copy a device array into a host array, after every call before."""
+        self.backend.download(array.memory, host)
+
+    def synchronize(self) -> None:
+        """Wait for every call so far."""
+        self.backend.synchronize()
+
+    # -- programs
+
+    def facts(self, program: Program) -> Facts:
+        """What is proved of a program, found out once."""
+        name = program.fingerprint()
+        known = self._facts.get(name)
+        if known is None:
+            check(program)
+            known = self._facts[name] = analyse(program)
+        return known
+
+    def binary(self, program: Program, code: Code) -> Any:
+        """The program compiled as `code` says, built once.
+
+        Raises:
+            DeviceFailed: the compiler refused it; its log is in the error.
+        """
+        (built,) = self.binaries([(program, code)])
+        if isinstance(built, Unbuilt):
+            raise DeviceFailed(
+                f"{built.reason}:\n{built.log.strip()}",
+                "look for the construct that the compiler names; if the kernel is right, "
+                "report it with this text",
+            )
+        return built
+
+    def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
+        """All of them compiled, what is missing in one build."""
+        keys = [(program.fingerprint(), code) for program, code in wanted]
+        if any(key not in self._built for key in keys):
+            with self._building:
+                missing = {
+                    key: Job(*pair, self.facts(pair[0]))
+                    for key, pair in zip(keys, wanted, strict=True)
+                    if key not in self._built
+                }
+                if missing:
+                    built = self.backend.build(list(missing.values()))
+                    self._built.update(zip(missing, built, strict=True))
+        return [self._built[key] for key in keys]
+
+    def dispatch(
+        self,
+        program: Program,
+        inputs: Sequence[bytes | Array],
+        config: DispatchConfig | None = None,
+    ) -> list[Array]:
+        """Run a program built by hand, once.
+
+        Args:
+            program: what to run; it is validated first.
+            inputs: for each input, in-out and uniform buffer in declaration order, its bytes or an
+                array.
+            config: overrides and limits; what this device does not honour is refused.
+
+        Returns:
+            An array for each output in declaration order.
+        """
+        config = config or DispatchConfig()
+        refuse_unsupported(config, self.name, HONOURED)
+        facts = self.facts(program)
+        given = [_as_bytes(value) for value in inputs]
+        bindings = BindingPlan.from_borrowed_inputs(program, given).bindings
+        limits = LaunchLimits.of(self.info.backend, self.info.limits)
+        plan = LaunchPlan.from_bindings(
+            program, bindings, config, limits, mode=Mode.OFF, facts=facts
+        )
+        arrays = {
+            item.name: _storage(program, item, given, plan.element_count)
+            for item in bindings
+            if not item.is_shared
+        }
+        outputs = [
+            arrays[item.name]
+            for item in sorted(bindings, key=lambda item: item.buffer_index)
+            if item.role in (BindingRole.OUTPUT, BindingRole.INPUT_OUTPUT)
+        ]
+        total = sum(array.nbytes for array in outputs)
+        if config.max_output_bytes is not None and total > config.max_output_bytes:
+            raise InvalidInput(
+                f"the outputs take {total} bytes; max_output_bytes is {config.max_output_bytes}",
+                "raise max_output_bytes, or dispatch fewer elements",
+            )
+        extent = _extent(plan, config)
+        words = np.array([*plan.param_words, *extent, *_dims(program)], np.uint32)
+        binary = self.binary(program, Code())
+        scalars = {decl.name for decl in program.buffers if decl.is_scalar_argument}
+        for _ in range(config.fixpoint_iterations or 1):
+            self.run(binary, plan.grid, plan.workgroup, arrays, scalars, words.tobytes())
+        return outputs
+
+    def run(
+        self,
+        binary: Any,
+        grid: Dim3,
+        workgroup: Dim3,
+        arrays: Mapping[str, Array],
+        scalars: Container[str],
+        words: bytes,
+    ) -> Ticket:
+        """Launch on host arrays and wait: what was written is in them when this returns."""
+        borrowed: dict[str, Memory] = {}
+        arguments = []
+        for name in binary.arguments:
+            if name in scalars:
+                arguments.append(arrays[name].reshape(-1)[0])
+            else:
+                borrowed[name] = self.backend.borrow(arrays[name], read=True)
+                arguments.append(borrowed[name])
+        ticket = self.backend.launch(binary, grid, workgroup, arguments, words)
+        for name, memory in borrowed.items():
+            if arrays[name].flags.writeable:
+                self.backend.return_to(memory, arrays[name])
+        ticket.wait()
+        return ticket
+
+
+def _as_bytes(value: bytes | Array) -> bytes:
+    return value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
+
+
+def _storage(program: Program, item: Binding, given: Sequence[bytes], n: int) -> Array:
+    decl = program.buffers[item.buffer_index]
+    dtype = STORAGE[decl.element]
+    if item.input_index is not None:
+        return np.frombuffer(bytearray(given[item.input_index]), dtype)
+    return np.zeros(item.element_count or n, dtype)
+
+
+def _extent(plan: LaunchPlan, config: DispatchConfig) -> Dim3:
+    if config.fixed_grid is None:
+        return (plan.element_count, 1, 1)
+    x, y, z = (size * count for size, count in zip(plan.workgroup, plan.grid, strict=True))
+    return (x, y, z)
+
+
+def _dims(program: Program) -> list[int]:
+    """The extents of 2-D and 3-D buffers, which hand-built programs must fix."""
+    found: list[int] = []
+    for decl in sorted(program.buffers, key=lambda decl: decl.binding):
+        if decl.rank > 1 and not decl.is_shared:
+            found += decl.shape
+    return found

@@ -1,0 +1,113 @@
+"""Finding and opening devices."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+
+from vyre import settings
+from vyre.backend.base import Backend
+from vyre.backend.reference.device import Reference
+from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.runtime.device import Device
+
+
+class SlowDeviceWarning(UserWarning):
+    """Kernels run on the reference, because no compiled device is there."""
+
+
+def _opencl() -> list[Backend]:
+    if importlib.util.find_spec("pyopencl") is None:
+        raise UnsupportedFeature(
+            'backend "opencl" needs pyopencl, which is not installed',
+            'pip install "pyopencl[pocl]", or pip install "vyre[opencl]" where a driver is there',
+        )
+    from vyre.backend import opencl  # an optional library, loaded when its backend is asked for
+
+    return list(opencl.found(settings.load().cache_dir))
+
+
+def _reference() -> list[Backend]:
+    return [Reference()]
+
+
+BACKENDS: dict[str, Callable[[], list[Backend]]] = {"opencl": _opencl, "reference": _reference}
+"""A new backend is one module and one line here; the order is that of preference."""
+
+_lock = threading.Lock()
+
+
+@functools.cache
+def _found(backend: str) -> tuple[Device, ...]:
+    return tuple(
+        Device(f"{backend}:{number}", made) for number, made in enumerate(BACKENDS[backend]())
+    )
+
+
+def found(backend: str) -> tuple[Device, ...]:
+    """The devices of one backend, the same objects each time."""
+    with _lock:
+        return _found(backend)
+
+
+def devices() -> tuple[Device, ...]:
+    """Every device that can run kernels here, the preferred one first.
+
+    >>> devices()[-1].name
+    'reference:0'
+    """
+    return tuple(_all())
+
+
+def _all() -> Iterable[Device]:
+    for backend in BACKENDS:
+        try:
+            yield from found(backend)
+        except UnsupportedFeature:
+            continue
+
+
+def open(name: str | None = None) -> Device:  # noqa: A001  # read as vyre.open
+    """The device of that name, such as `opencl:0` or `reference`; without one, the default.
+
+    The default is what `VYRE_DEVICE` names, else the first of `devices()`.
+
+    Raises:
+        InvalidInput: there is no device of that name.
+        UnsupportedFeature: the backend's library is not installed.
+    """
+    if name is None:
+        return default()
+    backend, _, number = name.partition(":")
+    if backend not in BACKENDS:
+        raise InvalidInput(
+            f"no device {name!r}: no backend {backend!r}; known: {', '.join(BACKENDS)}",
+            f"use one of {', '.join(device.name for device in devices())}",
+        )
+    here = found(backend)
+    if (number and not number.isdigit()) or int(number or 0) >= len(here):
+        raise InvalidInput(
+            f"no device {name!r}; {backend} has {len(here)}",
+            f"use one of {', '.join(device.name for device in devices())}",
+        )
+    return here[int(number or 0)]
+
+
+@functools.cache
+def default() -> Device:
+    """The device that calls use unless they say otherwise; chosen once per process."""
+    wanted = settings.load().device
+    if wanted is not None:
+        return open(wanted)
+    first = devices()[0]
+    if first.info.backend == "reference":
+        warnings.warn(
+            "no compiled device is here, so kernels run on NumPy, exactly but slowly.\n"
+            'Fix: pip install "pyopencl[pocl]", or set VYRE_DEVICE=reference if that is meant',
+            SlowDeviceWarning,
+            stacklevel=3,
+        )
+    return first

@@ -1,0 +1,209 @@
+"""A kernel as its user holds it: call it with arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from vyre.analysis import Facts
+from vyre.emit import OPENCL, emit
+from vyre.ir.program import Program
+from vyre.ir.storage import STORAGE
+from vyre.ir.types import DataType
+from vyre.lang import Role, Translation, translate
+from vyre.model import Code, Schedule
+from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.device import Device
+from vyre.runtime.devices import default
+from vyre.runtime.launcher import Launcher, Prepared
+from vyre.runtime.overlap import copies_needed
+from vyre.runtime.repeat import Repeat, key_of
+
+Function = Callable[..., Any]
+
+
+class Kernel:
+    """A translated function; calling it runs it on the given arrays."""
+
+    def __init__(self, function: Function, translation: Translation) -> None:
+        self._translation = translation
+        self._launchers: dict[str, Launcher] = {}
+        self._repeats: dict[tuple[object, ...], Repeat] = {}
+        self._whole_scalars = tuple(
+            param.name
+            for param in translation.params
+            if param.role is Role.SCALAR and param.dtype.is_int
+        )
+        functools.update_wrapper(self, function)
+
+    @property
+    def name(self) -> str:
+        return self._translation.name
+
+    @property
+    def program(self) -> Program:
+        """What the function means, in the IR."""
+        return self._translation.program
+
+    @property
+    def facts(self) -> Facts:
+        """What is proved of it."""
+        return default().facts(self.program)
+
+    def source(self, schedule: Schedule | None = None) -> str:
+        """The OpenCL C that runs for a schedule, or for the default one."""
+        code = schedule.code if schedule else Code()
+        return emit(self.program, code, OPENCL, self.facts).text
+
+    def __call__(
+        self,
+        *arrays: object,
+        out: object = None,
+        shape: int | Sequence[int] | None = None,
+        schedule: Schedule | None = None,
+        **named: object,
+    ) -> Any:
+        """Run once over the given arrays.
+
+        NumPy arrays give NumPy arrays, and the call returns when the result is there. Arrays of a
+        device stay there, and the call returns at once.
+
+        Args:
+            *arrays: What the kernel reads, in declaration order.
+            out: The array to write, or a tuple of them; without it they are made, full of zeros.
+            shape: What to cover, where no array says.
+            schedule: How to run it, instead of the default.
+            **named: Scalars, and arrays by their parameter's name.
+
+        Returns:
+            The output, a tuple of them in declaration order, or None for a kernel without any.
+        """
+        if schedule is None and self._again(arrays, out, shape, named):
+            return out
+        call = read(self._translation, arrays, named, out, shape)
+        device = _device_of(call)
+        results = {
+            param.name: call.arrays[param.name]
+            if param.name in call.arrays
+            else _make(device, call, out_shape(self._translation, param, call.covered), param.dtype)
+            for param in self._translation.params
+            if param.role is Role.OUT
+        }
+        if 0 not in call.extent:
+            prepared = self._run(device, call, {**call.arrays, **results}, schedule)
+            key = key_of(arrays, out, shape, named, self._whole_scalars)
+            if key is not None and schedule is None and len(results) == len(key[0]):  # type: ignore[arg-type]  # the outputs' keys
+                launcher = self._launcher(device)
+                self._repeats[key] = Repeat(self._translation, launcher, prepared)
+        match tuple(results.values()):
+            case ():
+                return None
+            case (result,):
+                return result
+            case several:
+                return several
+
+    def _again(
+        self,
+        arrays: tuple[Any, ...],
+        out: Any,
+        shape: object,
+        named: Mapping[str, Any],  # whatever the caller passed
+    ) -> bool:
+        """Whether this call was like an earlier one and has been launched the short way."""
+        key = key_of(arrays, out, shape, named, self._whole_scalars)
+        repeat = self._repeats.get(key) if key is not None else None
+        if repeat is None:
+            return False
+        outs = () if out is None else (out,) if type(out) is DeviceArray else tuple(out)
+        return repeat.run((*arrays, *outs), named)
+
+    def _run(
+        self,
+        device: Device,
+        call: Arguments,
+        arrays: Mapping[str, AnyArray],
+        schedule: Schedule | None,
+    ) -> Prepared:
+        launcher = self._launcher(device)
+        for name in copies_needed(self._translation, arrays):
+            arrays = {**arrays, name: _copy(arrays[name])}
+        shapes = {name: arrays[name].shape for name in launcher.order if name in arrays}
+        prepared = launcher.prepare(call.extent, shapes, call.scalars, schedule)
+        resident = {n: array for n, array in arrays.items() if isinstance(array, DeviceArray)}
+        if resident:
+            launcher.run_resident(prepared, resident, call.scalars)
+        else:
+            host = {n: array for n, array in arrays.items() if isinstance(array, np.ndarray)}
+            launcher.run_host(prepared, host, call.scalars)
+        return prepared
+
+    def _launcher(self, device: Device) -> Launcher:
+        launcher = self._launchers.get(device.name)
+        if launcher is None:
+            launcher = self._launchers[device.name] = Launcher(self._translation, device)
+        return launcher
+
+    def __repr__(self) -> str:
+        params = ", ".join(str(param) for param in self._translation.params)
+        return f"<vyre.kernel {self.name}({params})>"
+
+
+def _device_of(call: Arguments) -> Device:
+    for array in call.arrays.values():
+        if isinstance(array, DeviceArray):
+            return array.device
+    return default()
+
+
+def _make(device: Device, call: Arguments, shape: tuple[int, ...], dtype: DataType) -> AnyArray:
+    """A fresh output of the inputs' kind, full of zeros."""
+    if any(isinstance(array, DeviceArray) for array in call.arrays.values()):
+        return device.zeros(shape, STORAGE[dtype])
+    return np.zeros(shape, STORAGE[dtype])
+
+
+def _copy(array: AnyArray) -> AnyArray:
+    if isinstance(array, DeviceArray):
+        made = array.device.empty(array.shape, array.dtype)
+        array.device.backend.copy(array.memory, made.memory, array.nbytes)
+        return made
+    return array.copy()
+
+
+@overload
+def kernel(fn: Function) -> Kernel: ...
+@overload
+def kernel(
+    *,
+    workgroup: int | Sequence[int] | None = None,
+    fast_math: bool = False,
+    unique_writes: Sequence[str] = (),
+) -> Callable[[Function], Kernel]: ...
+def kernel(
+    fn: Function | None = None,
+    *,
+    workgroup: int | Sequence[int] | None = None,
+    fast_math: bool = False,
+    unique_writes: Sequence[str] = (),
+) -> Kernel | Callable[[Function], Kernel]:
+    """Make a kernel of a function that says what one element does.
+
+    Args:
+        fn: The function; its parameters say what it reads, writes and takes by value.
+        workgroup: The shape to launch by default, and always where the kernel's meaning needs it.
+        fast_math: Allow results that differ in their last bits for speed.
+        unique_writes: Outputs of which you state that no element is written by two invocations.
+    """
+
+    def make(function: Function) -> Kernel:
+        translation = translate(
+            function, workgroup=workgroup, fast_math=fast_math, unique_writes=unique_writes
+        )
+        return Kernel(function, translation)
+
+    return make if fn is None else make(fn)

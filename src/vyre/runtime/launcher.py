@@ -1,0 +1,159 @@
+"""Runs one kernel on one device: picks the code, lays out the words, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from vyre.analysis.forms import Symbol
+from vyre.backend.base import Array, Memory, Ticket
+from vyre.emit.layout import WordLayout, arguments_of
+from vyre.errors import InvalidInput
+from vyre.ir.declare import Dim3
+from vyre.lang import Translation
+from vyre.model import Code, Schedule
+from vyre.plan.geometry import LaunchLimits, ceil_div, validate_launch_geometry
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.device import Device
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything about a launch but its arguments."""
+
+    binary: Any
+    schedule: Schedule
+    grid: Dim3
+    words: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of one launch, as the proofs ask for them."""
+
+    extent: Dim3
+    shapes: Mapping[str, Shape]
+    scalars: Mapping[str, int]
+
+    def value(self, symbol: Symbol) -> int:
+        match symbol.kind:
+            case "extent":
+                return self.extent[symbol.axis]
+            case "len":
+                return prod(self.shapes[symbol.name])
+            case "dim":
+                return self.shapes[symbol.name][symbol.axis]
+            case _:
+                return self.scalars[symbol.name]
+
+
+def words_of(layout: WordLayout, extent: Dim3, shapes: Mapping[str, Shape]) -> bytes:
+    """The parameter words of a launch over `extent` on arrays of these shapes."""
+    words = np.zeros(layout.count, np.uint32)
+    words[layout.n] = prod(extent)
+    for axis in range(3):
+        words[layout.extent(axis)] = extent[axis]
+    for name, shape in shapes.items():
+        words[layout.length(name)] = prod(shape)
+        for axis, place in enumerate(layout.dims.get(name, ())):
+            words[place] = shape[axis]
+    return words.tobytes()
+
+
+class Launcher:
+    """One kernel on one device; what it prepared is kept by the launch's numbers."""
+
+    def __init__(self, kernel: Translation, device: Device) -> None:
+        self.kernel, self.device, self.program = kernel, device, kernel.program
+        self.facts = device.facts(kernel.program)
+        self.limits = LaunchLimits.of(device.name, device.info.limits)
+        self.scalar_names = frozenset(
+            decl.name for decl in self.program.buffers if decl.is_scalar_argument
+        )
+        self.order = tuple(decl.name for decl in arguments_of(self.program))
+        self._prepared: dict[tuple[object, ...], Prepared] = {}
+
+    @property
+    def default(self) -> Dim3:
+        """The declared workgroup, or the device's usual width."""
+        declared = self.kernel.declared_workgroup
+        return declared or (self.device.info.kind.default_width, 1, 1)
+
+    def prepare(
+        self,
+        extent: Dim3,
+        shapes: Mapping[str, Shape],
+        scalars: Mapping[str, np.generic],
+        schedule: Schedule | None = None,
+    ) -> Prepared:
+        """The launch for these numbers, every limit checked."""
+        whole = tuple(int(v) for v in scalars.values() if isinstance(v, np.integer))
+        key = (extent, tuple(shapes.values()), whole, schedule)
+        known = self._prepared.get(key)
+        if known is None:
+            known = self._prepared[key] = self._prepare(extent, shapes, scalars, schedule)
+        return known
+
+    def _prepare(
+        self,
+        extent: Dim3,
+        shapes: Mapping[str, Shape],
+        scalars: Mapping[str, np.generic],
+        schedule: Schedule | None,
+    ) -> Prepared:
+        whole = {name: int(v) for name, v in scalars.items() if isinstance(v, np.integer)}
+        numbers = Numbers(extent, shapes, whole)
+        if schedule is None:
+            provable = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
+            schedule = Schedule(self.default, Code(checked=not provable))
+        elif not schedule.code.checked and not self.facts.unchecked_for(numbers):
+            raise InvalidInput(
+                f"{schedule} leaves out bounds checks that this call of {self.kernel.name} needs",
+                "use a schedule with Code(checked=True)",
+            )
+        binary = self.device.binary(self.program, schedule.code)
+        workgroup = schedule.workgroup
+        for axis in range(3):
+            if workgroup[axis] > 1 and axis not in binary.guarded:
+                raise InvalidInput(
+                    f"workgroup {workgroup} is wider than 1 along axis {axis}, which "
+                    f"{self.kernel.name} does not use",
+                    "give that axis size 1",
+                )
+        x, y, z = (ceil_div(n, w) for n, w in zip(extent, workgroup, strict=True))
+        validate_launch_geometry(workgroup, (x, y, z), self.limits)
+        return Prepared(binary, schedule, (x, y, z), words_of(binary.layout, extent, shapes))
+
+    def run_host(
+        self, prepared: Prepared, arrays: Mapping[str, Array], scalars: Mapping[str, np.generic]
+    ) -> Ticket:
+        """Launch on host arrays and wait for the result."""
+        given = {**arrays, **{name: np.array([value]) for name, value in scalars.items()}}
+        return self.device.run(
+            prepared.binary,
+            prepared.grid,
+            prepared.schedule.workgroup,
+            given,
+            self.scalar_names,
+            prepared.words,
+        )
+
+    def run_resident(
+        self,
+        prepared: Prepared,
+        arrays: Mapping[str, DeviceArray],
+        scalars: Mapping[str, np.generic],
+    ) -> Ticket:
+        """Launch on device arrays and return at once."""
+        arguments: list[Memory | np.generic] = [
+            scalars[name] if name in scalars else arrays[name].argument for name in self.order
+        ]
+        return self.device.backend.launch(
+            prepared.binary, prepared.grid, prepared.schedule.workgroup, arguments, prepared.words
+        )

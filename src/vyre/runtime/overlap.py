@@ -1,0 +1,71 @@
+"""Arguments that share memory: kept where every invocation stays with its own element, else copied.
+
+The result is always as if every input had been read before anything was written, as NumPy has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vyre.analysis.aliasing import may_share
+from vyre.errors import InvalidInput
+from vyre.ir.program import Program
+from vyre.lang import Role, Translation
+from vyre.runtime.arguments import AnyArray
+from vyre.runtime.array import DeviceArray
+
+
+def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[str, ...]:
+    """The inputs to copy, because what the call writes overlaps them.
+
+    Raises:
+        InvalidInput: two arrays that are both written overlap.
+    """
+    written = [
+        p.name for p in kernel.params if p.role in (Role.OUT, Role.INOUT) and p.name in arrays
+    ]
+    read = [p.name for p in kernel.params if p.role is Role.IN]
+    for number, first in enumerate(written):
+        for second in written[number + 1 :]:
+            if _overlap(arrays[first], arrays[second]):
+                raise InvalidInput(
+                    f"{first} and {second} of {kernel.name} are both written and share memory",
+                    "pass arrays that do not overlap",
+                )
+    return tuple(
+        name
+        for name in read
+        if any(
+            _overlap(arrays[name], arrays[target])
+            and not _keeps(kernel.program, arrays, name, target)
+            for target in written
+        )
+    )
+
+
+def _keeps(program: Program, arrays: Mapping[str, AnyArray], name: str, target: str) -> bool:
+    """Whether two arguments may share: the identical range, touched at the identical index."""
+    return _identical(arrays[name], arrays[target]) and may_share(program, name, target)
+
+
+def _overlap(a: AnyArray, b: AnyArray) -> bool:
+    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+        return (
+            a.memory is b.memory
+            if isinstance(a, DeviceArray) and isinstance(b, DeviceArray)
+            else False
+        )
+    return bool(a.size and b.size and np.may_share_memory(a, b))
+
+
+def _identical(a: AnyArray, b: AnyArray) -> bool:
+    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+        return True  # one allocation is one array
+    return _address(a) == _address(b) and a.nbytes == b.nbytes and a.shape == b.shape
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,56 @@
+"""The only reader of the environment (VYRE_*)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from vyre.errors import InvalidInput
+from vyre.model import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the environment asks for."""
+
+    device: str | None = None
+    cache_dir: Path
+    mode: Mode = Mode.NATURAL_GRADIENT
+
+
+def load(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process.
+
+    `VYRE_DEVICE` names a device such as `opencl:0`; `VYRE_CACHE_DIR` a folder, else the platform's
+    cache folder is used (`XDG_CACHE_HOME` is honoured where that is the custom);
+    `VYRE_AUTOTUNER` a mode.
+
+    Raises:
+        InvalidInput: a variable holds something that is not one of its words.
+    """
+    given = os.environ if environment is None else environment
+    mode = given.get("VYRE_AUTOTUNER", "").strip()
+    try:
+        parsed = Mode.parse(mode) if mode else Mode.NATURAL_GRADIENT
+    except InvalidInput as error:
+        raise InvalidInput(f"VYRE_AUTOTUNER is {mode!r}: {error.problem}", error.fix) from None
+    folder = given.get("VYRE_CACHE_DIR", "").strip()
+    return Settings(
+        device=given.get("VYRE_DEVICE", "").strip() or None,
+        cache_dir=Path(folder) if folder else platformdirs.user_cache_path("vyre"),
+        mode=parsed,
+    )
+
+
+def preset(name: str, value: str) -> str:
+    """Set a variable for a library that reads it when it loads, unless the user has; what holds."""
+    return os.environ.setdefault(name, value)
+
+
+def peek(name: str) -> str:
+    """A variable of another library, as it stands; empty when unset."""
+    return os.environ.get(name, "")

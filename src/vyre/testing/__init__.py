@@ -1,0 +1,1 @@
+"""Contract kits for new backends, policies and stores, and programs to try them on."""

@@ -1,0 +1,125 @@
+"""Whether a device computes what the reference computes: bit for bit, or within stated ULPs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vyre.backend import reference
+from vyre.backend.base import Unbuilt
+from vyre.ir.types import DataType
+from vyre.model import Code
+from vyre.plan.geometry import ceil_div
+from vyre.runtime.device import Device
+from vyre.runtime.launcher import Numbers, words_of
+from vyre.testing.programs import Case
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element that a device computed otherwise."""
+
+    case: int
+    code: Code
+    buffer: str
+    position: int
+    expected: object
+    found: object
+
+
+def apart(dtype: DataType, expected: Array, found: Array, ulp: int = 0) -> NDArray[np.intp]:
+    """The positions, flat, at which two arrays of one buffer differ by more than `ulp`.
+
+    NaN equals NaN, whatever its payload.
+    """
+    a, b = expected.reshape(-1), found.reshape(-1)
+    if dtype == DataType.BF16:
+        a, b = ((values.astype(np.uint32) << 16).view(np.float32) for values in (a, b))
+    if not dtype.is_float:
+        return np.flatnonzero(a != b)
+    same_nan = np.isnan(a) & np.isnan(b)
+    one_nan = np.isnan(a) != np.isnan(b)
+    if ulp == 0:
+        return np.flatnonzero((_bits(a) != _bits(b)) & ~same_nan)
+    distance = np.abs(_rank(a) - _rank(b))
+    return np.flatnonzero((one_nan | (distance > ulp)) & ~same_nan)
+
+
+def _bits(values: Array) -> Array:
+    return values.view(f"u{values.itemsize}")
+
+
+def _rank(values: Array) -> Array:
+    """Floats as numbers that count representable values; the two zeros are one apart from none."""
+    bits = values.view(f"i{values.itemsize}")
+    magnitude = (bits & np.iinfo(bits.dtype).max).astype(
+        np.float64 if values.itemsize == 8 else np.int64
+    )
+    return np.where(bits < 0, -magnitude, magnitude)
+
+
+def differences(
+    device: Device, cases: Sequence[Case], codes: Iterable[Code] = (Code(),)
+) -> Iterator[Difference]:
+    """Run every case with every code on `device` and on the reference; yield what differs.
+
+    All the programs are compiled in one build, because a build costs far more than a launch.
+    """
+    chosen = tuple(codes)
+    wanted = [(case.program, code) for case in cases for code in chosen]
+    built = iter(device.binaries(wanted))
+    for number, case in enumerate(cases):
+        expected = case.copies()
+        reference.run(case.program, expected, case.extent)
+        numbers = Numbers(case.extent, {n: a.shape for n, a in case.arrays.items()}, {})
+        facts = device.facts(case.program)
+        for code in chosen:
+            binary = next(built)
+            if isinstance(binary, Unbuilt):
+                yield Difference(number, code, "(build)", 0, "", binary.log)
+                continue
+            if not code.checked and not _proved(facts, case, numbers):
+                continue
+            found = case.copies()
+            _launch(device, binary, case, found)
+            for decl in case.program.buffers:
+                if decl.is_written:
+                    where = apart(
+                        decl.element,
+                        expected[decl.name],
+                        found[decl.name],
+                        case.ulp.get(decl.name, 0),
+                    )
+                    for position in where[:1]:
+                        yield Difference(
+                            number,
+                            code,
+                            decl.name,
+                            int(position),
+                            expected[decl.name].flat[position],
+                            found[decl.name].flat[position],
+                        )
+
+
+def _proved(facts: Any, case: Case, numbers: Numbers) -> bool:
+    scalars = {
+        decl.name: int(case.arrays[decl.name][0])
+        for decl in case.program.buffers
+        if decl.is_scalar_argument and decl.element.is_int
+    }
+    return bool(facts.unchecked_for(Numbers(numbers.extent, numbers.shapes, scalars)))
+
+
+def _launch(device: Device, binary: Any, case: Case, arrays: dict[str, Array]) -> None:
+    workgroup = case.program.workgroup_size
+    x, y, z = (ceil_div(n, w) for n, w in zip(case.extent, workgroup, strict=True))
+    scalars = {decl.name for decl in case.program.buffers if decl.is_scalar_argument}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    words = words_of(binary.layout, case.extent, shapes)
+    device.run(binary, (x, y, z), workgroup, arrays, scalars, words)
