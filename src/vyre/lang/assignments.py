@@ -1,0 +1,253 @@
+"""Assignments of a kernel: variables, elements of arrays, and workgroup memory."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import Atomic, Expr, Load, Var
+from vyre.ir.node import Assign, Let, Store
+from vyre.ir.types import DataType
+from vyre.ir.walk import expressions
+from vyre.lang.calls import Calls
+from vyre.lang.intrinsics import Structural, find_intrinsic
+from vyre.lang.params import instead_of
+from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
+from vyre.lang.values import PLACEHOLDER, Restart, Value, Variable, fits
+
+RESULT = "return"
+"""The variable that holds a function's result; no name of an author's can be a keyword."""
+
+
+class Assignments(Calls):
+    """Turns assignments into IR."""
+
+    def assignment(self, node: ast.Assign) -> None:
+        if self.is_shared(node.value):
+            self.shared_memory(node)
+            return
+        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            self.unpack(node, node.targets[0].elts)
+            return
+        value = self.expression(node.value)
+        if len(node.targets) > 1 and value.constant is None:
+            value = self.spill(value, "value")
+        for target in node.targets:
+            self.assign(target, value)
+
+    def unpack(self, node: ast.Assign, targets: Sequence[ast.expr]) -> None:
+        """`a, b = x, y`: every value is computed before the first name changes."""
+        if not isinstance(node.value, (ast.Tuple, ast.List)):
+            raise self.error(
+                node.value,
+                f"{self.text(node.value)} is one value for {len(targets)} names",
+                "write as many values as names: a, b = x, y",
+            )
+        if len(targets) != len(node.value.elts):
+            raise self.error(
+                node,
+                f"{len(node.value.elts)} values for {len(targets)} names",
+                "write one for each",
+            )
+        values = self.values(*node.value.elts)
+        if any(self.changes_something(target) for target in targets):
+            values = [
+                self.spill(value, _spill_name(target)) if self.is_changeable(value) else value
+                for target, value in zip(targets, values, strict=True)
+            ]
+        for target, value in zip(targets, values, strict=True):
+            self.assign(target, value)
+
+    def changes_something(self, target: ast.expr) -> bool:
+        entry = self.frame.env.get(target.id) if isinstance(target, ast.Name) else None
+        return isinstance(target, ast.Subscript) or isinstance(entry, (Bound, Hoistable))
+
+    def is_changeable(self, value: Value) -> bool:
+        """Whether assigning to a name or an element could change `value` before it is used."""
+        if value.dtype is None:
+            return bool(value.needs)
+        return any(isinstance(part, (Var, Load)) for part in expressions(value.expr))
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name():
+                self.bind(target, value)
+            case ast.Subscript():
+                self.store(target, value)
+            case ast.Starred() | ast.Tuple() | ast.List():
+                raise self.error(
+                    target, "only a, b = x, y takes values apart", "assign each name on its own"
+                )
+            case _:
+                raise self.error(
+                    target, f"{self.text(target)} is not a name or an element", "write out[i] = ..."
+                )
+
+    def bind(self, target: ast.Name, value: Value) -> None:
+        """Give a name a value: a new variable where none is in sight, else a new value of it."""
+        name = target.id
+        match self.frame.env.get(name):
+            case Bound(variable) | Declared(variable):
+                expr = self.give(variable, value)
+                self.out.append(Assign(variable.ir_name, expr))
+            case Buffer():
+                raise self.error(
+                    target,
+                    f"{name!r} is an array, and this would replace it",
+                    f"write {name}[i] = ..., or use another name",
+                )
+            case Hoistable(statement, depth) if depth != self.names.depth:
+                raise Restart(self.decisions.with_hoisted(statement, name))
+            case _:
+                variable = self.variable(name, self.frame.key(target))
+                self.let(variable, value)
+        self.frame.env[name] = Bound(variable)
+
+    def let(self, variable: Variable, value: Value) -> None:
+        expr = self.give(variable, value)
+        match self.out[-1:]:
+            case [Let(name, Atomic() as atomic)] if expr == Var(name):
+                self.out[-1] = Let(variable.ir_name, atomic)  # the author's name for its result
+            case _:
+                self.out.append(Let(variable.ir_name, expr))
+
+    def give(self, variable: Variable, value: Value) -> Expr:
+        """What to store for `value` in a variable, by the type it has, takes, or leaves open."""
+        if variable.dtype is not None:
+            return self.fit(value, variable.dtype, self.called(variable))
+        if value.dtype is None:
+            variable.collect(value, self.frame.source)
+            return PLACEHOLDER
+        if variable.is_open:
+            numbers = (constant.value for constant, _ in variable.constants)
+            if not all(fits(number, value.dtype) for number in numbers):
+                raise self.mixed(value, variable.default, self.called(variable))
+            self.decide_types([variable], value.dtype)
+        variable.dtype = value.dtype
+        return value.expr
+
+    def called(self, variable: Variable) -> str:
+        if variable.name == RESULT:
+            return f"the result of {self.frame.source.name}"
+        return variable.name
+
+    def annotated(self, node: ast.AnnAssign) -> None:
+        """`s: f64 = 0` fixes a variable's type."""
+        if not isinstance(node.target, ast.Name):
+            raise self.error(node, "only a name takes a type", "write out[i] = ...")
+        name = node.target.id
+        dtype = self.static(node.annotation)
+        if not isinstance(dtype, DataType) or dtype != dtype.computed or not dtype.is_scalar:
+            raise self.error(
+                node.annotation,
+                f"{self.text(node.annotation)} is not a type of variables",
+                f"write {name}: {instead_of(dtype)} = ...",
+            )
+        if node.value is None:
+            raise self.error(
+                node, f"{name!r} gets a type and no value", f"write {name}: {dtype} = 0"
+            )
+        value = self.expression(node.value)
+        if isinstance(self.frame.env.get(name), (Bound, Declared, Buffer)):
+            fitted = Value.typed(node.value, dtype, self.fit(value, dtype, name))
+            self.bind(node.target, fitted)
+            return
+        variable = self.variable(name, self.frame.key(node.target))
+        variable.dtype = dtype
+        self.out.append(Let(variable.ir_name, self.fit(value, dtype, name)))
+        self.frame.env[name] = Bound(variable)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        """`s += x` and `out[i] += x`; the index is computed once."""
+        whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+        if isinstance(node.target, ast.Name):
+            left, right = self.values(node.target, node.value)
+            self.bind(node.target, self.binary(whole, node.op, left, right))
+            return
+        if not isinstance(node.target, ast.Subscript):
+            raise self.error(
+                node, "this changes neither a name nor an element", "write out[i] += x"
+            )
+        buffer = self.written(node.target)
+        self.check_readable(buffer, node.target)
+        at = Value.typed(node.target, DataType.U32, self.position(buffer, node.target))
+        at = self.once(at, "at")
+        mark, before = len(self.out), self.effects
+        left = Value.typed(node.target, buffer.decl.element, Load(buffer.name, at.expr))
+        right = self.expression(node.value)
+        if self.effects != before:
+            left = self.spill(left, "before", mark)
+        value = self.binary(whole, node.op, left, right)
+        element = buffer.decl.element.computed
+        expr = self.fit(value, element, self.text(node.target))
+        self.out.append(Store(buffer.name, at.expr, expr))
+        self.effects += 1
+
+    def store(self, target: ast.Subscript, value: Value) -> None:
+        buffer = self.written(target)
+        mark, before = len(self.out), self.effects
+        position = self.position(buffer, target)
+        if self.effects != before and value.dtype and self.reads_changing_memory(value.expr):
+            value = self.spill(value, "value", mark)
+        expr = self.fit(value, buffer.decl.element.computed, self.text(target))
+        self.out.append(Store(buffer.name, position, expr))
+        self.effects += 1
+
+    def written(self, target: ast.Subscript) -> Buffer:
+        """The array that a subscript writes to."""
+        buffer = self.buffer(target.value)
+        if buffer is None:
+            self.expression(target.value)  # says what is wrong with a name that is not there
+            raise self.error(
+                target, f"{self.text(target.value)} is not an array", "store to an array parameter"
+            )
+        if not buffer.is_writable:
+            raise self.error(
+                target,
+                f"{buffer.name!r} is an In, which is read and never written",
+                f"declare it {buffer.name}: InOut[{buffer.decl.element}], or write to an Out",
+            )
+        return buffer
+
+    def is_shared(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        found = find_intrinsic(self.static(node.func))
+        return found is not None and found.operation is Structural.SHARED
+
+    def shared_memory(self, node: ast.Assign) -> None:
+        """`tile = vyre.shared(f32, 256)` declares workgroup memory."""
+        assert isinstance(node.value, ast.Call)
+        self.check_workgroup(node.value, "shared")
+        target = node.targets[0]
+        at_top = self.names.depth == 1 and not self.frame.path
+        if not at_top or len(node.targets) != 1 or not isinstance(target, ast.Name):
+            raise self.misplaced_shared(node.value)
+        if target.id in self.frame.env:
+            raise self.error(
+                target, f"{target.id!r} has a value already", "use another name for the memory"
+            )
+        written_type, written_count = self.arguments(node.value, ("dtype", "count"))
+        dtype = self.static(written_type)
+        if not isinstance(dtype, DataType) or not dtype.is_scalar or dtype.is_bool:
+            raise self.error(
+                written_type,
+                f"{self.text(written_type)} is not an element type of workgroup memory",
+                "write vyre.shared(f32, 256)",
+            )
+        count = self.expression(written_count).constant
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise self.error(
+                written_count,
+                f"the count {self.text(written_count)} is not a constant whole number from 1",
+                "write a number, or a name from outside the kernel",
+            )
+        name = self.names.fresh(target.id, anywhere=True)
+        decl = BufferDecl.workgroup(name, count, dtype)
+        self.shared.append(decl)
+        self.frame.env[target.id] = Buffer(decl)
+
+
+def _spill_name(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else "value"

@@ -1,0 +1,345 @@
+"""Calls in a kernel: casts, positions, mathematics and atomics."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from types import FunctionType
+
+import numpy as np
+
+from vyre.errors import LanguageError
+from vyre.ir.expr import (
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinaryOp,
+    Cast,
+    Expr,
+    Fma,
+    Id,
+    IdKind,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.node import Let
+from vyre.ir.types import DataType
+from vyre.lang.context import NOTHING
+from vyre.lang.expressions import Expressions
+from vyre.lang.intrinsics import (
+    Domain,
+    Function,
+    Intrinsic,
+    Structural,
+    find_intrinsic,
+    is_host_math,
+)
+from vyre.lang.params import MAX_RANK, instead_of
+from vyre.lang.scopes import Buffer
+from vyre.lang.values import Number, Value, converted, literal
+
+_TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
+_ROTATES = (BinaryOp.ROT_L, BinaryOp.ROT_R)
+_FLOAT_ATOMICS = (AtomicOp.ADD, AtomicOp.MIN, AtomicOp.MAX, AtomicOp.EXCHANGE)
+_NEEDS_WORKGROUP = (IdKind.LOCAL, IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE)
+_SMALLEST_ATOMIC = 4  # bytes
+_NAN_KEEPING: tuple[tuple[object, str], ...] = (
+    (np.minimum, "min"),
+    (np.maximum, "max"),
+    (np.clip, "vyre.clamp"),
+)
+
+
+class Calls(Expressions):
+    """Turns calls into values; functions under @vyre.function are left to whoever extends it."""
+
+    @abstractmethod
+    def inline(self, node: ast.Call, function: Function) -> Value | None: ...
+
+    def call(self, node: ast.Call) -> Value:
+        value = self.call_or_nothing(node)
+        if value is None:
+            raise self.error(
+                node,
+                f"{self.text(node.func)}() has no value",
+                "write the call on a line of its own",
+            )
+        return value
+
+    def call_or_nothing(self, node: ast.Call) -> Value | None:
+        """The value of a call, or None for one that is made for its effect alone."""
+        target = self.target(node)
+        if isinstance(target, DataType):
+            return self.cast(node, target)
+        if isinstance(target, Function):
+            return self.inline(node, target)
+        if target is len:
+            return self.call_len(node)
+        if target is pow:
+            base, exponent = self.arguments(node, ("base", "exp"))
+            return self.binary(node, ast.Pow(), *self.values(base, exponent))
+        intrinsic = find_intrinsic(target)
+        if intrinsic is None:
+            return self.refuse(node, target)
+        match intrinsic.operation:
+            case IdKind() as kind:
+                return self.position_of(node, intrinsic, kind)
+            case AtomicOp() as op:
+                return self.atomic(node, intrinsic, op)
+            case Structural.BARRIER:
+                raise self.error(
+                    node, "vyre.barrier() has no value", "write vyre.barrier() on a line of its own"
+                )
+            case Structural.SHARED:
+                raise self.misplaced_shared(node)
+            case _:
+                return self.mathematics(node, intrinsic, target)
+
+    def mathematics(self, node: ast.Call, intrinsic: Intrinsic, target: object) -> Value:
+        names = intrinsic.parameters
+        if intrinsic.operation in (Structural.MIN, Structural.MAX):
+            names += tuple(f"x{n}" for n in range(2, len(node.args)))
+        values = self.values(*self.arguments(node, names))
+        numbers = [value.constant for value in values]
+        if is_host_math(target) and all(number is not None for number in numbers):
+            return self.on_host_call(node, target, numbers)
+        return self.function_of(node, intrinsic, values)
+
+    def target(self, node: ast.Call) -> object:
+        if isinstance(node.func, ast.Attribute) and self.buffer(node.func.value):
+            raise self.error(
+                node,
+                f"arrays have no methods in a kernel, such as {node.func.attr!r}",
+                "write what one element does, with a loop where several are needed",
+            )
+        target = self.static(node.func)
+        if target is NOTHING:
+            self.expression(node.func)  # says what is wrong with a name that is not there
+            raise self.error(
+                node.func, f"{self.text(node.func)} is a number, not a function", "call a function"
+            )
+        return target
+
+    def arguments(self, node: ast.Call, names: Sequence[str]) -> list[ast.expr]:
+        """The arguments of a call in the order of `names`, each given once."""
+        given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+        called, wants = self.text(node.func), ", ".join(names)
+        for word in node.keywords:
+            if word.arg is None or word.arg not in names or word.arg in given:
+                problem = f"{called}() has no further parameter {word.arg!r}"
+                raise self.error(word.value, problem, f"write {called}({wants})")
+            given[word.arg] = word.value
+        count = len(node.args) + len(node.keywords)
+        if count != len(names):
+            takes = f"{called}({wants}) takes {_several(len(names), 'argument')}, {count} given"
+            raise self.error(node, takes, f"write {called}({wants})")
+        return [given[name] for name in names]
+
+    def refuse(self, node: ast.Call, target: object) -> Value:
+        text = self.text(node.func)
+        inside = self.text(node.args[0]) if node.args else "x"
+        if isinstance(target, type) and issubclass(target, (float, int, np.generic)):
+            instead = _numpy_spelling(target) or instead_of(target)
+            raise self.error(
+                node,
+                f"{text}() converts on the host, not in a kernel",
+                f"write {instead}({inside})",
+            )
+        same = next((name for thing, name in _NAN_KEEPING if thing is target), None)
+        if same is not None:
+            raise self.error(
+                node, f"{text}() hands NaN on, and {same}() ignores it", f"write {same}(...)"
+            )
+        if target is range:
+            raise self.error(node, "range() is for loops", "write for k in range(...):")
+        if isinstance(target, FunctionType):
+            raise self.error(
+                node,
+                f"{text}() is a Python function, which a kernel cannot call",
+                f"put @vyre.function above def {target.__name__}",
+            )
+        kind = "a built-in" if inspect.isbuiltin(target) else f"a {type(target).__name__}"
+        raise self.error(
+            node,
+            f"{text}() is {kind} that has no meaning in a kernel",
+            "use a function of vyre, or one under @vyre.function",
+        )
+
+    def misplaced_shared(self, node: ast.Call) -> LanguageError:
+        return self.error(
+            node,
+            "vyre.shared() is not the whole of a top-level assignment",
+            "write tile = vyre.shared(f32, 256) at the top level of the kernel",
+        )
+
+    def check_workgroup(self, node: ast.Call, name: str) -> None:
+        if self.workgroup is None:
+            raise self.error(
+                node,
+                f"vyre.{name}() depends on the workgroup, and the kernel does not fix one",
+                "give it one, for example @vyre.kernel(workgroup=256)",
+            )
+
+    def on_host_call(
+        self, node: ast.Call, target: object, numbers: Sequence[Number | None]
+    ) -> Value:
+        """Python's own function of numbers known while translating is computed by Python."""
+        assert callable(target)
+        try:
+            result = target(*numbers)
+        except (ArithmeticError, ValueError, TypeError):
+            listed = ", ".join(repr(number) for number in numbers)
+            raise self.error(
+                node, f"{self.text(node.func)}({listed}) has no value", "change the constant"
+            ) from None
+        return self.constant(node, result)
+
+    def call_len(self, node: ast.Call) -> Value:
+        (argument,) = self.arguments(node, ("x",))
+        buffer = self.buffer(argument)
+        if buffer is None:
+            raise self.error(
+                node, f"len() of {self.text(argument)}, which is not an array", "use it on an array"
+            )
+        return self.axis_extent(node, buffer, 0)
+
+    def cast(self, node: ast.Call, target: DataType) -> Value:
+        (argument,) = self.arguments(node, ("x",))
+        value = self.expression(argument)
+        if value.constant is not None:
+            number = converted(value.constant, target)
+            computed = target.computed
+            if computed.is_bool:
+                return Value.literal(node, bool(number))
+            return Value.typed(node, computed, literal(computed, number))
+        expr, dtype = self.settle(value)
+        if dtype == target:
+            return Value.typed(node, dtype, expr)
+        return Value.typed(node, target, Cast(target, expr))
+
+    def position_of(self, node: ast.Call, intrinsic: Intrinsic, kind: IdKind) -> Value:
+        """A position or size of the launch; axes count as NumPy's, so the last is the fastest."""
+        if kind in _NEEDS_WORKGROUP:
+            self.check_workgroup(node, intrinsic.name)
+        axis: Number | None = 0
+        if node.args or node.keywords:
+            (argument,) = self.arguments(node, intrinsic.parameters)
+            axis = self.expression(argument).constant
+        if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < MAX_RANK:
+            raise self.error(
+                node,
+                f"the axis of vyre.{intrinsic.name}() is not 0, 1 or 2",
+                f"write vyre.{intrinsic.name}(0)",
+            )
+        if axis >= self.decisions.rank:
+            self.decide(self.decisions.with_rank(axis + 1))
+        return Value.typed(node, DataType.U32, Id(kind, self.decisions.rank - 1 - axis))
+
+    def function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
+        name = intrinsic.name
+        if intrinsic.operation is Structural.SELECT:
+            condition, *values = values
+            self.check_bool(condition)
+            cond = condition.expr
+            return self.combine(node, values, lambda _, parts: Select(cond, *parts))
+        match intrinsic.domain:
+            case Domain.FLOAT:
+                values = [self.as_float(value, f"{name}()") for value in values]
+            case Domain.INT:
+                for value in values:
+                    self.check_int(value, f"{name}()")
+            case Domain.NUMBER:
+                for value in values:
+                    self.check_number(value, f"{name}()")
+        match intrinsic.operation:
+            case UnaryOp() as unary:
+                result = DataType.BOOL if unary in _TESTS else None
+                return self.combine(node, values, lambda _, parts: Unary(unary, *parts), result)
+            case BinaryOp() as binary:
+                first, count = values
+                if binary in _ROTATES and first.dtype and count.dtype == DataType.U32:
+                    rotated = Binary(binary, first.expr, count.expr)
+                    return Value.typed(node, first.dtype, rotated)
+                return self.combine(node, values, lambda _, parts: Binary(binary, *parts))
+            case Structural.FMA:
+                return self.combine(node, values, lambda _, parts: Fma(*parts))
+            case Structural.CLAMP:
+                return self.combine(node, values, _clamp)
+            case Structural.MIN:
+                return self.combine(node, values, lambda _, parts: _chain(BinaryOp.MIN, parts))
+            case Structural.MAX:
+                return self.combine(node, values, lambda _, parts: _chain(BinaryOp.MAX, parts))
+            case _:
+                raise AssertionError(intrinsic)
+
+    def atomic(self, node: ast.Call, intrinsic: Intrinsic, op: AtomicOp) -> Value:
+        """An atomic is bound where it stands, so that it happens once, and in order."""
+        arguments = dict(
+            zip(intrinsic.parameters, self.arguments(node, intrinsic.parameters), strict=True)
+        )
+        buffer = self.buffer(arguments["buffer"])
+        if buffer is None:
+            raise self.error(
+                arguments["buffer"],
+                f"{self.text(arguments['buffer'])} is not an array",
+                f"write vyre.{intrinsic.name}(array, {', '.join(intrinsic.parameters[1:])})",
+            )
+        self.check_atomic(node, buffer, intrinsic.name, op)
+        index = arguments["index"]
+        indices = index.elts if isinstance(index, ast.Tuple) else [index]
+        position = self.flat(buffer, indices, node)
+        element = buffer.decl.element
+        mark, before = len(self.out), self.effects
+        parts = self.values(*(arguments[name] for name in intrinsic.parameters[2:]))
+        if self.effects != before and self.reads_changing_memory(position):
+            at = Value.typed(index, DataType.U32, position)
+            position = self.spill(at, "at", mark).expr
+        fitted = [self.fit(part, element, f"an element of {buffer.name}") for part in parts]
+        expected = fitted[0] if len(fitted) > 1 else None
+        old = self.names.fresh("old_value", anywhere=True)
+        self.out.append(Let(old, Atomic(op, buffer.name, position, fitted[-1], expected)))
+        self.effects += 1
+        return Value.typed(node, element, Var(old))
+
+    def check_atomic(self, node: ast.Call, buffer: Buffer, name: str, op: AtomicOp) -> None:
+        element = buffer.decl.element
+        if not buffer.is_writable:
+            raise self.error(
+                node,
+                f"vyre.{name}() changes {buffer.name!r}, which is an In",
+                f"declare it {buffer.name}: InOut[{element}]",
+            )
+        self.check_readable(buffer, node)
+        if element.min_bytes < _SMALLEST_ATOMIC or (element.is_float and op not in _FLOAT_ATOMICS):
+            raise self.error(
+                node,
+                f"vyre.{name}() on {element} elements of {buffer.name!r}",
+                "use 32- or 64-bit whole numbers; f32 and f64 can add, min, max and exchange",
+            )
+
+
+def _numpy_spelling(target: type) -> str | None:
+    """`f32` for numpy.float32, and so on; Python's own float is not one of NumPy's."""
+    found = re.fullmatch(r"(float|uint|int)(\d+)", target.__name__)
+    return f"{found[1][0]}{found[2]}" if found else None
+
+
+def _clamp(_: DataType, parts: tuple[Expr, ...]) -> Expr:
+    x, low, high = parts
+    return Binary(BinaryOp.MIN, Binary(BinaryOp.MAX, x, low), high)
+
+
+def _chain(op: BinaryOp, parts: tuple[Expr, ...]) -> Expr:
+    found, *rest = parts
+    for part in rest:
+        found = Binary(op, found, part)
+    return found
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,273 @@
+"""The state of one pass over a kernel, and how values of several types come together."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from vyre.errors import LanguageError
+from vyre.ir.declare import Access, BufferDecl, Dim3
+from vyre.ir.expr import Atomic, BufDim, BufLen, Expr, FlatIndex, Id, Lit, Load, Var
+from vyre.ir.node import Let, Node
+from vyre.ir.types import DataType, int_range
+from vyre.ir.walk import expressions
+from vyre.lang.intrinsics import INTRINSICS
+from vyre.lang.scopes import Buffer, Frame, Names
+from vyre.lang.source import Pointed, Source
+from vyre.lang.values import (
+    PLACEHOLDER,
+    Decisions,
+    Key,
+    Number,
+    Value,
+    Variable,
+    fits,
+)
+
+NOTHING = object()
+"""What a name stands for that no Python scope knows."""
+
+
+class Context:
+    """One pass: what was decided before, the statements so far, and the names in sight."""
+
+    def __init__(self, frame: Frame, decisions: Decisions, workgroup: Dim3 | None) -> None:
+        self.frame = frame
+        self.decisions = decisions
+        self.workgroup = workgroup
+        self.names = Names()
+        self.out: list[Node] = []
+        self.declared: tuple[BufferDecl, ...] = ()
+        self.shared: list[BufferDecl] = []
+        self.variables: list[Variable] = []
+        self.effects = 0  # counts what must not move past a load
+        self.is_stale = False  # whether this pass decided something that its start did not know
+
+    def decide(self, decisions: Decisions) -> None:
+        """Know more in the next pass; this one goes on, to find out what else there is."""
+        self.decisions, self.is_stale = decisions, True
+
+    def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:
+        for variable in variables:
+            if variable.dtype is None:
+                variable.dtype = dtype
+                self.decide(self.decisions.with_types({variable.key: dtype}))
+
+    def error(self, node: Pointed, problem: str, fix: str) -> LanguageError:
+        return self.frame.source.error(node, problem, fix, self.frame.called_from)
+
+    def text(self, node: ast.expr) -> str:
+        return self.frame.source.text(node)
+
+    @contextmanager
+    def nested(self) -> Iterator[list[Node]]:
+        """Statements go into a list of their own, with names of their own."""
+        outer, self.out = self.out, []
+        try:
+            with self.names.scope():
+                yield self.out
+        finally:
+            self.out = outer
+
+    def variable(self, name: str, key: Key, ir_name: str | None = None) -> Variable:
+        dtype = self.decisions.types.get(key)
+        made = Variable(name, ir_name or self.names.fresh(name), key, dtype)
+        self.variables.append(made)
+        return made
+
+    def spill(self, value: Value, name: str, at: int | None = None) -> Value:
+        """`value`, computed once: bound to a fresh name here, or at an earlier place."""
+        # Anywhere: it may be bound before lists that have names of their own already.
+        bound = self.names.fresh(name, anywhere=True)
+        expr = value.expr if value.dtype else PLACEHOLDER
+        self.out.insert(len(self.out) if at is None else at, Let(bound, expr))
+        if value.dtype is not None:
+            return Value.typed(value.node, value.dtype, Var(bound))
+        return Value(
+            value.node, None, lambda _: Var(bound), value.is_float, value.constants, value.needs
+        )
+
+    def once(self, value: Value, name: str) -> Value:
+        """`value`, safe to use twice."""
+        if value.constant is not None or (value.dtype is not None and self.is_simple(value.expr)):
+            return value
+        return self.spill(value, name) if value.dtype is not None or value.needs else value
+
+    def is_simple(self, expr: Expr) -> bool:
+        """Whether `expr` costs nothing and means the same when read again."""
+        match expr:
+            case Lit() | Var() | Id() | BufLen() | BufDim():
+                return True
+            case FlatIndex(indices=indices):
+                # Analysis reads more from an index that stands in the load or store itself.
+                return all(self.is_simple(index) for index in indices)
+            case Load(buffer):
+                return self.access(buffer) is Access.UNIFORM
+            case _:
+                return False
+
+    def reads_changing_memory(self, expr: Expr) -> bool:
+        return any(
+            isinstance(part, Atomic)
+            or (
+                isinstance(part, Load)
+                and self.access(part.buffer) not in (Access.UNIFORM, Access.READ_ONLY)
+            )
+            for part in expressions(expr)
+        )
+
+    def access(self, buffer: str) -> Access:
+        decls = (*self.declared, *self.shared)
+        return next(decl.access for decl in decls if decl.name == buffer)
+
+    def fit(self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False) -> Expr:
+        """`value` as a `dtype`, the type of what `other` names, or an error that names both.
+
+        `is_operand` says that `other` is a value too, which might be cast instead.
+        """
+        if value.dtype is not None:
+            if value.dtype != dtype:
+                raise self.mixed(value, dtype, other, is_operand=is_operand)
+            return value.expr
+        literals = list(value.constants)
+        literals += [constant for variable in value.needs for constant, _ in variable.constants]
+        fit_all = all(fits(constant.value, dtype) for constant in literals)
+        ranged = any(variable.is_ranged for variable in value.needs)
+        if value.constant is not None and not fit_all and not dtype.is_bool:
+            raise self.unfit(value, value.constant, dtype, other, is_operand=is_operand)
+        if not fit_all or (ranged and not dtype.is_int) or (value.is_float and dtype.is_int):
+            raise self.mixed(value, dtype, other, is_operand=is_operand)
+        self.decide_types(value.needs, dtype)
+        return PLACEHOLDER if value.needs else value.build(dtype)
+
+    def mixed(
+        self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False
+    ) -> LanguageError:
+        mine, text = value.default, self.text(value.node)
+        sides = f"{other} is {dtype} and {text} is {mine}"
+        if dtype.is_bool:
+            return self.error(value.node, sides, f"compare it, for example {text} != 0")
+        cast, side = dtype, text
+        if is_operand and mine.is_float and dtype.is_int:
+            cast, side = mine, other
+        side = "..." if side == "this" else side
+        return self.error(value.node, sides, f"cast one side, for example {cast}({side})")
+
+    def unfit(
+        self, value: Value, number: Number, dtype: DataType, other: str, *, is_operand: bool
+    ) -> LanguageError:
+        if dtype.is_int:
+            low, high = int_range(dtype)
+            fix = f"use a whole number from {low} to {high}"
+            if is_operand:
+                wider = DataType.F32 if isinstance(number, float) else DataType.I64
+                fix += f", or cast, for example {wider}({'...' if other == 'this' else other})"
+        elif isinstance(number, int):
+            fix = f"write {dtype}({self.text(value.node)}) to have it rounded"
+        else:
+            fix = f"use a number that {dtype} has"
+        problem = f"{other} is {dtype}, which has no value {number!r}"
+        return self.error(value.node, problem, fix)
+
+    def settle(self, value: Value) -> tuple[Expr, DataType]:
+        """`value` where nothing else decides its type: i32 or f32 if it has none."""
+        dtype = value.default
+        if value.dtype is None and value.needs:
+            return PLACEHOLDER, dtype  # a later pass knows
+        return self.fit(value, dtype, self.text(value.node)), dtype
+
+    def combine(
+        self,
+        node: ast.expr,
+        values: Sequence[Value],
+        build: Callable[[DataType, tuple[Expr, ...]], Expr],
+        result: DataType | None = None,
+    ) -> Value:
+        """One value of several that must share a type; `result`, where that is another one."""
+        known = next((value for value in values if value.dtype is not None), None)
+        if known is not None and known.dtype is not None:
+            dtype, name = known.dtype, self.text(known.node)
+            # An augmented assignment's own target cannot be cast.
+            free = not isinstance(getattr(known.node, "ctx", None), ast.Store)
+            parts = tuple(
+                value.expr if value is known else self.fit(value, dtype, name, is_operand=free)
+                for value in values
+            )
+            return Value.typed(node, result or dtype, build(dtype, parts))
+        is_float = any(value.is_float for value in values)
+        for value in values:
+            if is_float and not value.is_float:
+                self.refuse_ranged(value, values)
+        needs = tuple(dict.fromkeys(v for value in values for v in value.needs))
+        joined = Value(
+            node,
+            None,
+            lambda dtype: build(dtype, tuple(value.build(dtype) for value in values)),
+            is_float,
+            tuple(constant for value in values for constant in value.constants),
+            needs,
+        )
+        if result is None:
+            return joined
+        if needs:
+            return Value.typed(node, result, PLACEHOLDER)
+        dtype = joined.default
+        parts = tuple(self.fit(value, dtype, self.text(node)) for value in values)
+        return Value.typed(node, result, build(dtype, parts))
+
+    def refuse_ranged(self, value: Value, values: Sequence[Value]) -> None:
+        """A range's variable counts in whole numbers; it never turns into a float by itself."""
+        if any(variable.is_ranged for variable in value.needs):
+            other = next(other for other in values if other.is_float)
+            raise self.mixed(value, DataType.F32, self.text(other.node))
+
+    def static(self, node: ast.expr) -> object:
+        """The Python object that `node` names while translating, or NOTHING."""
+        match node:
+            case ast.Name(id=name):
+                if name in self.frame.env or name in self.frame.assigned:
+                    return NOTHING
+                return captured(self.frame.source, name)
+            case ast.Attribute(value=base, attr=attr):
+                owner = self.static(base)
+                return NOTHING if owner is NOTHING else getattr(owner, attr, NOTHING)
+            case ast.Subscript(value=base, slice=ast.Constant(value=int() as index)):
+                owner = self.static(base)
+                found = isinstance(owner, tuple) and index < len(owner)
+                return owner[index] if found and isinstance(owner, tuple) else NOTHING
+            case _:
+                return NOTHING
+
+    def no_name(self, node: ast.Name) -> LanguageError:
+        known = [*self.frame.env, *self.frame.assigned, *INTRINSICS]
+        known += [name for name in self.frame.source.fn.__globals__ if not name.startswith("__")]
+        known += self.frame.source.fn.__code__.co_freevars
+        close = difflib.get_close_matches(node.id, known, n=1)
+        meant = f"write {close[0]!r}, or " if close else ""
+        return self.error(
+            node,
+            f"no name {node.id!r} here",
+            f"{meant}give {node.id!r} a value before this line, or make it a parameter",
+        )
+
+    def buffer(self, node: ast.expr) -> Buffer | None:
+        """The array that `node` names, if it does."""
+        entry = self.frame.env.get(node.id) if isinstance(node, ast.Name) else None
+        return entry if isinstance(entry, Buffer) else None
+
+
+def captured(source: Source, name: str) -> object:
+    """What `name` stands for outside the function: in a scope around it, its module, or Python."""
+    fn = source.fn
+    if name in fn.__code__.co_freevars and fn.__closure__ is not None:
+        cell = fn.__closure__[fn.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # not assigned yet
+            return NOTHING
+    if name in fn.__globals__:
+        return fn.__globals__[name]
+    return getattr(builtins, name, NOTHING)

@@ -1,0 +1,441 @@
+"""Expressions of a kernel: names, operators, comparisons, conditions and loads."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from types import ModuleType
+
+import numpy as np
+
+from vyre.ir.expr import (
+    Atomic,
+    BinaryOp,
+    BufDim,
+    BufLen,
+    Expr,
+    FlatIndex,
+    Load,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.node import Assign, If, Let, Node
+from vyre.ir.types import DataType
+from vyre.ir.walk import expressions
+from vyre.lang.context import NOTHING
+from vyre.lang.intrinsics import Function, find_intrinsic
+from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
+from vyre.lang.params import spell
+from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Hoistable, Missing
+from vyre.lang.values import Constant, Restart, Value, zero
+
+_SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
+
+_UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.List: ("a list", "use an array parameter or vyre.shared(dtype, count)"),
+    ast.Tuple: ("a tuple", "use one name for each value"),
+    ast.Dict: ("a dict", "use an array parameter"),
+    ast.Set: ("a set", "use an array parameter"),
+    ast.Lambda: ("a lambda", "write it as a def under @vyre.function"),
+    ast.ListComp: ("a comprehension", "write a for loop over range()"),
+    ast.SetComp: ("a comprehension", "write a for loop over range()"),
+    ast.DictComp: ("a comprehension", "write a for loop over range()"),
+    ast.GeneratorExp: ("a generator expression", "write a for loop over range()"),
+    ast.JoinedStr: ("an f-string", "compute with numbers; make text of them on the host"),
+    ast.NamedExpr: ("an assignment inside an expression", "assign on a line of its own"),
+    ast.Await: ("await", "remove it; a kernel runs to its end"),
+    ast.Yield: ("yield", "store results in an Out array"),
+    ast.YieldFrom: ("yield", "store results in an Out array"),
+    ast.Starred: ("a starred value", "write each value out"),
+    ast.Slice: ("a slice", "loop over range() and use one index at a time"),
+}
+
+
+class Expressions(Operators, ABC):
+    """Turns expressions into values; calls are left to whoever extends it."""
+
+    _level = 0
+
+    @abstractmethod
+    def call(self, node: ast.Call) -> Value: ...
+
+    def expression(self, node: ast.expr) -> Value:
+        """The value of `node`; what must happen before it goes to the statements so far."""
+        self._level += 1
+        try:
+            value = self._expression(node)
+        except RecursionError:
+            raise self.error(
+                node, "this expression is too long", "split it over several assignments"
+            ) from None
+        else:
+            split = self._level % _SPLIT_EVERY == 0 and value.dtype is not None
+            return self.once(value, "part") if split else value
+        finally:
+            self._level -= 1
+
+    def _expression(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Constant(value=value):
+                return self.constant(node, value)
+            case ast.Name():
+                return self.name(node)
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.UnaryOp():
+                return self.unary(node)
+            case ast.BinOp():
+                left, right = self.values(node.left, node.right)
+                return self.binary(node, node.op, left, right)
+            case ast.BoolOp():
+                return self.logical(node)
+            case ast.Compare():
+                return self.comparison(node)
+            case ast.IfExp():
+                return self.conditional(node)
+            case ast.Call():
+                return self.call(node)
+            case _:
+                kind = type(node)
+                what, fix = _UNSUPPORTED.get(kind, (kind.__name__, "write it another way"))
+                raise self.error(node, f"{what} is not part of the kernel language", fix)
+
+    def values(self, *nodes: ast.expr) -> list[Value]:
+        """The values of `nodes`, evaluated left to right as Python does."""
+        found: list[Value] = []
+        for node in nodes:
+            mark, before = len(self.out), self.effects
+            value = self.expression(node)
+            if self.effects != before:
+                # What was read before must be read before, also from memory that changes.
+                for position, earlier in enumerate(found):
+                    if earlier.dtype and self.reads_changing_memory(earlier.expr):
+                        found[position] = self.spill(earlier, "before", mark)
+                        mark += 1
+            found.append(value)
+        return found
+
+    def constant(self, node: ast.expr, value: object) -> Value:
+        """A number of the kernel's own, or one that it takes from the Python around it."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, (bool, int, float)):
+            number = value if isinstance(value, bool) else _plain(value)
+            return Value.literal(node, number)
+        if isinstance(value, str):
+            raise self.error(
+                node,
+                "a string is not part of the kernel language",
+                "compute with numbers; make text of them on the host",
+            )
+        text = self.text(node)
+        if isinstance(value, DataType):
+            raise self.error(node, f"{text} is a type, not a value", f"call it: {text}(x)")
+        if find_intrinsic(value) or isinstance(value, Function) or callable(value):
+            raise self.error(node, f"{text} is a function, not a value", f"call it: {text}(...)")
+        if isinstance(value, np.ndarray):
+            raise self.error(
+                node, f"{text} is an array outside the kernel", f"pass it as {text}: In[f32]"
+            )
+        if isinstance(value, ModuleType):
+            raise self.error(node, f"{text} is a module", "use a number or a function of it")
+        kind = "not a number" if value is None else f"a {type(value).__name__}"
+        raise self.error(
+            node,
+            f"{text} is {kind}, and a kernel computes with numbers",
+            "use a number, or pass an array as a parameter",
+        )
+
+    def name(self, node: ast.Name) -> Value:
+        match self.frame.env.get(node.id):
+            case Bound(variable):
+                if variable.dtype is not None:
+                    return Value.typed(node, variable.dtype, Var(variable.ir_name))
+                name = variable.ir_name
+                return Value(node, None, lambda _: Var(name), variable.is_float, (), (variable,))
+            case Alias(value):
+                return Value(
+                    node,
+                    value.dtype,
+                    value.build,
+                    value.is_float,
+                    tuple(Constant(constant.value, node) for constant in value.constants),
+                    value.needs,
+                    value.constant,
+                )
+            case Hoistable(statement):
+                raise Restart(self.decisions.with_hoisted(statement, node.id))
+            case Missing(reason, fix):
+                raise self.error(node, reason, fix)
+            case Buffer():
+                raise self.error(node, f"{node.id!r} is a whole array", f"index it: {node.id}[i]")
+            case None | Declared():
+                pass
+        if node.id in self.frame.assigned:
+            raise self.error(
+                node,
+                f"{node.id!r} has no value yet",
+                f"give {node.id} a value before this line",
+            )
+        found = self.static(node)
+        if found is NOTHING:
+            raise self.no_name(node)
+        return self.constant(node, found)
+
+    def attribute(self, node: ast.Attribute) -> Value:
+        buffer = self.buffer(node.value)
+        if buffer is not None:
+            match node.attr:
+                case "size":
+                    return self.length(node, buffer)
+                case "ndim":
+                    return Value.literal(node, buffer.decl.rank)
+                case "shape":
+                    raise self.error(
+                        node,
+                        f"{self.text(node)} is a tuple",
+                        f"take one axis: {self.text(node)}[0]",
+                    )
+                case _:
+                    raise self.error(
+                        node,
+                        f"an array has no {node.attr!r} in a kernel",
+                        "use its shape, ndim or size, or index it",
+                    )
+        value = self.static(node)
+        if value is not NOTHING:
+            return self.constant(node, value)
+        owner = self.static(node.value)
+        if owner is NOTHING:
+            self.expression(node.value)  # says what is wrong with a name that is not there
+            raise self.error(
+                node,
+                f"{self.text(node.value)} is a number, and numbers have no attributes here",
+                "use a function such as vyre.abs(x)",
+            )
+        raise self.error(
+            node,
+            f"{self.text(node.value)} has no {node.attr!r}",
+            f"use a name that {spell(getattr(owner, '__name__', owner))} has",
+        )
+
+    def length(self, node: ast.expr, buffer: Buffer) -> Value:
+        """The number of elements of an array."""
+        if buffer.decl.count:
+            return Value.literal(node, buffer.decl.count)
+        return Value.typed(node, DataType.U32, BufLen(buffer.name))
+
+    def axis_extent(self, node: ast.expr, buffer: Buffer, axis: int) -> Value:
+        """The size of an array along one axis, outermost first."""
+        if not 0 <= axis < buffer.decl.rank:
+            raise self.error(
+                node,
+                f"axis {axis} of {buffer.name!r}, which has {_axes(buffer.decl.rank)}",
+                "use axis 0" if buffer.decl.rank == 1 else f"use 0 to {buffer.decl.rank - 1}",
+            )
+        if buffer.extents[axis]:
+            return Value.literal(node, buffer.extents[axis])
+        if buffer.decl.rank == 1:
+            return Value.typed(node, DataType.U32, BufLen(buffer.name))
+        return Value.typed(node, DataType.U32, BufDim(buffer.name, axis))
+
+    def subscript(self, node: ast.Subscript) -> Value:
+        match node.value:
+            case ast.Attribute(value=base, attr="shape") if buffer := self.buffer(base):
+                axis = self.expression(node.slice).constant
+                if not isinstance(axis, int) or isinstance(axis, bool):
+                    raise self.error(
+                        node.slice, "the axis of a shape is not a constant", "write x.shape[0]"
+                    )
+                return self.axis_extent(node, buffer, axis)
+        buffer = self.buffer(node.value)
+        if buffer is not None:
+            position = self.position(buffer, node)
+            self.check_readable(buffer, node)
+            return Value.typed(node, buffer.decl.element, Load(buffer.name, position))
+        value = self.static(node)
+        if value is not NOTHING:
+            return self.constant(node, value)
+        self.expression(node.value)
+        raise self.error(
+            node, f"{self.text(node.value)} is a number, not an array", "index an array parameter"
+        )
+
+    def check_readable(self, buffer: Buffer, node: ast.expr) -> None:
+        if not buffer.is_readable:
+            raise self.error(
+                node,
+                f"{buffer.name!r} is an Out, which is written and never read",
+                f"declare it {buffer.name}: InOut[{buffer.decl.element}]",
+            )
+
+    def position(self, buffer: Buffer, node: ast.Subscript) -> Expr:
+        """The index of a subscript as the IR counts it."""
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return self.flat(buffer, indices, node)
+
+    def flat(self, buffer: Buffer, indices: list[ast.expr], node: ast.expr) -> Expr:
+        rank = buffer.decl.rank
+        if len(indices) != rank:
+            example = ", ".join(("i", "j", "k")[:rank])
+            raise self.error(
+                node,
+                f"{buffer.name!r} has {_axes(rank)} and is indexed with {len(indices)}",
+                f"write {buffer.name}[{example}]",
+            )
+        values = self.values(*indices)
+        found = tuple(self.index(buffer, axis, value) for axis, value in enumerate(values))
+        return found[0] if rank == 1 else FlatIndex(buffer.name, found)
+
+    def index(self, buffer: Buffer, axis: int, value: Value) -> Expr:
+        if value.is_float or not value.default.is_int:
+            raise self.error(
+                value.node,
+                f"the index {self.text(value.node)} is {value.default}",
+                "index with a whole number, for example u32(...)",
+            )
+        number, extent = value.constant, buffer.extents[axis]
+        if number is not None and number < 0:
+            size = "len({0})" if axis == 0 else "{0}.shape[" + str(axis) + "]"
+            raise self.error(
+                value.node,
+                f"index {number} of {buffer.name!r} is negative",
+                f"count from the start: {size.format(buffer.name)} - {-number}",
+            )
+        if number is not None and extent and number >= extent:
+            raise self.error(
+                value.node,
+                f"index {number} of {buffer.name!r} is out of bounds; it has {extent}",
+                f"use an index from 0 to {extent - 1}",
+            )
+        if number is not None:
+            return self.fit(value, DataType.U32, f"the index of {buffer.name}")
+        return self.settle(value)[0]
+
+    def unary(self, node: ast.UnaryOp) -> Value:
+        value = self.expression(node.operand)
+        number = value.constant
+        sign = SYMBOLS[type(node.op)]
+        if isinstance(node.op, ast.Not):
+            self.check_bool(value)
+            if number is not None:
+                return Value.literal(node, not number)
+            return Value.typed(node, DataType.BOOL, Unary(UnaryOp.LOGICAL_NOT, value.expr))
+        if value.is_bool:
+            raise self.error(
+                node,
+                f"{sign} of {self.text(value.node)}, which is bool",
+                "use not, or cast it, for example i32(...)",
+            )
+        if isinstance(node.op, ast.Invert):
+            self.check_int(value, sign)
+            if number is not None:
+                return Value.literal(node, ~int(number))
+            return self.combine(node, [value], lambda _, parts: Unary(UnaryOp.BIT_NOT, *parts))
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if number is not None:
+            return Value.literal(node, -number)
+        return self.combine(node, [value], lambda _, parts: Unary(UnaryOp.NEGATE, *parts))
+
+    def comparison(self, node: ast.Compare) -> Value:
+        for op in node.ops:
+            if type(op) not in COMPARISONS:
+                is_membership = isinstance(op, (ast.In, ast.NotIn))
+                raise self.error(
+                    node,
+                    f"{'in' if is_membership else 'is'} is not part of the kernel language",
+                    "compare each value with ==" if is_membership else "compare with ==",
+                )
+        left, *rest = self.values(node.left, *node.comparators)
+        found: Value | None = None
+        for position, (op, right) in enumerate(zip(node.ops, rest, strict=True)):
+            if position + 1 < len(rest):
+                right = self.once(right, "middle")
+            pair = self.compare(node, op, left, right)
+            found = pair if found is None else self.both(node, BinaryOp.AND, found, pair)
+            left = right
+        assert found is not None, "a comparison has two sides"
+        return found
+
+    def logical(self, node: ast.BoolOp) -> Value:
+        """`and`, `or`: loads are total, so both sides may be evaluated; effects may not."""
+        op = BinaryOp.AND if isinstance(node.op, ast.And) else BinaryOp.OR
+        first, *rest = node.values
+        found = self.expression(first)
+        self.check_bool(found)
+        for part in rest:
+            if found.constant is not None and bool(found.constant) is (op is BinaryOp.OR):
+                return found
+            with self.nested() as before:
+                right = self.expression(part)
+                self.check_bool(right)
+            if self.absorb(before):
+                found = self.both(node, op, found, right)
+                continue
+            bound = self.names.fresh("test", anywhere=True)
+            self.out.append(Let(bound, found.expr))
+            test: Expr = Var(bound)
+            test = test if op is BinaryOp.AND else Unary(UnaryOp.LOGICAL_NOT, test)
+            self.out.append(If(test, (*before, Assign(bound, right.expr))))
+            found = Value.typed(node, DataType.BOOL, Var(bound))
+        return found
+
+    def absorb(self, *lists: list[Node]) -> bool:
+        """Take over lists without effects: loads are total, so any path may run them."""
+        nodes = [node for one in lists for node in one]
+        lets = [node for node in nodes if isinstance(node, Let)]
+        names = [node.name for node in lets]
+        effects = any(isinstance(part, Atomic) for let in lets for part in expressions(let.value))
+        if effects or len(lets) < len(nodes) or not self.names.take(names):
+            return False
+        self.out += lets
+        return True
+
+    def conditional(self, node: ast.IfExp) -> Value:
+        test = self.expression(node.test)
+        self.check_bool(test)
+        if test.constant is not None:
+            return self.expression(node.body if test.constant else node.orelse)
+        with self.nested() as then:
+            true = self.expression(node.body)
+        with self.nested() as otherwise:
+            false = self.expression(node.orelse)
+        if self.absorb(then, otherwise):
+            cond = test.expr
+            return self.combine(node, [true, false], lambda _, parts: Select(cond, *parts))
+        return self.branch(node, test.expr, (then, true), (otherwise, false))
+
+    def branch(
+        self,
+        node: ast.expr,
+        cond: Expr,
+        then: tuple[list[Node], Value],
+        otherwise: tuple[list[Node], Value],
+    ) -> Value:
+        """A conditional expression whose sides do something, as a statement."""
+        joined = self.combine(node, [then[1], otherwise[1]], lambda _, parts: parts[0])
+        if joined.dtype is None and joined.needs:
+            return joined  # a later pass knows its type
+        dtype, name = joined.default, self.text(node)
+        bound = self.names.fresh("chosen", anywhere=True)
+        self.out.append(Let(bound, zero(dtype)))
+        lists = [
+            (*nodes, Assign(bound, self.fit(side, dtype, name)))
+            for nodes, side in (then, otherwise)
+        ]
+        self.out.append(If(cond, *lists))
+        return Value.typed(node, dtype, Var(bound))
+
+
+def _axes(rank: int) -> str:
+    return "1 axis" if rank == 1 else f"{rank} axes"
+
+
+def _plain(number: int | float) -> int | float:
+    """A plain int or float, also of an enumeration's member."""
+    return int(number) if isinstance(number, int) else float(number)

@@ -1,0 +1,223 @@
+"""Functions under @vyre.function: their bodies stand in place of each call."""
+
+from __future__ import annotations
+
+import ast
+
+from vyre.ir.declare import Dim3
+from vyre.ir.node import Let
+from vyre.ir.types import DataType
+from vyre.lang.annotations import annotation_of, parameters_of
+from vyre.lang.assignments import RESULT
+from vyre.lang.control import Control
+from vyre.lang.intrinsics import Function
+from vyre.lang.params import ArrayType
+from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Env, Frame, assigned_names
+from vyre.lang.source import Location, Source, find_source
+from vyre.lang.values import Constant, Decisions, Value, zero
+
+
+class Body:
+    """A function's source and its statements, with one way out."""
+
+    def __init__(self, function: Function) -> None:
+        self.source = find_source(function.fn, "function")
+        self.parameters = parameters_of(self.source)
+        returns = [node for node in ast.walk(self.source.tree) if isinstance(node, ast.Return)]
+        valued = [node for node in returns if node.value is not None]
+        self.has_value = bool(valued)
+        if valued and len(valued) != len(returns):
+            bare = next(node for node in returns if node.value is None)
+            raise self.source.error(
+                bare,
+                f"{self.source.name!r} returns a value on one path and none on this",
+                "return a value on every path, or on none",
+            )
+        body = without_docstring(self.source.tree.body)
+        self.result: ast.expr | None = None
+        if len(valued) == 1 and body and body[-1] is valued[0]:
+            self.statements, self.result = body[:-1], valued[0].value
+        else:
+            self.statements = single_exit(body)
+
+
+class Inliner(Control):
+    """One pass over a kernel and all that it calls."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        decisions: Decisions,
+        workgroup: Dim3 | None,
+        bodies: dict[Function, Body],
+    ) -> None:
+        super().__init__(frame, decisions, workgroup)
+        self.loops = []
+        self.bodies = bodies  # the same trees in every pass, as keys are made of them
+        self.inside: list[Function] = []
+
+    def inline(self, node: ast.Call, function: Function) -> Value | None:
+        if function in self.inside:
+            raise self.error(
+                node,
+                f"{function.__name__!r} calls itself, and a kernel has no stack",
+                "write it as a loop",
+            )
+        if function not in self.bodies:
+            self.bodies[function] = Body(function)
+        body = self.bodies[function]
+        caller = self.frame
+        path = (*caller.path, id(node))
+        called_from = Location(caller.source.file, node.lineno)
+        callee = Frame(body.source, {}, assigned_names(body.statements), path, called_from)
+        callee.env = self.bind_arguments(node, body, callee)
+        self.frame, outer_loops, self.loops = callee, self.loops, []
+        self.inside.append(function)
+        try:
+            return self.run(node, body)
+        finally:
+            self.inside.pop()
+            self.frame, self.loops = caller, outer_loops
+
+    def run(self, node: ast.Call, body: Body) -> Value | None:
+        """Translate a function's statements in its own frame; its value, if it has one."""
+        if not body.has_value or body.result is not None:
+            goes_on = self.block(body.statements)
+            if body.result is None or not goes_on:
+                return None
+            value = self.expression(body.result)
+        else:
+            name, mark = self.names.fresh(body.source.name), len(self.out)
+            variable = self.variable(RESULT, self.frame.key(node, RESULT), name)
+            self.frame.env[RESULT] = Declared(variable)
+            self.block(body.statements)
+            if not isinstance(self.frame.env[RESULT], Bound):
+                raise self.error(
+                    body.source.tree,
+                    f"not every path through {body.source.name!r} ends in a return",
+                    "end it with a return",
+                )
+            self.out.insert(mark, Let(name, zero(variable.default)))
+            value = self.name(ast.copy_location(ast.Name(RESULT, ast.Load()), node))
+        # From here on messages are about the caller's line.
+        return Value(
+            node, value.dtype, value.build, value.is_float, _at(node, value), value.needs,
+            value.constant,
+        )  # fmt: skip
+
+    def bind_arguments(self, node: ast.Call, body: Body, callee: Frame) -> Env:
+        """What the function's parameters stand for in this call."""
+        names = [parameter.arg for parameter in body.parameters]
+        arguments = self.arguments(node, names)
+        plain = [argument for argument in arguments if self.buffer(argument) is None]
+        values = dict(zip(plain, self.values(*plain), strict=True))
+        env: Env = {}
+        for parameter, argument in zip(body.parameters, arguments, strict=True):
+            wanted = annotation_of(body.source, parameter)
+            buffer = self.buffer(argument)
+            if buffer is not None:
+                self.check_array(argument, parameter, wanted, buffer, body.source)
+                env[parameter.arg] = buffer
+                continue
+            value = self.typed_argument(values[argument], parameter, wanted, body.source)
+            if parameter.arg in callee.assigned:
+                key = (*callee.path, parameter.arg)
+                variable = self.variable(parameter.arg, key)
+                self.let(variable, value)
+                env[parameter.arg] = Bound(variable)
+            else:
+                env[parameter.arg] = Alias(self.once(value, parameter.arg))
+        return env
+
+    def typed_argument(
+        self, value: Value, parameter: ast.arg, wanted: object, source: Source
+    ) -> Value:
+        called = f"{parameter.arg} of {source.name}"
+        if wanted is None:
+            return value
+        if isinstance(wanted, DataType) and wanted == wanted.computed:
+            return Value.typed(value.node, wanted, self.fit(value, wanted, called))
+        if isinstance(wanted, ArrayType):
+            raise self.error(
+                value.node,
+                f"{called} is an array, and {self.text(value.node)} is {value.default}",
+                "pass an array by its name",
+            )
+        raise source.error(
+            parameter,
+            f"{parameter.arg!r} has a type that is none of kernels",
+            "write f32 or In[f32]",
+        )
+
+    def check_array(
+        self,
+        argument: ast.expr,
+        parameter: ast.arg,
+        wanted: object,
+        buffer: Buffer,
+        source: Source,
+    ) -> None:
+        called = f"{parameter.arg} of {source.name}"
+        if parameter.arg in assigned_names(source.tree.body):
+            raise source.error(
+                parameter, f"{called} is an array and is assigned to", "use another name"
+            )
+        if wanted is None:
+            return
+        element = wanted.arguments[0] if isinstance(wanted, ArrayType) else None
+        if element != buffer.decl.element:
+            shown = element if isinstance(wanted, ArrayType) else wanted
+            kind = f"an array of {shown}" if isinstance(wanted, ArrayType) else f"{shown}"
+            raise self.error(
+                argument,
+                f"{called} is {kind}, and {buffer.name} is an array of {buffer.decl.element}",
+                "pass what the function declares, or leave its parameter without a type",
+            )
+
+
+def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function that do something."""
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            return rest
+        case _:
+            return body
+
+
+def single_exit(body: list[ast.stmt]) -> list[ast.stmt]:
+    """`body` with each return as an assignment, after which nothing follows.
+
+    What stands behind an if that returns moves into the branches that go on.
+    """
+    out: list[ast.stmt] = []
+    for position, statement in enumerate(body):
+        if isinstance(statement, ast.Return):
+            if statement.value is not None:
+                name = ast.copy_location(ast.Name(RESULT, ast.Store()), statement)
+                made = ast.Assign([name], statement.value)
+                out.append(ast.copy_location(made, statement))
+            return out
+        if isinstance(statement, ast.If) and _returns(statement):
+            rest = body[position + 1 :]
+            then = single_exit([*statement.body, *rest])
+            otherwise = single_exit([*statement.orelse, *rest])
+            made_if = ast.If(statement.test, then, otherwise)
+            return [*out, ast.copy_location(made_if, statement)]
+        out.append(statement)
+    return out
+
+
+def _returns(statement: ast.If) -> bool:
+    """Whether a return stands in `statement` outside any loop."""
+    stack: list[ast.stmt] = [*statement.body, *statement.orelse]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Return):
+            return True
+        if isinstance(inner, ast.If):
+            stack += [*inner.body, *inner.orelse]
+    return False
+
+
+def _at(node: ast.expr, value: Value) -> tuple[Constant, ...]:
+    return tuple(Constant(constant.value, node) for constant in value.constants)

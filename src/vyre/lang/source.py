@@ -1,0 +1,144 @@
+"""Where a kernel's source is found, and errors that point into it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+
+from vyre.errors import LanguageError
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of a file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A function as written: its tree, with the line numbers of its file, and its lines."""
+
+    fn: FunctionType
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+    tree: ast.FunctionDef
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+    @property
+    def location(self) -> Location:
+        return Location(self.file, self.tree.lineno)
+
+    def error(
+        self, node: Pointed, problem: str, fix: str, called_from: Location | None = None
+    ) -> LanguageError:
+        """An error that shows the line of `node` and underlines it."""
+        line = self.lines[node.lineno - self.first_line].rstrip("\r\n")
+        start = _column(line, node.col_offset)
+        same_line = node.end_lineno == node.lineno and node.end_col_offset is not None
+        end = _column(line, node.end_col_offset or 0) if same_line else len(line)
+        indent = len(line) - len(line.lstrip())
+        caret = " " * (start - indent) + "^" * max(end - start, 1)
+        text = f"{self.file}:{node.lineno}: {problem}\n    {line[indent:]}\n    {caret}"
+        if called_from is not None:
+            text += f"\n    called from {called_from}"
+        return LanguageError(text, fix)
+
+    def text(self, node: ast.expr) -> str:
+        """What the author wrote for `node`, or a short stand-in where that is long."""
+        line = self.lines[node.lineno - self.first_line].encode()
+        whole = line[node.col_offset : node.end_col_offset].decode()
+        if node.end_lineno != node.lineno or len(whole) > 40:
+            return "this"
+        return whole
+
+
+Pointed = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias
+
+
+def _column(line: str, utf8_offset: int) -> int:
+    return len(line.encode()[:utf8_offset].decode())
+
+
+def find_source(fn: object, what: str = "kernel") -> Source:
+    """The source of `fn`.
+
+    Raises:
+        LanguageError: `fn` is not a plain function, or its source cannot be had.
+    """
+    fn = _plain_function(fn, what)
+    file = fn.__code__.co_filename
+    missing = LanguageError(
+        f"the source of {what} {fn.__name__!r} ({file}) is not available",
+        "write it in a file or a notebook cell, or put its text into linecache.cache",
+    )
+    try:
+        lines, first_line = inspect.getsourcelines(fn.__code__)
+    except (OSError, TypeError):
+        raise missing from None
+    # An indented function is parsed inside a block of its own: taking the indentation away would
+    # break strings that span lines, and move the columns that messages point at.
+    shift = 1 if lines[0][:1].isspace() else 0
+    try:
+        module = ast.parse("if True:\n" * shift + "".join(lines))
+    except SyntaxError:
+        raise missing from None
+    outer = module.body[0]
+    tree = outer.body[0] if isinstance(outer, ast.If) else outer
+    ast.increment_lineno(module, first_line - 1 - shift)
+    if not isinstance(tree, ast.FunctionDef) or not _is_the_tree_of(fn, tree):
+        raise LanguageError(
+            f"the source of {what} {fn.__name__!r} ({file}:{first_line}) has changed since it was "
+            "loaded",
+            "load the module again",
+        )
+    return Source(fn, file, first_line, tuple(lines), tree)
+
+
+def _plain_function(fn: object, what: str) -> FunctionType:
+    if isinstance(fn, MethodType):
+        raise LanguageError(
+            f"{fn.__qualname__} is a method, and a {what} is a plain function",
+            f"move it out of the class, or make it a staticmethod above @vyre.{what}",
+        )
+    if not isinstance(fn, FunctionType):
+        kind = "a built-in function" if inspect.isbuiltin(fn) else f"a {type(fn).__name__}"
+        name = getattr(fn, "__name__", fn)
+        raise LanguageError(
+            f"{name!r} is {kind}, and a {what} is a function written in Python",
+            f"put @vyre.{what} above a def",
+        )
+    if fn.__name__ == "<lambda>":
+        raise LanguageError(
+            f"a lambda ({fn.__code__.co_filename}:{fn.__code__.co_firstlineno}) cannot be a {what}",
+            f"write it as a def under @vyre.{what}",
+        )
+    if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        raise LanguageError(
+            f"{fn.__name__!r} is an async def, and a {what} runs on the device",
+            "write def instead of async def",
+        )
+    return fn
+
+
+def _is_the_tree_of(fn: FunctionType, tree: ast.FunctionDef) -> bool:
+    """Whether names and lines agree; inspect reads the file as it is now, not as it was loaded."""
+    args = tree.args
+    written = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+    code = fn.__code__
+    loaded = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return tree.name == code.co_name and _demangled(loaded) == _demangled(written)
+
+
+def _demangled(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.rpartition("__")[2] or name for name in names)

@@ -1,0 +1,209 @@
+"""A Python function's source -> a program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vyre.errors import InvalidInput, LanguageError
+from vyre.ir.declare import Dim3, Options
+from vyre.ir.expr import Lit, Load
+from vyre.ir.node import Node, Return
+from vyre.ir.program import Program
+from vyre.ir.types import DataType
+from vyre.lang.annotations import annotation_of, parameters_of
+from vyre.lang.inline import Body, Inliner, without_docstring
+from vyre.lang.intrinsics import Function
+from vyre.lang.params import MAX_RANK, Param, Refused, Role, read_parameter
+from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names
+from vyre.lang.source import Location, Source, find_source
+from vyre.lang.values import Decisions, Restart, Value, Variable, fits
+
+DEFAULT_WORKGROUP: Dim3 = (64, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """A kernel's source as a program, and what a caller must know to run it."""
+
+    name: str
+    program: Program
+    params: tuple[Param, ...]
+    rank: int  # dimensions of the dispatch
+    declared_workgroup: Dim3 | None  # fastest axis first, as in the program
+    location: Location
+
+
+def translate(
+    fn: Callable[..., Any],
+    *,
+    workgroup: int | Sequence[int] | None = None,
+    fast_math: bool = False,
+    unique_writes: Sequence[str] = (),
+) -> Translation:
+    """The program that `fn` describes, one element at a time.
+
+    Args:
+        fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
+        workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis.
+        fast_math: Whether results may differ in their last bits.
+        unique_writes: Arrays whose elements are each written by one invocation at most.
+
+    Raises:
+        LanguageError: a line that is not part of the kernel language, with a way to write it.
+    """
+    source = find_source(fn)
+    params = _parameters(source)
+    axes = _axes(source.name, workgroup)
+    options = Options(fast_math=fast_math, unique_writes=_unique(source, params, unique_writes))
+    decisions, bodies = Decisions(), dict[Function, Body]()
+    while True:
+        try:
+            return _translate_once(source, params, axes, options, decisions, bodies)
+        except Restart as restart:
+            decisions = restart.decisions
+
+
+def _translate_once(
+    source: Source,
+    params: tuple[Param, ...],
+    axes: tuple[int, ...] | None,
+    options: Options,
+    decisions: Decisions,
+    bodies: dict[Function, Body],
+) -> Translation:
+    declared = tuple(param.declare(binding) for binding, param in enumerate(params))
+    declared_workgroup = None if axes is None else _dim3(axes)
+    body = without_docstring(source.tree.body)
+    frame = Frame(source, {}, assigned_names(body))
+    work = Inliner(frame, decisions, declared_workgroup, bodies)
+    work.declared = declared
+    for param in params:
+        work.names.fresh(param.name)
+    frame.env = _parameter_names(work, params)
+    try:
+        work.block(body)
+    except LanguageError:
+        if work.is_stale:  # it may be wrong about lines before the one that decided
+            raise Restart(work.decisions) from None
+        raise
+    if work.is_stale:
+        raise Restart(work.decisions)
+    _decide_open(work.variables, decisions)
+    if axes is not None:
+        _check_rank(source.name, axes, decisions.rank)
+    nodes: list[Node] = work.out
+    if nodes and isinstance(nodes[-1], Return):
+        nodes.pop()
+    program = Program.wrapped(
+        (*declared, *work.shared), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
+    )
+    return Translation(
+        name=source.name,
+        program=program,
+        params=params,
+        rank=decisions.rank,
+        declared_workgroup=declared_workgroup,
+        location=source.location,
+    )
+
+
+def _parameters(source: Source) -> tuple[Param, ...]:
+    found = []
+    for argument in parameters_of(source):
+        if argument.annotation is None:
+            raise source.error(
+                argument,
+                f"parameter {argument.arg!r} has no type",
+                f"write {argument.arg}: In[f32], {argument.arg}: Out[f32] or {argument.arg}: f32",
+            )
+        match read_parameter(argument.arg, annotation_of(source, argument)):
+            case Refused(problem, fix):
+                raise source.error(argument.annotation, problem, fix)
+            case Param() as param:
+                found.append(param)
+    return tuple(found)
+
+
+def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:
+    env: Env = {}
+    for param, decl, argument in zip(
+        params, work.declared, parameters_of(work.frame.source), strict=True
+    ):
+        if param.role is not Role.SCALAR:
+            env[param.name] = Buffer(decl)
+            continue
+        node = ast.copy_location(ast.Name(param.name, ast.Load()), argument)
+        value = Value.typed(node, param.dtype, Load(param.name, Lit.of(DataType.U32, 0)))
+        if param.name in work.frame.assigned:
+            variable = work.variable(param.name, (param.name,))
+            work.let(variable, value)
+            env[param.name] = Bound(variable)
+        else:
+            env[param.name] = Alias(value)
+    return env
+
+
+def _decide_open(variables: list[Variable], decisions: Decisions) -> None:
+    """Give variables that never met a type the default one, floats first: they pull others."""
+    still = [variable for variable in variables if variable.is_open and variable.dtype is None]
+    chosen = [variable for variable in still if variable.is_float] or still
+    for variable in chosen:
+        for constant, source in variable.constants:
+            if not fits(constant.value, variable.default):
+                raise _too_large(variable, constant.value, constant.node, source)
+    if chosen:
+        types = {variable.key: variable.default for variable in chosen}
+        raise Restart(decisions.with_types(types))
+
+
+def _too_large(variable: Variable, number: float, node: ast.expr, source: Source) -> LanguageError:
+    wider = DataType.U32 if fits(number, DataType.U32) else DataType.I64
+    wider = wider if not variable.is_float else DataType.F64
+    return source.error(
+        node,
+        f"{number!r} does not fit {variable.default}, which {variable.name} is by default",
+        f"give it a type, for example {variable.name}: {wider} = {number!r}",
+    )
+
+
+def _axes(name: str, workgroup: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    if workgroup is None:
+        return None
+    axes = (workgroup,) if isinstance(workgroup, int) else tuple(workgroup)
+    given: tuple[object, ...] = axes
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in given)
+    if not whole or not 1 <= len(axes) <= MAX_RANK or min(axes) < 1:
+        raise InvalidInput(
+            f"workgroup {workgroup!r} of {name} is not 1 to {MAX_RANK} whole numbers from 1",
+            "use workgroup=256 or workgroup=(8, 32)",
+        )
+    return axes
+
+
+def _dim3(axes: tuple[int, ...]) -> Dim3:
+    """A workgroup in NumPy's order as the program counts: the fastest axis first."""
+    x, y, z = (*reversed(axes), 1, 1)[:MAX_RANK]
+    return (x, y, z)
+
+
+def _check_rank(name: str, axes: tuple[int, ...], rank: int) -> None:
+    if any(size > 1 for size in axes[: max(0, len(axes) - rank)]):
+        raise InvalidInput(
+            f"workgroup {axes} has {len(axes)} axes, and {name} uses gid of {rank}",
+            f"give {rank} of them, or use vyre.gid({len(axes) - 1}) in the kernel",
+        )
+
+
+def _unique(source: Source, params: tuple[Param, ...], names: Sequence[str]) -> tuple[str, ...]:
+    written = [param.name for param in params if param.role in (Role.OUT, Role.INOUT)]
+    known = ", ".join(written) or "nothing"
+    for name in names:
+        if name not in written:
+            raise InvalidInput(
+                f"unique_writes of {source.name} names {name!r}; it writes {known}",
+                "name an Out or InOut parameter",
+            )
+    return tuple(name for name in written if name in names)

@@ -1,0 +1,169 @@
+"""What an expression of a kernel is while it is translated: typed, or still open to a type."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite, isinf
+
+from vyre.ir.expr import Expr, Lit, bits_float, float_bits
+from vyre.ir.types import DataType, int_range
+from vyre.lang.source import Source
+
+Number = int | float | bool
+Key = tuple[object, ...]
+"""Names a variable or a statement, the same in every pass over one kernel."""
+
+PLACEHOLDER = Lit.of(DataType.I32, 0)
+"""Stands where a variable's type is still open; a pass with one is never the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What earlier passes over a kernel found out, and the next one starts from."""
+
+    types: Mapping[Key, DataType] = field(default_factory=dict)
+    hoisted: frozenset[tuple[Key, str]] = frozenset()
+    rank: int = 1
+
+    def with_types(self, types: Mapping[Key, DataType]) -> Decisions:
+        return replace(self, types={**self.types, **types})
+
+    def with_hoisted(self, statement: Key, name: str) -> Decisions:
+        return replace(self, hoisted=self.hoisted | {(statement, name)})
+
+    def with_rank(self, rank: int) -> Decisions:
+        return replace(self, rank=rank)
+
+
+class Restart(Exception):
+    """Starts the next pass, with one decision more."""
+
+    def __init__(self, decisions: Decisions) -> None:
+        super().__init__()
+        self.decisions = decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number known while translating, and where it stands."""
+
+    value: int | float
+    node: ast.expr
+
+
+@dataclass(slots=True, eq=False)
+class Variable:
+    """A name that the program binds. While its type is open it collects what must fit it."""
+
+    name: str
+    ir_name: str
+    key: Key
+    dtype: DataType | None = None
+    is_ranged: bool = False
+    is_float: bool = False
+    is_open: bool = False
+    constants: list[tuple[Constant, Source]] = field(default_factory=list)
+
+    @property
+    def default(self) -> DataType:
+        """The type it has, or takes when nothing else decides."""
+        return self.dtype or (DataType.F32 if self.is_float else DataType.I32)
+
+    def collect(self, value: Value, source: Source) -> None:
+        """Leave the type open, and remember the literals of `value`."""
+        self.is_open = True
+        self.is_float = self.is_float or value.is_float
+        self.constants.extend((constant, source) for constant in value.constants)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an expression yields. Without a `dtype` it takes any type its constants fit."""
+
+    node: ast.expr
+    dtype: DataType | None
+    build: Callable[[DataType], Expr]
+    is_float: bool = False
+    constants: tuple[Constant, ...] = ()
+    needs: tuple[Variable, ...] = ()
+    constant: Number | None = None
+
+    @classmethod
+    def typed(cls, node: ast.expr, dtype: DataType, expr: Expr) -> Value:
+        return cls(node, dtype.computed, lambda _: expr)
+
+    @classmethod
+    def literal(cls, node: ast.expr, number: Number) -> Value:
+        if isinstance(number, bool):
+            truth = Lit.of(DataType.BOOL, number)
+            return cls(node, DataType.BOOL, lambda _: truth, constant=number)
+        return cls(
+            node,
+            None,
+            lambda dtype: literal(dtype, number),
+            is_float=isinstance(number, float),
+            constants=(Constant(number, node),),
+            constant=number,
+        )
+
+    @property
+    def expr(self) -> Expr:
+        assert self.dtype is not None, "only a typed value is an expression"
+        return self.build(self.dtype)
+
+    @property
+    def default(self) -> DataType:
+        """The type it has, or takes when nothing else decides."""
+        return self.dtype or (DataType.F32 if self.is_float else DataType.I32)
+
+    @property
+    def is_bool(self) -> bool:
+        return self.dtype == DataType.BOOL
+
+
+def literal(dtype: DataType, number: int | float) -> Lit:
+    """The literal of a type that `number` fits."""
+    return Lit.of(dtype, float(number) if dtype.is_float else number)
+
+
+def zero(dtype: DataType) -> Lit:
+    """What a name holds before its first value: never seen, but the program needs one."""
+    return Lit(dtype, 0)
+
+
+def fits(number: int | float, dtype: DataType) -> bool:
+    """Whether a literal may stand for a value of `dtype`: exact, or a float merely rounded."""
+    if dtype.is_int:
+        low, high = int_range(dtype)
+        return isinstance(number, int) and low <= number <= high
+    if not dtype.is_float:
+        return False
+    if isinstance(number, int) and abs(number) > 1 << 1023:
+        return False
+    rounded = bits_float(dtype, float_bits(dtype, float(number)))
+    if isinstance(number, int):
+        return isfinite(rounded) and int(rounded) == number
+    return not isinf(rounded) or isinf(number)
+
+
+def converted(number: Number, dtype: DataType) -> Number:
+    """What a cast makes of a number: integers wrap, floats saturate, NaN gives 0."""
+    if dtype.is_bool:
+        return bool(number)
+    if dtype.is_float:
+        return bits_float(dtype, float_bits(dtype, _as_float(number)))
+    low, high = int_range(dtype)
+    if isinstance(number, float):
+        if number != number:
+            return 0
+        return low if number <= low else high if number >= high else int(number)
+    return (int(number) - low) % (high - low + 1) + low
+
+
+def _as_float(number: Number) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")

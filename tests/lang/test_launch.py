@@ -1,0 +1,146 @@
+"""Positions, ranks and workgroups."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from vyre import lang
+from vyre.errors import InvalidInput
+from vyre.ir.declare import Access
+from vyre.lang import In, InOut, Out, f32, u32
+
+Run = Callable[..., None]
+Translate = Callable[..., lang.Translation]
+
+
+def test_axes_count_as_numpys_and_the_last_is_the_fastest(run: Run):
+    def kernel(out: Out[u32, 2]):
+        i, j = lang.gid(0), lang.gid(axis=1)
+        out[i, j] = i * 100 + j * 10 + lang.extent(1)
+
+    out = np.zeros((2, 3), np.uint32)
+    run(kernel, shape=(2, 3), out=out)
+
+    assert out.tolist() == [[3, 13, 23], [103, 113, 123]]
+
+
+def test_three_axes_work_alike(run: Run):
+    def kernel(x: In[u32, 3], out: Out[u32, (2, 3, 4)]):
+        i, j, k = lang.gid(0), lang.gid(1), lang.gid(2)
+        out[i, j, k] = x[i, j, k] + x[i, j, k + 1]
+
+    x = np.arange(24, dtype=np.uint32).reshape(2, 3, 4)
+    out = np.zeros_like(x)
+    run(kernel, shape=(2, 3, 4), x=x, out=out)
+
+    assert out.tolist() == (x + np.pad(x, ((0, 0), (0, 0), (0, 1)))[:, :, 1:]).tolist()
+
+
+def test_the_rank_is_one_without_positions(translate: Translate):
+    def kernel(out: Out[f32]):
+        out[0] = 1
+
+    assert translate(kernel).rank == 1
+
+
+def test_a_workgroup_is_given_in_numpys_order_and_kept_in_the_programs(translate: Translate):
+    def kernel(out: Out[u32, 2]):
+        out[lang.gid(0), lang.gid(1)] = lang.local_id(0) + lang.workgroup_size(1)
+
+    found = translate(kernel, workgroup=(4, 32))
+
+    assert found.program.workgroup_size == found.declared_workgroup == (32, 4, 1)
+    assert translate(kernel, workgroup=64).declared_workgroup == (64, 1, 1)
+    assert translate(kernel, workgroup=(1, 4, 32)).declared_workgroup == (32, 4, 1)
+
+
+def test_a_workgroup_that_is_not_declared_is_64(translate: Translate):
+    def kernel(out: Out[u32]):
+        out[lang.gid()] = 1
+
+    found = translate(kernel)
+
+    assert (found.declared_workgroup, found.program.workgroup_size) == (None, (64, 1, 1))
+
+
+def test_lanes_of_a_workgroup_share_memory(run: Run, translate: Translate):
+    def kernel(x: In[f32], out: Out[f32]):
+        tile = lang.shared(f32, 4)
+        here = lang.local_id()
+        tile[here] = x[lang.gid()]
+        lang.barrier()
+        out[lang.workgroup_id() * 4 + here] = tile[3 - here]
+
+    x = np.arange(8, dtype=np.float32)
+    out = np.zeros(8, np.float32)
+    run(kernel, shape=8, options={"workgroup": 4}, x=x, out=out)
+
+    assert out.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+    tile = translate(kernel, workgroup=4).program.buffer("tile")
+    assert (tile.access, tile.count) == (Access.WORKGROUP, 4)
+
+
+def test_workgroup_memory_takes_atomics_and_augmented_stores(run: Run):
+    def kernel(x: In[u32], out: InOut[u32]):
+        counts = lang.shared(u32, 2)
+        lang.atomic_add(counts, x[lang.gid()] % 2, 1)
+        lang.barrier()
+        if lang.local_id() < 2:
+            lang.atomic_add(out, lang.local_id(), counts[lang.local_id()])
+
+    out = np.zeros(2, np.uint32)
+    x = np.array([1, 3, 4, 5, 7, 8, 9, 11], np.uint32)
+    run(kernel, shape=8, options={"workgroup": 4}, x=x, out=out)
+
+    assert out.tolist() == [2, 6]
+
+
+@pytest.mark.parametrize("workgroup", [0, (), (1, 2, 3, 4), (8, -1), (True,), "ab"])
+def test_a_workgroup_is_one_to_three_sizes(workgroup: object):
+    def kernel(out: Out[u32]):
+        out[0] = 1
+
+    with pytest.raises(InvalidInput) as caught:
+        lang.translate(kernel, workgroup=workgroup)  # type: ignore[arg-type]  # what is tested
+
+    assert str(caught.value) == (
+        f"workgroup {workgroup!r} of kernel is not 1 to 3 whole numbers from 1\n"
+        "Fix: use workgroup=256 or workgroup=(8, 32)"
+    )
+
+
+def test_a_workgroup_has_no_more_axes_than_the_kernel():
+    def kernel(out: Out[u32]):
+        out[lang.gid()] = 1
+
+    with pytest.raises(InvalidInput) as caught:
+        lang.translate(kernel, workgroup=(8, 32))
+
+    assert str(caught.value) == (
+        "workgroup (8, 32) has 2 axes, and kernel uses gid of 1\n"
+        "Fix: give 1 of them, or use vyre.gid(1) in the kernel"
+    )
+
+
+def test_options_go_into_the_program(translate: Translate):
+    def kernel(x: In[f32], a: Out[f32], b: InOut[f32]):
+        i = lang.gid()
+        a[i] = x[i]
+        b[i] += x[i]
+
+    options = translate(kernel, fast_math=True, unique_writes=("b", "a")).program.options
+
+    assert (options.fast_math, options.unique_writes) == (True, ("a", "b"))
+
+
+def test_unique_writes_name_written_arrays():
+    def kernel(x: In[f32], a: Out[f32]):
+        a[0] = x[0]
+
+    with pytest.raises(InvalidInput) as caught:
+        lang.translate(kernel, unique_writes=("x",))
+
+    assert str(caught.value) == (
+        "unique_writes of kernel names 'x'; it writes a\nFix: name an Out or InOut parameter"
+    )
