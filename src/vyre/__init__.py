@@ -1,5 +1,6 @@
 """The public names, nothing else."""
 
+import builtins
 from importlib.metadata import version
 
 from vyre import ir
@@ -19,7 +20,8 @@ from vyre.plan import DispatchConfig
 from vyre.runtime.arguments import CopyWarning
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
-from vyre.runtime.devices import SlowDeviceWarning, devices, open  # noqa: A004  # read as vyre.open
+from vyre.runtime.devices import SlowDeviceWarning, devices
+from vyre.runtime.devices import open as open  # noqa: A004  # read as vyre.open; not for a star import
 from vyre.runtime.kernel import Kernel, kernel
 
 __version__ = version("vyre")
@@ -50,6 +52,5 @@ __all__ = [
     "devices",
     "ir",
     "kernel",
-    "open",
-    *_language,
+    *(name for name in _language if name not in vars(builtins)),  # a star import takes no builtin
 ]

@@ -11,6 +11,7 @@ from vyre.errors import InvalidInput
 from vyre.model import U32_MAX, Dim3
 from vyre.plan.binding import Binding
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchShape:
     """What a dispatch covers, and what its arrays and scalars really are.

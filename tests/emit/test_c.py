@@ -1,0 +1,139 @@
+import pytest
+
+from vyre import ir, kernels
+from vyre.analysis import analyse
+from vyre.emit import CUDA, OPENCL, bundle, emit
+from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.ir import BufferDecl, DataType, Options, Program
+from vyre.model import Code
+
+
+def source(program: Program, code: Code | None = None, dialect=OPENCL, **more):
+    return emit(program, code or Code(), dialect, analyse(program), **more)
+
+
+@pytest.mark.parametrize("kernel", kernels.ALL, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("dialect", [OPENCL, CUDA], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+def test_the_source_of_a_bundled_kernel_is_as_reviewed(kernel, dialect, checked, golden):
+    text = source(kernel.program, Code(checked=checked), dialect).text
+
+    form = "checked" if checked else "unchecked"
+    golden(f"{kernel.name}.{form}.{'cl' if dialect is OPENCL else 'cu'}", text)
+
+
+def test_the_workgroup_size_is_not_in_the_source():
+    program = kernels.saxpy.program
+
+    assert source(program).text == source(program.with_workgroup_size((1, 1, 1))).text
+
+
+def test_workgroup_memory_starts_as_zeros_and_whole_groups_enter(golden):
+    program = Program.wrapped(
+        [BufferDecl.write("out", 0, DataType.F32), BufferDecl.workgroup("tile", 64, DataType.F32)],
+        (64, 1, 1),
+        [
+            ir.store("tile", ir.local_id(), ir.f32(1)),
+            ir.barrier(),
+            ir.store("out", ir.gid(), ir.load("tile", ir.u32(63) - ir.local_id())),
+        ],
+    )
+
+    golden("workgroup_memory.cl", source(program).text)
+
+
+def test_every_float_and_integer_corner_has_its_helper(golden):
+    x, k = ir.load("x", ir.gid()), ir.load("k", ir.gid())
+    program = Program.wrapped(
+        [
+            BufferDecl.read("x", 0, DataType.F16),
+            BufferDecl.read("k", 1, DataType.I16),
+            BufferDecl.read_write("y", 2, DataType.BF16),
+            BufferDecl.read_write("m", 3, DataType.I64),
+        ],
+        (64, 1, 1),
+        [
+            ir.store("y", ir.gid(), ir.binary(ir.BinaryOp.MIN, x, ir.unary(ir.UnaryOp.TANH, x))),
+            ir.store("m", ir.cast(DataType.I32, ir.gid()), ir.cast(DataType.I64, k // k)),
+            ir.let("old", ir.atomic(ir.AtomicOp.MAX, "m", 0, ir.cast(DataType.I64, x))),
+        ],
+    )
+
+    golden("corners.cl", source(program).text)
+    golden("corners.cu", source(program, dialect=CUDA).text)
+
+
+def test_names_that_c_reserves_or_we_use_are_changed():
+    program = Program.wrapped(
+        [BufferDecl.write("float", 0, DataType.U32)],
+        (64, 1, 1),
+        [
+            ir.let("at", ir.gid()),
+            ir.let("len_float", ir.var("at") + 1),
+            ir.let("naïve", ir.var("len_float")),
+            ir.store("float", ir.var("at") * 2, ir.var("naïve")),
+        ],
+    )
+
+    body = source(program).body
+
+    assert "u32 at_ = (u32)get_global_id(0);" in body
+    assert "u32 v_len_float = at_ + 1u;" in body
+    assert "u32 na_ve = v_len_float;" in body
+    assert "if (at < len_float_) float_[at] = na_ve;" in body
+
+
+def test_a_fast_math_kernel_says_so_and_drops_the_pragma():
+    program = Program.wrapped([], (1, 1, 1), [], Options(fast_math=True))
+
+    made = source(program)
+
+    assert made.fast_math
+    assert "FP_CONTRACT" not in made.text
+
+
+def test_several_kernels_share_one_source_with_each_helper_once():
+    first = source(kernels.saxpy.program, entry="one")
+    second = source(kernels.gelu.program, entry="two")
+
+    text = bundle([first, second])
+
+    assert text.count("static inline f32 load_f32(") == 1
+    assert text.index("__kernel void one(") < text.index("__kernel void two(")
+
+
+def test_two_kernels_of_one_name_are_refused():
+    made = source(kernels.saxpy.program)
+
+    with pytest.raises(InvalidInput) as caught:
+        bundle([made, made])
+
+    assert str(caught.value) == (
+        "two kernels of one build are named 'vyre_kernel'\nFix: name each its own"
+    )
+
+
+def test_what_has_no_device_code_is_named():
+    program = Program.wrapped([], (1, 1, 1), [ir.let("v", ir.call("some.op"))])
+
+    with pytest.raises(UnsupportedFeature) as caught:
+        source(program)
+
+    assert str(caught.value) == (
+        "let v = some.op(): no device code for some.op()\n"
+        "Fix: leave it out, or run the program elsewhere"
+    )
+
+
+def test_two_accesses_that_read_alike_are_both_checked_unless_both_are_proved():
+    """The same text in two loops: one stays inside, the other does not."""
+    store = ir.store("out", ir.var("k") + ir.gid() * 4, ir.u32(1))
+    program = Program.wrapped(
+        [BufferDecl.write("out", 0, DataType.U32)],
+        (64, 1, 1),
+        [ir.loop("k", 0, 4, [store]), ir.loop("k", ir.gid(), 9, [store])],
+    )
+
+    body = source(program, Code(checked=False)).body
+
+    assert body.count("if (at < len_out)") == 2

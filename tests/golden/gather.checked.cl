@@ -1,0 +1,23 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[7]; } vyre_words7;
+
+static inline u32 load_u32(__global const u32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
+
+static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
+
+__kernel void vyre_kernel(
+    __global const f32* table,
+    __global const u32* index,
+    __global f32* out,
+    const vyre_words7 words)
+{
+    const u32 len_table = words.w[1];
+    const u32 len_index = words.w[2];
+    const u32 len_out = words.w[3];
+    const u32 n_x = words.w[4];
+    if ((u32)get_global_id(0) >= n_x) return;
+    u32 i = (u32)get_global_id(0);
+    if (i < len_out) out[i] = load_f32(table, load_u32(index, i, len_index), len_table);
+}

@@ -1,0 +1,23 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
+
+static inline f32 tanh_f32(f32 a) { return a != a ? a : tanh(a); }
+
+__kernel void vyre_kernel(
+    __global const f32* x,
+    __global f32* out,
+    const vyre_words6 words)
+{
+    const u32 len_x = words.w[1];
+    const u32 len_out = words.w[2];
+    const u32 n_x = words.w[3];
+    if ((u32)get_global_id(0) >= n_x) return;
+    u32 i = (u32)get_global_id(0);
+    f32 v = load_f32(x, i, len_x);
+    f32 inner = 0.7978846f * (v + (((0.044715f * v) * v) * v));
+    if (i < len_out) out[i] = (0.5f * v) * (1.0f + tanh_f32(inner));
+}

@@ -1,0 +1,20 @@
+typedef unsigned int u32;
+typedef float f32;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
+
+extern "C" __global__ void vyre_kernel(
+    const f32* x,
+    f32* out,
+    const vyre_words6 words)
+{
+    const u32 len_x = words.w[1];
+    const u32 len_out = words.w[2];
+    const u32 n_x = words.w[3];
+    if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    f32 v = load_f32(x, i, len_x);
+    f32 inner = 0.7978846f * (v + (((0.044715f * v) * v) * v));
+    if (i < len_out) out[i] = (0.5f * v) * (1.0f + tanhf(inner));
+}

@@ -1,0 +1,21 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uchar u8;
+typedef uint u32;
+typedef ulong u64;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
+    if (i >= n) return 0u;
+    return atomic_add(p + i, v);
+}
+
+__kernel void vyre_kernel(
+    __global const u8* data,
+    __global u32* bins,
+    const vyre_words6 words)
+{
+    const u32 n_x = words.w[3];
+    if ((u32)get_global_id(0) >= n_x) return;
+    u32 i = (u32)get_global_id(0);
+    u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+}

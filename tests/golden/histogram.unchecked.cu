@@ -1,0 +1,20 @@
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v) {
+    if (i >= n) return 0u;
+    return atomicAdd(p + i, v);
+}
+
+extern "C" __global__ void vyre_kernel(
+    const u8* data,
+    u32* bins,
+    const vyre_words6 words)
+{
+    const u32 n_x = words.w[3];
+    if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+}

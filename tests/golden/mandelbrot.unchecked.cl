@@ -1,0 +1,29 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[8]; } vyre_words8;
+
+__kernel void vyre_kernel(
+    __global const f32* re,
+    __global const f32* im,
+    __global u32* out,
+    const u32 most,
+    const vyre_words8 words)
+{
+    const u32 n_x = words.w[5];
+    if ((u32)get_global_id(0) >= n_x) return;
+    u32 i = (u32)get_global_id(0);
+    f32 cr = re[i];
+    f32 ci = im[i];
+    f32 zr = 0.0f;
+    f32 zi = 0.0f;
+    u32 n = 0u;
+    while ((n < most) & (((zr * zr) + (zi * zi)) <= 4.0f)) {
+        f32 zr_2 = ((zr * zr) - (zi * zi)) + cr;
+        f32 zi_2 = ((2.0f * zr) * zi) + ci;
+        zr = zr_2;
+        zi = zi_2;
+        n = n + 1u;
+    }
+    out[i] = n;
+}

@@ -1,0 +1,21 @@
+typedef unsigned int u32;
+typedef float f32;
+typedef struct { u32 w[8]; } vyre_words8;
+
+static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
+
+extern "C" __global__ void vyre_kernel(
+    const f32* x,
+    const f32* y,
+    f32* out,
+    const f32 a,
+    const vyre_words8 words)
+{
+    const u32 len_x = words.w[1];
+    const u32 len_y = words.w[2];
+    const u32 len_out = words.w[3];
+    const u32 n_x = words.w[5];
+    if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < len_out) out[i] = (a * load_f32(x, i, len_x)) + load_f32(y, i, len_y);
+}

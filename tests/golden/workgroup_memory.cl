@@ -1,0 +1,27 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static inline f32 load_local_f32(__local const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
+
+__kernel void vyre_kernel(
+    __global f32* out,
+    const vyre_words6 words)
+{
+    const u32 len_out = words.w[1];
+    __local f32 tile[64];
+    const u32 lane = ((u32)get_local_id(2) * (u32)get_local_size(1) + (u32)get_local_id(1)) * (u32)get_local_size(0) + (u32)get_local_id(0);
+    const u32 lanes = (u32)get_local_size(0) * (u32)get_local_size(1) * (u32)get_local_size(2);
+    for (u32 at = lane; at < 64u; at += lanes) tile[at] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    {
+        const u32 at = (u32)get_local_id(0);
+        if (at < 64u) tile[at] = 1.0f;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    {
+        const u32 at = (u32)get_global_id(0);
+        if (at < len_out) out[at] = load_local_f32(tile, 63u - (u32)get_local_id(0), 64u);
+    }
+}

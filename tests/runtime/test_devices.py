@@ -1,0 +1,284 @@
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import vyre
+from vyre import ir, kernels
+from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
+from vyre.ir import BufferDecl, DataType, Program
+from vyre.model import Schedule
+
+REFERENCE = vyre.open("reference")
+EVERY = pytest.mark.parametrize("device", vyre.devices(), ids=lambda device: device.name)
+OPENCL = pytest.mark.skipif(
+    vyre.devices()[0].info.backend != "opencl", reason="no OpenCL device is here"
+)
+
+
+def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+def doubled(workgroup=(64, 1, 1)) -> Program:
+    return Program.wrapped(
+        [BufferDecl.read("x", 0, DataType.U32), BufferDecl.write("out", 1, DataType.U32)],
+        workgroup,
+        [ir.store("out", ir.gid(), ir.load("x", ir.gid()) * 2)],
+    )
+
+
+@EVERY
+def test_arrays_stay_on_a_device_across_calls(device):
+    x = device.array(np.arange(1000, dtype=np.float32))
+    y = device.array(np.ones(1000, np.float32))
+
+    first = kernels.saxpy(x, y, a=2)
+    second = kernels.saxpy(first, y, a=2)
+    device.synchronize()
+
+    assert isinstance(second, vyre.DeviceArray)
+    assert np.array_equal(np.asarray(second), 2 * (2 * np.asarray(x) + 1) + 1)
+
+
+@EVERY
+def test_a_repeated_call_on_device_arrays_gives_what_the_first_gave(device):
+    x = device.array(np.arange(100, dtype=np.float32))
+    out = device.empty(100, np.float32)
+
+    for a in (1.0, 2.0, -3.5):
+        assert kernels.saxpy(x, x, a=a, out=out) is out
+        assert np.array_equal(np.asarray(out), np.float32(a) * np.asarray(x) + np.asarray(x))
+
+
+@EVERY
+def test_a_repeated_call_that_overlaps_is_still_right(device):
+    x = device.array(np.arange(100, dtype=np.float32))
+    out = device.empty(100, np.float32)
+
+    kernels.gelu(x, out=out)
+    expected = np.asarray(out)
+    kernels.gelu(x, out=x)
+
+    assert np.array_equal(np.asarray(x), expected)
+
+
+def test_arrays_of_two_places_are_refused():
+    x = np.ones(4, np.float32)
+
+    with pytest.raises(InvalidInput) as caught:
+        kernels.saxpy(REFERENCE.array(x), x, a=1)
+
+    assert str(caught.value) == (
+        "the arrays of saxpy live in different places: x on reference:0, y on the host\n"
+        "Fix: move them to one device with device.array(x), or to the host with numpy.asarray(x)"
+    )
+
+
+@EVERY
+def test_a_program_built_by_hand_runs_on_bytes_and_arrays(device):
+    x = np.arange(100, dtype=np.uint32)
+
+    (from_array,) = device.dispatch(doubled(), [x])
+    (from_bytes,) = device.dispatch(doubled(), [x.tobytes()])
+
+    assert np.array_equal(from_array, 2 * x)
+    assert np.array_equal(from_bytes, 2 * x)
+
+
+@EVERY
+def test_overrides_of_a_dispatch_are_obeyed(device):
+    x = np.arange(100, dtype=np.uint32)
+    config = vyre.DispatchConfig(workgroup_override=(4, 1, 1), grid_override=(5, 1, 1))
+
+    (out,) = device.dispatch(doubled(), [x], config)
+
+    assert np.array_equal(out[:20], 2 * x[:20])
+    assert not out[20:].any()
+
+
+def test_what_a_device_does_not_honour_is_refused():
+    config = vyre.DispatchConfig(cooperative=True)
+
+    with pytest.raises(UnsupportedFeature) as caught:
+        REFERENCE.dispatch(doubled(), [np.zeros(4, np.uint32)], config)
+
+    assert "cooperative" in caught.value.problem
+
+
+def test_an_invalid_program_is_refused_before_anything_runs():
+    with pytest.raises(vyre.InvalidProgram):
+        REFERENCE.dispatch(doubled((0, 1, 1)), [np.zeros(4, np.uint32)])
+
+
+def test_outputs_over_the_stated_limit_are_refused():
+    config = vyre.DispatchConfig(max_output_bytes=10)
+
+    with pytest.raises(InvalidInput) as caught:
+        REFERENCE.dispatch(doubled(), [np.zeros(4, np.uint32)], config)
+
+    assert str(caught.value) == (
+        "the outputs take 16 bytes; max_output_bytes is 10\n"
+        "Fix: raise max_output_bytes, or dispatch fewer elements"
+    )
+
+
+@EVERY
+def test_a_pinned_schedule_gives_the_same_bits(device):
+    x = device.array(np.arange(1001, dtype=np.float32))
+    expected = np.asarray(kernels.gelu(x))
+
+    for width in (1, 7, 64, 1000):
+        out = kernels.gelu(x, schedule=Schedule((width, 1, 1)))
+        assert np.array_equal(np.asarray(out), expected)
+
+
+def test_a_schedule_that_needs_proof_is_refused_without_it():
+    unchecked = Schedule((64, 1, 1), vyre.Code(checked=False))
+    x = np.ones(4, np.float32)
+
+    with pytest.raises(InvalidInput) as caught:
+        kernels.saxpy(x, x, a=1, shape=5, schedule=unchecked)
+
+    assert caught.value.fix == "use a schedule with Code(checked=True)"
+
+
+def test_a_workgroup_along_an_axis_the_kernel_does_not_use_is_refused():
+    x = np.ones(4, np.float32)
+
+    with pytest.raises(InvalidInput) as caught:
+        kernels.saxpy(x, x, a=1, schedule=Schedule((8, 2, 1)))
+
+    assert caught.value.fix == "give that axis size 1"
+
+
+@OPENCL
+def test_a_workgroup_over_the_limit_is_refused_before_the_driver_sees_it():
+    x = np.ones(4, np.float32)
+
+    with pytest.raises(vyre.VyreError) as caught:
+        kernels.saxpy(x, x, a=1, schedule=Schedule((100_000, 1, 1)))
+
+    assert "100000" in caught.value.problem
+
+
+def test_an_unknown_device_is_named_with_what_there_is():
+    with pytest.raises(InvalidInput) as caught:
+        vyre.open("opncl")
+
+    assert caught.value.problem == "no device 'opncl': no backend 'opncl'; known: opencl, reference"
+    with pytest.raises(InvalidInput) as caught:
+        vyre.open("reference:7")
+
+    assert caught.value.problem == "no device 'reference:7'; reference has 1"
+
+
+def test_the_environment_names_the_device():
+    shown = child("import vyre; print(vyre.open())", VYRE_DEVICE="reference")
+
+    assert shown.stdout.startswith("<Device reference:0")
+
+
+def test_a_wrong_device_in_the_environment_is_an_error_with_a_fix():
+    shown = child("import vyre; vyre.open()", VYRE_DEVICE="gpu")
+
+    assert "no device 'gpu': no backend 'gpu'; known: opencl, reference" in shown.stderr
+    assert "Fix: use one of " in shown.stderr
+
+
+def test_without_a_compiled_device_the_reference_serves_and_says_so_once():
+    shown = child(
+        """
+        import sys
+        sys.modules["pyopencl"] = None
+        import importlib.util
+        importlib.util.find_spec = lambda name, find=importlib.util.find_spec: (
+            None if name == "pyopencl" else find(name)
+        )
+        import numpy as np, vyre
+        from vyre import kernels
+        x = np.ones(3, np.float32)
+        print(kernels.saxpy(x, x, a=1), kernels.gelu(x).size, vyre.devices())
+        """
+    )
+
+    assert shown.stdout.startswith("[2. 2. 2.] 3 (<Device reference:0")
+    assert shown.stderr.count("so kernels run on NumPy, exactly but slowly") == 1
+    assert 'Fix: pip install "pyopencl[pocl]"' in shown.stderr
+
+
+@OPENCL
+def test_a_forked_child_is_told_instead_of_hanging():
+    shown = child(
+        """
+        import os, numpy as np, vyre
+        from vyre import kernels
+        x = np.ones(3, np.float32)
+        kernels.saxpy(x, x, a=1)
+        child = os.fork()
+        if child == 0:
+            try:
+                kernels.saxpy(x, x, a=1)
+            except vyre.DeviceFailed as error:
+                print(error.fix, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        """
+    )
+
+    assert shown.stdout == (
+        'start processes with multiprocessing.get_context("spawn"), '
+        "or use Vyre only in the children\n"
+    )
+
+
+@OPENCL
+def test_more_memory_than_the_device_has_is_an_error_that_says_how_much():
+    device = vyre.open("opencl")
+    size = device.info.limits.max_buffer_bytes + 4
+
+    with pytest.raises(DeviceFailed) as caught:
+        device.empty(size, np.uint8)
+
+    assert str(caught.value) == (
+        f"{device.info.model} has no {size:,} bytes for one buffer (limit {size - 4:,})\n"
+        "Fix: split the arrays, or free device arrays that are no longer needed"
+    )
+
+
+@OPENCL
+def test_a_build_failure_carries_the_compilers_log(monkeypatch):
+    device = vyre.open("opencl")
+    monkeypatch.setattr("vyre.backend.opencl.bundle", lambda _: "this is not C")
+
+    with pytest.raises(DeviceFailed) as caught:
+        device.dispatch(doubled((2, 1, 1)), [np.zeros(4, np.uint32)])
+
+    assert caught.value.problem.startswith(f"{device.info.model} could not build the kernel:\n")
+    assert "error:" in caught.value.problem
+
+
+@OPENCL
+def test_eight_threads_share_a_kernel():
+    from concurrent.futures import ThreadPoolExecutor
+
+    device = vyre.open("opencl")
+    x = device.array(np.arange(1000, dtype=np.float32))
+
+    def call(a: int) -> bool:
+        out = device.empty(1000, np.float32)
+        for _ in range(20):
+            kernels.saxpy(x, x, a=a, out=out)
+        return np.array_equal(np.asarray(out), (a + 1) * np.arange(1000, dtype=np.float32))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(16)))
