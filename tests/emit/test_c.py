@@ -137,3 +137,17 @@ def test_two_accesses_that_read_alike_are_both_checked_unless_both_are_proved():
     body = source(program, Code(checked=False)).body
 
     assert body.count("if (at < len_out)") == 2
+
+
+def test_a_variable_may_be_called_like_a_buffer():
+    program = Program.wrapped(
+        [BufferDecl.write("k", 0, DataType.U32)],
+        (64, 1, 1),
+        [ir.loop("k", 0, 4, [ir.store("k", ir.var("k"), ir.var("k"))])],
+    )
+
+    body = source(program).body
+
+    assert "__global u32* k," in body
+    assert "for (u32 k_ = 0u; k_ < 4u; ++k_) {" in body
+    assert "if (k_ < len_k) k[k_] = k_;" in body

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vyre.emit import WordLayout
 from vyre.errors import InvalidInput, InvalidProgram
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.plan.binding import Binding, BindingPlan, BindingRole
-from vyre.emit import WordLayout
 from vyre.plan.words import DispatchShape, dispatch_param_words_into
 
 U32 = DataType.U32

@@ -310,3 +310,27 @@ def test_scalars_take_every_type_they_can_hold():
 
     assert scaled(x, k=-3, on=True).tolist() == [-3, -3]
     assert scaled(x, k=np.int64(4), on=np.bool_(False)).tolist() == [1, 1]
+
+
+@vyre.kernel(workgroup=64)
+def sum_groups(x: In[f32], out: Out[f32]):
+    tile = vyre.shared(f32, 64)
+    lane = vyre.local_id()
+    tile[lane] = x[vyre.gid()]
+    vyre.barrier()
+    half = 32
+    while half > 0:
+        if lane < half:
+            tile[lane] = tile[lane] + tile[lane + half]
+        vyre.barrier()
+        half = half >> 1
+    if lane == 0:
+        out[vyre.workgroup_id()] = tile[0]
+
+
+def test_lanes_beyond_the_extent_of_a_kernel_with_barriers_read_zeros():
+    out = np.zeros(16, np.float32)
+
+    sum_groups(np.ones(1000, np.float32), out=out, shape=1000)
+
+    assert out.tolist() == [64] * 15 + [40]

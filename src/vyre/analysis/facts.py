@@ -95,13 +95,16 @@ def analyse(program: Program) -> Facts:
         reasons=verdict.reasons,
         conditions=verdict.conditions,
         stated=verdict.stated,
-        accesses=tuple(_access(touch, buffers[touch.buffer]) for touch in reading.touches),
+        accesses=tuple(
+            _access(touch, buffers[touch.buffer], whole_groups=program.runs_whole_workgroups)
+            for touch in reading.touches
+        ),
         cost=_cost(reading, buffers),
         loop_scalars=tuple(sorted(reading.loop_scalars)),
     )
 
 
-def _access(touch: Touch, decl: BufferDecl) -> MemoryAccess:
+def _access(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> MemoryAccess:
     return MemoryAccess(
         kind=touch.kind,
         buffer=touch.buffer,
@@ -109,7 +112,7 @@ def _access(touch: Touch, decl: BufferDecl) -> MemoryAccess:
         statement=touch.statement,
         index=touch.index,
         rounds=touch.rounds,
-        in_bounds=_in_bounds(touch, decl),
+        in_bounds=_in_bounds(touch, decl, whole_groups=whole_groups),
     )
 
 
@@ -130,8 +133,13 @@ def _pattern(touch: Touch) -> Pattern:
     return Pattern.STRIDED
 
 
-def _in_bounds(touch: Touch, decl: BufferDecl) -> tuple[InBounds, ...] | None:
-    """What keeps an access inside, or None where nothing about the launch can."""
+def _in_bounds(
+    touch: Touch, decl: BufferDecl, *, whole_groups: bool
+) -> tuple[InBounds, ...] | None:
+    """What keeps an access inside, or None where nothing about the launch can.
+
+    Where whole workgroups run, positions go beyond the extent, so nothing bounds them.
+    """
     lengths = (
         [_extent(decl, axis) for axis in range(decl.rank)]
         if len(touch.indices) > 1
@@ -139,7 +147,7 @@ def _in_bounds(touch: Touch, decl: BufferDecl) -> tuple[InBounds, ...] | None:
     )
     found = []
     for form, length in zip(touch.indices, lengths, strict=True):
-        if not isinstance(form, Linear):
+        if not isinstance(form, Linear) or (whole_groups and form.gids()):
             return None
         offset = form.offset.constant
         if offset is not None and offset < 0 and all(_rises(f) for f in form.terms.values()):

@@ -51,7 +51,7 @@ from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.types import DataType
 from vyre.ir.typing import COMPARISONS, SHIFTS
-from vyre.ir.walk import all_expressions, statements
+from vyre.ir.walk import all_expressions
 from vyre.model import Code
 
 _PLAIN = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"} | {
@@ -107,25 +107,20 @@ class _Emitter:
         self.helpers = Helpers(dialect)
         self.layout = WordLayout.of(program)
         self.buffers = {decl.name: decl for decl in program.buffers}
-        self.names: dict[str, str] = {}
         self.taken: set[str] = set()
-        for decl in program.buffers:
-            self.name(decl.name)
+        self.pointers = {decl.name: self.unused(decl.name) for decl in program.buffers}
+        self.names: dict[str, str] = {}  # of variables, which may be called like a buffer
         self.words: dict[str, int] = {}  # names of parameter words in use, with their position
         self.types: set[DataType] = {U32}
         self.unchecked = set() if code.checked else _provable(facts)
         self.statement = ""
-        self.whole_groups = bool(
-            any(decl.is_shared for decl in program.buffers)
-            or any(isinstance(node, Barrier) for node in statements(program.entry))
-        )
 
     # -- the whole
 
     def source(self) -> Source:
         scope: dict[str, DataType] = {}
         body = [*self.shared_memory(), *self.body(self.program.entry, scope, 1)]
-        guard = [] if self.whole_groups else [f"    if ({self.outside()}) return;"]
+        guard = [] if self.program.runs_whole_workgroups else [f"    if ({self.outside()}) return;"]
         words = [
             f"    const u32 {name} = words.w[{position}];"
             for name, position in sorted(self.words.items(), key=lambda item: item[1])
@@ -189,10 +184,10 @@ class _Emitter:
 
     def parameter(self, decl: BufferDecl) -> str:
         if decl.is_scalar_argument:
-            return f"const {self.stored(decl)} {self.names[decl.name]}"
+            return f"const {self.stored(decl)} {self.pointers[decl.name]}"
         const = "" if decl.is_written else "const "
         pointer = self.dialect.pointer.format(const=const, type=self.stored(decl))
-        return f"{pointer} {self.names[decl.name]}"
+        return f"{pointer} {self.pointers[decl.name]}"
 
     def shared_memory(self) -> Iterator[str]:
         """Declares workgroup memory and fills it with zeros, as it starts everywhere."""
@@ -200,30 +195,34 @@ class _Emitter:
         if not shared:
             return
         for decl in shared:
-            name = self.names[decl.name]
+            name = self.pointers[decl.name]
             yield f"    {self.dialect.local} {self.stored(decl)} {name}[{decl.count}];"
         lane = [self.id(IdKind.LOCAL, axis) for axis in range(3)]
         size = [self.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
         yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
         yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
         for decl in shared:
-            name = self.names[decl.name]
+            name = self.pointers[decl.name]
             yield f"    for (u32 at = lane; at < {decl.count}u; at += lanes) {name}[at] = 0;"
         yield f"    {self.dialect.barrier}"
 
     # -- names and types
 
-    def name(self, wanted: str) -> str:
-        """A C name for `wanted`, its own where C allows it."""
-        if wanted not in self.names:
-            clean = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted)
-            if not clean or clean[0].isdigit() or clean in _RESERVED:
-                clean = f"{clean}_" if clean and not clean[0].isdigit() else f"v{clean}"
-            while clean in self.taken or clean.startswith(("len_", "n_", "vyre_", "dim_")):
-                clean = f"{clean}_" if clean in self.taken else f"v_{clean}"
-            self.names[wanted] = clean
-            self.taken.add(clean)
-        return self.names[wanted]
+    def name(self, variable: str) -> str:
+        """The C name of a variable."""
+        if variable not in self.names:
+            self.names[variable] = self.unused(variable)
+        return self.names[variable]
+
+    def unused(self, wanted: str) -> str:
+        """A free C name like `wanted`, its own where C allows it."""
+        clean = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted)
+        if not clean or clean[0].isdigit() or clean in _RESERVED:
+            clean = f"{clean}_" if clean and not clean[0].isdigit() else f"v{clean}"
+        while clean in self.taken or clean.startswith(("len_", "n_", "vyre_", "dim_")):
+            clean = f"{clean}_" if clean in self.taken else f"v_{clean}"
+        self.taken.add(clean)
+        return clean
 
     def stored(self, decl: BufferDecl) -> str:
         """The C type of an element in memory."""
@@ -253,14 +252,14 @@ class _Emitter:
     def word_length(self, decl: BufferDecl) -> str:
         if decl.is_shared or decl.count:
             return f"{decl.count}u"
-        return self.word(f"len_{self.names[decl.name]}", self.layout.length(decl.name))
+        return self.word(f"len_{self.pointers[decl.name]}", self.layout.length(decl.name))
 
     def word_dim(self, decl: BufferDecl, axis: int) -> str:
         if decl.rank == 1:
             return self.word_length(decl)
         if decl.shape[axis]:
             return f"{decl.shape[axis]}u"
-        name = f"dim_{self.names[decl.name]}_{axis}"
+        name = f"dim_{self.pointers[decl.name]}_{axis}"
         return self.word(name, self.layout.dim(decl.name, axis))
 
     def id(self, kind: IdKind, axis: int) -> str:
@@ -339,7 +338,7 @@ class _Emitter:
     ) -> Iterator[str]:
         text, _ = self.expr(value, scope)
         stored = _bare(self.to_storage(decl, text))
-        target = self.names[decl.name]
+        target = self.pointers[decl.name]
         if self.is_free(decl, index):
             at = self.position(decl, index, scope)
             yield f"{pad}{target}[{_bare(at)}] = {stored};"
@@ -457,7 +456,7 @@ class _Emitter:
     def load(
         self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]
     ) -> tuple[str, DataType]:
-        name, dtype = self.names[decl.name], decl.element.computed
+        name, dtype = self.pointers[decl.name], decl.element.computed
         if decl.is_scalar_argument and isinstance(index, Lit) and index.value == 0:
             return self.from_storage(decl, name), dtype
         if decl.is_scalar_argument:
@@ -563,7 +562,7 @@ class _Emitter:
         function = self.helpers.atomic(expr.op, t, local=decl.is_shared)
         given = [expr.expected] if expr.expected is not None else []
         values = [_bare(self.expr(part, scope)[0]) for part in (*given, expr.value)]
-        args = ", ".join([self.names[decl.name], _bare(at), self.word_length(decl), *values])
+        args = ", ".join([self.pointers[decl.name], _bare(at), self.word_length(decl), *values])
         return f"{function}({args})", t
 
 

@@ -9,7 +9,8 @@ from vyre.errors import InvalidInput
 from vyre.ir.canonical import canonical_buffers, canonical_entry
 from vyre.ir.declare import BufferDecl, Dim3, Options
 from vyre.ir.encode import encode, fingerprint
-from vyre.ir.node import ROOT_GENERATOR, Node, Region
+from vyre.ir.node import ROOT_GENERATOR, Barrier, Node, Region
+from vyre.ir.walk import statements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +58,17 @@ class Program:
                 return not self.buffers
             case _:
                 return False
+
+    @property
+    def runs_whole_workgroups(self) -> bool:
+        """Whether lanes beyond the extent run too.
+
+        They do where lanes work together, because a barrier waits for every lane of its workgroup
+        and workgroup memory is filled by all of them; everywhere else such lanes do nothing.
+        """
+        return any(decl.is_shared for decl in self.buffers) or any(
+            isinstance(node, Barrier) for node in statements(self.entry)
+        )
 
     def buffer(self, name: str) -> BufferDecl:
         """The first buffer declared under `name`."""

@@ -99,20 +99,9 @@ def grid_of(extent: Dim3, workgroup: Dim3) -> Dim3:
     return x, y, z
 
 
-def runs_whole_workgroups(program: Program) -> bool:
-    """Whether lanes beyond the extent run too.
-
-    They do where lanes work together, because a barrier waits for every lane of its workgroup and
-    workgroup memory is filled by all of them; everywhere else such lanes do nothing.
-    """
-    return any(decl.is_shared for decl in program.buffers) or any(
-        isinstance(node, Barrier) for node in statements(program.entry)
-    )
-
-
 def chunks(program: Program, extent: Dim3, workgroup: Dim3) -> Iterator[Lanes]:
     """The launch, cut into runs of lanes that can go one after the other."""
-    grouped = runs_whole_workgroups(program)
+    grouped = program.runs_whole_workgroups
     size = prod(workgroup)
     total, step = prod(extent), LANES_AT_ONCE
     if grouped:
