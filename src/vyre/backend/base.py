@@ -46,6 +46,10 @@ class Binary(Protocol):
     def guarded(self) -> tuple[int, ...]: ...
     @property
     def arguments(self) -> tuple[str, ...]: ...
+    @property
+    def max_threads(self) -> int:
+        """The widest workgroup its registers allow; 0 where the device does not say."""
+        ...
 
 
 class Ticket(Protocol):

@@ -51,6 +51,7 @@ class OpenCLBinary:
 
     program: Any
     source: Source
+    max_threads: int
     kernels: dict[int, Any] = field(default_factory=dict)
 
     @property
@@ -134,7 +135,15 @@ class OpenCL:
             return [built for job in jobs for built in self.build([job])]
         if isinstance(together, Unbuilt):
             return [together]
-        return [OpenCLBinary(together, source) for source in sources]
+        return [
+            OpenCLBinary(together, source, self._max_threads(together, source.entry))
+            for source in sources
+        ]
+
+    def _max_threads(self, program: Any, entry: str) -> int:
+        """What the registers of one compiled kernel leave of the device's limit."""
+        asked = cl.kernel_work_group_info.WORK_GROUP_SIZE
+        return int(cl.Kernel(program, entry).get_work_group_info(asked, self._device))
 
     def _compile(self, sources: Sequence[Source]) -> Any | Unbuilt:
         context, _ = self._open()

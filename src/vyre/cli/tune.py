@@ -11,13 +11,15 @@ from rich.table import Table
 
 from vyre.kernels import ALL
 from vyre.kernels.samples import sample
+from vyre.runtime.devices import default
 
 ROUNDS = 3
 
 
 def tune_bundled(size: int, console: Console) -> None:
     """Time each bundled kernel at about `size` elements and print a table."""
-    table = Table(title="bundled kernels, reference backend")
+    device = default()
+    table = Table(title=f"bundled kernels on {device.name} ({device.info.model})")
     table.add_column("kernel")
     table.add_column("elements", justify="right")
     table.add_column("median of 3", justify="right")

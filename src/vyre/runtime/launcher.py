@@ -128,6 +128,12 @@ class Launcher:
                 )
         x, y, z = (ceil_div(n, w) for n, w in zip(extent, workgroup, strict=True))
         validate_launch_geometry(workgroup, (x, y, z), self.limits)
+        if binary.max_threads and prod(workgroup) > binary.max_threads:
+            raise InvalidInput(
+                f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "
+                f"for {self.device.info.model} allows {binary.max_threads}",
+                f"use a workgroup of at most {binary.max_threads} threads",
+            )
         return Prepared(binary, schedule, (x, y, z), words_of(binary.layout, extent, shapes))
 
     def run_host(

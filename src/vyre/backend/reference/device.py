@@ -27,6 +27,7 @@ class ReferenceBinary:
     layout: WordLayout
     arguments: tuple[str, ...]
     guarded: tuple[int, ...] = (0, 1, 2)
+    max_threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,72 @@
+"""How the benchmarks measure: interleaved blocks, medians, bootstrap intervals, JSON results."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import random
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def interleave(
+    sides: dict[str, Callable[[], object]], *, blocks: int, calls: int, warm_up: int = 3
+) -> dict[str, list[float]]:
+    """Seconds per call of each side, block by block, the sides taking turns in changing order."""
+    for run in sides.values():
+        for _ in range(warm_up):
+            run()
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    order = list(sides)
+    for _ in range(blocks):
+        for name in order:
+            run = sides[name]
+            start = time.perf_counter()
+            for _ in range(calls):
+                run()
+            times[name].append((time.perf_counter() - start) / calls)
+        order.append(order.pop(0))
+    return times
+
+
+def ratio(top: list[float], bottom: list[float], *, seed: int = 0) -> dict[str, float]:
+    """The median of paired ratios with its 95 % interval, by bootstrap over the blocks."""
+    pairs = [a / b for a, b in zip(top, bottom, strict=True)]
+    rng = random.Random(seed)
+    medians = sorted(median(rng.choices(pairs, k=len(pairs))) for _ in range(2000))
+    return {
+        "ratio": round(median(pairs), 4),
+        "low": round(medians[50], 4),
+        "high": round(medians[1949], 4),
+    }
+
+
+def halves(times: list[float]) -> dict[str, float]:
+    """The A/A interval: one side against itself, even blocks over odd ones."""
+    even, odd = times[::2], times[1::2]
+    size = min(len(even), len(odd))
+    return ratio(even[:size], odd[:size])
+
+
+def save(name: str, results: object, **more: object) -> Path:
+    """Write the results beside the scripts, with where they come from."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    record = {
+        "what": (sys.modules["__main__"].__doc__ or "").strip().splitlines()[0],
+        "command": f"python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".strip(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        "versions": {package: version(package) for package in ("vyre", "numpy")},
+        **more,
+        "results": results,
+    }
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
