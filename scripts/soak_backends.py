@@ -10,11 +10,17 @@ import time
 from random import Random
 
 import vyre
-from vyre.model import Code
+from vyre.model import Code, Order
 from vyre.testing.compare import differences
 from vyre.testing.programs import generate
 
-CODES = (Code(), Code(checked=False))
+CODES = (
+    Code(),
+    Code(checked=False),
+    Code(items=3, order=Order.BLOCKED),
+    Code(items=4, vector=2, checked=False),
+    Code(items=4, vector=4, unroll=4, checked=False),
+)
 
 
 def soak(device: vyre.Device, seeds: range, batch: int = 32) -> list[int]:

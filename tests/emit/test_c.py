@@ -5,7 +5,7 @@ from vyre.analysis import analyse
 from vyre.emit import CUDA, OPENCL, bundle, emit
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Options, Program
-from vyre.model import Code
+from vyre.model import Code, Order
 
 
 def source(program: Program, code: Code | None = None, dialect=OPENCL, **more):
@@ -151,3 +151,53 @@ def test_a_variable_may_be_called_like_a_buffer():
     assert "__global u32* k," in body
     assert "for (u32 k_ = 0u; k_ < 4u; ++k_) {" in body
     assert "if (k_ < len_k) k[k_] = k_;" in body
+
+
+SEVERAL = [
+    (kernels.saxpy, Code(items=4, vector=4, checked=False), "vector"),
+    (kernels.stencil5, Code(items=4, vector=2, checked=False), "strided_vectors"),
+    (kernels.polynomial, Code(items=4, unroll=4, checked=False), "jam"),
+    (kernels.nbody, Code(items=2, order=Order.BLOCKED, checked=False), "blocked"),
+    (kernels.mandelbrot, Code(items=2), "in_turn"),
+    (kernels.histogram, Code(items=2, checked=False), "atomics"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "code", "form"), SEVERAL, ids=[form for *_, form in SEVERAL])
+@pytest.mark.parametrize("dialect", [OPENCL, CUDA], ids=lambda dialect: dialect.name)
+def test_several_items_per_invocation_are_as_reviewed(kernel, code, form, dialect, golden):
+    text = source(kernel.program, code, dialect).text
+
+    golden(f"{kernel.name}.{form}.{'cl' if dialect is OPENCL else 'cu'}", text)
+
+
+def test_an_early_return_leaves_one_item_only(golden):
+    program = Program.wrapped(
+        [BufferDecl.read("x", 0, DataType.F32), BufferDecl.write("out", 1, DataType.F32)],
+        (64, 1, 1),
+        [
+            ir.let("v", ir.load("x", ir.gid())),
+            ir.if_(ir.var("v") < 0.0, [ir.return_()]),
+            ir.store("out", ir.gid(), ir.unary(ir.UnaryOp.SQRT, ir.var("v"))),
+        ],
+    )
+
+    golden("early_return.cl", source(program, Code(items=4, checked=False)).text)
+
+
+def test_vectors_fill_the_items():
+    with pytest.raises(InvalidInput) as caught:
+        source(kernels.saxpy.program, Code(items=6, vector=4))
+
+    assert str(caught.value) == ("6 items in vectors of 4\nFix: use a multiple of the vector width")
+
+
+def test_workgroups_that_work_together_have_one_item():
+    program = Program.wrapped([], (8, 1, 1), [ir.barrier()])
+
+    with pytest.raises(UnsupportedFeature) as caught:
+        source(program, Code(items=2))
+
+    assert str(caught.value) == (
+        "2 items for a program whose workgroups work together\nFix: use one item per invocation"
+    )

@@ -33,8 +33,7 @@ __kernel void vyre_kernel(
     f32 sx = 0.0f;
     f32 sy = 0.0f;
     f32 sz = 0.0f;
-    const u32 j_end = len_x;
-    for (u32 j = 0u; j < j_end; ++j) {
+    for (u32 j = 0u, j_end = len_x; j < j_end; ++j) {
         f32 dx = load_f32(x, j, len_x) - px;
         f32 dy = load_f32(y, j, len_y) - py;
         f32 dz = load_f32(z, j, len_z) - pz;

@@ -2,88 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 
 from vyre.analysis import Facts
 from vyre.emit.dialect import Dialect
-from vyre.emit.helpers import F32, F64, U32, Helpers, literal, unsigned
-from vyre.emit.layout import WordLayout, arguments_of
+from vyre.emit.helpers import F64
+from vyre.emit.jam import Jam
+from vyre.emit.lanes import returns_early
+from vyre.emit.layout import arguments_of
 from vyre.emit.source import Source
-from vyre.errors import UnsupportedFeature
+from vyre.emit.writer import Writer
+from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import (
-    Atomic,
-    Binary,
-    BinaryOp,
-    BufDim,
-    BufLen,
-    Cast,
-    Expr,
-    FlatIndex,
-    Fma,
-    Id,
-    IdKind,
-    Lit,
-    Load,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
-from vyre.ir.node import (
-    Assign,
-    Barrier,
-    Block,
-    Break,
-    Continue,
-    If,
-    Let,
-    Loop,
-    Node,
-    Region,
-    Return,
-    Store,
-    While,
-)
+from vyre.ir.expr import Id, IdKind
 from vyre.ir.program import Program
-from vyre.ir.text import expr_text, statement_text
-from vyre.ir.types import DataType
-from vyre.ir.typing import COMPARISONS, SHIFTS
 from vyre.ir.walk import all_expressions
-from vyre.model import Code
-
-_PLAIN = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"} | {
-    BinaryOp.WRAP_ADD: "+",
-    BinaryOp.WRAP_SUB: "-",
-}
-_COMPARE = {
-    BinaryOp.EQ: "==",
-    BinaryOp.NE: "!=",
-    BinaryOp.LT: "<",
-    BinaryOp.GT: ">",
-    BinaryOp.LE: "<=",
-    BinaryOp.GE: ">=",
-}
-_BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"} | {
-    BinaryOp.AND: "&",
-    BinaryOp.OR: "|",
-}
-_RESERVED = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        asm at auto bool break case catch char class const constant continue default delete do
-        double else enum extern f32 f64 false float for friend global goto half i16 i32 i64 i8 if
-        inline int kernel lane lanes local long main mutable namespace new operator private
-        protected public register restrict return short signed sizeof static struct switch template
-        this throw true try typedef typename u16 u32 u64 u8 uchar uint ulong union unsigned ushort
-        using virtual void volatile while words
-        abs ceil cos exp floor fma fmod log max min pow rint round sin sqrt tan trunc
-        """,
-    )
-)
+from vyre.model import Code, Order
 
 
 def emit(
@@ -92,38 +26,42 @@ def emit(
     """The source of `program` compiled as `code` says, under the name `entry`.
 
     Raises:
-        UnsupportedFeature: the program holds something that has no C.
+        UnsupportedFeature: the program holds something that has no C, or works together in
+            workgroups and so has one item per invocation.
+        InvalidInput: the code's vectors do not fill its items.
     """
-    if (code.items, code.vector, code.unroll) != (1, 1, 1):
-        raise UnsupportedFeature(f"{code} cannot be emitted yet", "use Code(checked=...)")
-    return _Emitter(program, code, dialect, facts, entry).source()
+    if code.items % code.vector:
+        raise InvalidInput(
+            f"{code.items} items in vectors of {code.vector}", "use a multiple of the vector width"
+        )
+    if code.items > 1 and program.runs_whole_workgroups:
+        raise UnsupportedFeature(
+            f"{code.items} items for a program whose workgroups work together",
+            "use one item per invocation",
+        )
+    return _Kernel(program, code, dialect, facts, entry).source()
 
 
-class _Emitter:
+class _Kernel:
+    """One kernel around the statements that a writer writes."""
+
     def __init__(
         self, program: Program, code: Code, dialect: Dialect, facts: Facts, entry: str
     ) -> None:
         self.program, self.code, self.dialect, self.entry = program, code, dialect, entry
-        self.helpers = Helpers(dialect)
-        self.layout = WordLayout.of(program)
-        self.buffers = {decl.name: decl for decl in program.buffers}
-        self.taken: set[str] = set()
-        self.pointers = {decl.name: self.unused(decl.name) for decl in program.buffers}
-        self.names: dict[str, str] = {}  # of variables, which may be called like a buffer
-        self.words: dict[str, int] = {}  # names of parameter words in use, with their position
-        self.types: set[DataType] = {U32}
-        self.unchecked = set() if code.checked else _provable(facts)
-        self.statement = ""
-
-    # -- the whole
+        self.writer = Writer(program, code, dialect, facts)
 
     def source(self) -> Source:
-        scope: dict[str, DataType] = {}
-        body = [*self.shared_memory(), *self.body(self.program.entry, scope, 1)]
-        guard = [] if self.program.runs_whole_workgroups else [f"    if ({self.outside()}) return;"]
+        writer = self.writer
+        if self.code.items > 1:
+            body = list(self.several_items())
+        else:
+            statements = [*self.shared_memory(), *writer.body(self.program.entry, {}, 1)]
+            together = self.program.runs_whole_workgroups
+            body = statements if together else [*self.guard(self.guarded), *statements]
         words = [
             f"    const u32 {name} = words.w[{position}];"
-            for name, position in sorted(self.words.items(), key=lambda item: item[1])
+            for name, position in sorted(writer.words.items(), key=lambda item: item[1])
         ]
         arguments = arguments_of(self.program)
         parameters = [f"    {self.parameter(decl)}" for decl in arguments]
@@ -134,7 +72,6 @@ class _Emitter:
                 ",\n".join(parameters) + ")",
                 "{",
                 *words,
-                *guard,
                 *body,
                 "}",
                 "",
@@ -142,38 +79,41 @@ class _Emitter:
         )
         return Source(
             header=tuple(self.header()),
-            helpers=self.helpers.texts,
+            helpers=writer.helpers.texts,
             body=text,
             entry=self.entry,
             dialect=self.dialect.name,
             fast_math=self.program.options.fast_math,
-            layout=self.layout,
+            layout=writer.layout,
             arguments=tuple(decl.name for decl in arguments),
             guarded=self.guarded,
         )
 
     @property
     def words_type(self) -> str:
-        return f"vyre_words{self.layout.count}"
+        return f"vyre_words{self.writer.layout.count}"
 
     def header(self) -> Iterator[str]:
+        writer = self.writer
         if not self.program.options.fast_math and self.dialect.contraction_off:
             yield self.dialect.contraction_off
-        helpers = "".join(self.helpers.texts.values())
-        used = self.types | {decl.element.computed for decl in self.program.buffers}
+        helpers = "".join(writer.helpers.texts.values())
+        used = writer.types | {decl.element.computed for decl in self.program.buffers}
         if F64 in used and self.dialect.needs_f64:
             yield self.dialect.needs_f64
         for dtype, name in self.dialect.types.items():
             if dtype in used or str(dtype) in helpers:
                 yield f"typedef {name} {dtype};"
-        yield f"typedef struct {{ u32 w[{self.layout.count}]; }} {self.words_type};"
+        yield f"typedef struct {{ u32 w[{writer.layout.count}]; }} {self.words_type};"
 
-    def outside(self) -> str:
-        """Whether this invocation lies beyond the dispatch."""
-        return " || ".join(
-            f"{self.id(IdKind.INVOCATION, axis)} >= {self.word_extent(axis)}"
-            for axis in self.guarded
+    def guard(self, axes: tuple[int, ...]) -> Iterator[str]:
+        """Ends the invocations that lie beyond the dispatch along `axes`."""
+        outside = " || ".join(
+            f"{self.writer.id(IdKind.INVOCATION, axis)} >= {self.writer.word_extent(axis)}"
+            for axis in axes
         )
+        if outside:
+            yield f"    if ({outside}) return;"
 
     @property
     def guarded(self) -> tuple[int, ...]:
@@ -183,407 +123,101 @@ class _Emitter:
         return tuple(sorted({0} | used | wide))
 
     def parameter(self, decl: BufferDecl) -> str:
+        name = self.writer.pointers[decl.name]
         if decl.is_scalar_argument:
-            return f"const {self.stored(decl)} {self.pointers[decl.name]}"
+            return f"const {self.writer.stored(decl)} {name}"
         const = "" if decl.is_written else "const "
-        pointer = self.dialect.pointer.format(const=const, type=self.stored(decl))
-        return f"{pointer} {self.pointers[decl.name]}"
+        pointer = self.dialect.pointer.format(const=const, type=self.writer.stored(decl))
+        return f"{pointer} {name}"
 
     def shared_memory(self) -> Iterator[str]:
         """Declares workgroup memory and fills it with zeros, as it starts everywhere."""
         shared = [decl for decl in self.program.buffers if decl.is_shared]
         if not shared:
             return
+        writer = self.writer
         for decl in shared:
-            name = self.pointers[decl.name]
-            yield f"    {self.dialect.local} {self.stored(decl)} {name}[{decl.count}];"
-        lane = [self.id(IdKind.LOCAL, axis) for axis in range(3)]
-        size = [self.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
+            name = writer.pointers[decl.name]
+            yield f"    {self.dialect.local} {writer.stored(decl)} {name}[{decl.count}];"
+        lane = [writer.id(IdKind.LOCAL, axis) for axis in range(3)]
+        size = [writer.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
         yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
         yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
         for decl in shared:
-            name = self.pointers[decl.name]
+            name = writer.pointers[decl.name]
             yield f"    for (u32 at = lane; at < {decl.count}u; at += lanes) {name}[at] = 0;"
         yield f"    {self.dialect.barrier}"
 
-    # -- names and types
+    # -- several items per invocation
 
-    def name(self, variable: str) -> str:
-        """The C name of a variable."""
-        if variable not in self.names:
-            self.names[variable] = self.unused(variable)
-        return self.names[variable]
+    def several_items(self) -> Iterator[str]:
+        """A full tile runs its items together and unguarded; the last tile one by one.
 
-    def unused(self, wanted: str) -> str:
-        """A free C name like `wanted`, its own where C allows it."""
-        clean = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted)
-        if not clean or clean[0].isdigit() or clean in _RESERVED:
-            clean = f"{clean}_" if clean and not clean[0].isdigit() else f"v{clean}"
-        while clean in self.taken or clean.startswith(("len_", "n_", "vyre_", "dim_")):
-            clean = f"{clean}_" if clean in self.taken else f"v_{clean}"
-        self.taken.add(clean)
-        return clean
-
-    def stored(self, decl: BufferDecl) -> str:
-        """The C type of an element in memory."""
-        element = decl.element
-        if not element.is_scalar:
-            raise UnsupportedFeature(
-                f"buffer {decl.name!r} holds {element}",
-                "use a buffer of bool, integer or float elements",
-            )
-        if element.is_bool:
-            return self.use(U32)
-        if element.computed != element:
-            return self.use(DataType.U16)
-        return self.use(element)
-
-    def use(self, dtype: DataType) -> str:
-        self.types.add(dtype)
-        return "bool" if dtype.is_bool else str(dtype)
-
-    def word(self, name: str, position: int) -> str:
-        self.words[name] = position
-        return name
-
-    def word_extent(self, axis: int) -> str:
-        return self.word(f"n_{'xyz'[axis]}", self.layout.extent(axis))
-
-    def word_length(self, decl: BufferDecl) -> str:
-        if decl.is_shared or decl.count:
-            return f"{decl.count}u"
-        return self.word(f"len_{self.pointers[decl.name]}", self.layout.length(decl.name))
-
-    def word_dim(self, decl: BufferDecl, axis: int) -> str:
-        if decl.rank == 1:
-            return self.word_length(decl)
-        if decl.shape[axis]:
-            return f"{decl.shape[axis]}u"
-        name = f"dim_{self.pointers[decl.name]}_{axis}"
-        return self.word(name, self.layout.dim(decl.name, axis))
-
-    def id(self, kind: IdKind, axis: int) -> str:
-        text = self.dialect.ids[kind][axis]
-        return f"({text})" if " " in text else text
-
-    # -- statements
-
-    def body(
-        self, nodes: tuple[Node, ...], outer: dict[str, DataType], level: int
-    ) -> Iterator[str]:
-        scope = dict(outer)
-        for node in nodes:
-            self.statement = statement_text(node)
-            yield from self.one(node, scope, level)
-
-    def braced(
-        self, head: str, nodes: tuple[Node, ...], scope: dict[str, DataType], level: int
-    ) -> Iterator[str]:
-        pad = "    " * level
-        yield f"{pad}{head} {{" if head else f"{pad}{{"
-        yield from self.body(nodes, scope, level + 1)
-        yield f"{pad}}}"
-
-    def one(self, node: Node, scope: dict[str, DataType], level: int) -> Iterator[str]:
-        pad = "    " * level
-        match node:
-            case Let(name, value):
-                text, dtype = self.expr(value, scope)
-                scope[name] = dtype
-                yield f"{pad}{self.use(dtype)} {self.name(name)} = {_bare(text)};"
-            case Assign(name, value):
-                text, _ = self.expr(value, scope)
-                yield f"{pad}{self.name(name)} = {_bare(text)};"
-            case Store(buffer, index, value):
-                yield from self.store(self.buffers[buffer], index, value, scope, pad)
-            case If(cond, then, otherwise):
-                text, _ = self.expr(cond, scope)
-                lines = list(self.braced(f"if ({_bare(text)})", then, scope, level))
-                if otherwise:
-                    lines[-1] = f"{pad}}} else {{"
-                    lines += list(self.braced("", otherwise, scope, level))[1:]
-                yield from lines
-            case Loop(var, start, stop, body):
-                first, dtype = self.expr(start, scope)
-                last, _ = self.expr(stop, scope)
-                counter, t = self.name(var), self.use(dtype)
-                end = last
-                if not isinstance(stop, Lit):
-                    end = self.name(f"{var} end")
-                    yield f"{pad}const {t} {end} = {_bare(last)};"
-                head = f"for ({t} {counter} = {_bare(first)}; {counter} < {end}; ++{counter})"
-                yield from self.braced(head, body, {**scope, var: dtype}, level)
-            case While(cond, body):
-                text, _ = self.expr(cond, scope)
-                yield from self.braced(f"while ({_bare(text)})", body, scope, level)
-            case Break() | Continue() | Return():
-                yield f"{pad}{type(node).__name__.lower()};"
-            case Block(body):
-                yield from self.braced("", body, scope, level)
-            case Region(_, body):
-                if self.program.entry == (node,):
-                    yield from self.body(body, scope, level)
-                else:
-                    yield from self.braced("", body, scope, level)
-            case Barrier():
-                yield pad + self.dialect.barrier
-            case _:
-                raise UnsupportedFeature(
-                    f"{statement_text(node)}: no device code for {type(node).__name__}",
-                    "leave it out, or run the program elsewhere",
-                )
-
-    def store(
-        self, decl: BufferDecl, index: Expr, value: Expr, scope: dict[str, DataType], pad: str
-    ) -> Iterator[str]:
-        text, _ = self.expr(value, scope)
-        stored = _bare(self.to_storage(decl, text))
-        target = self.pointers[decl.name]
-        if self.is_free(decl, index):
-            at = self.position(decl, index, scope)
-            yield f"{pad}{target}[{_bare(at)}] = {stored};"
+        Positions are compared through what is left of the extent, because the end of the last tile
+        can lie beyond 2^32.
+        """
+        writer = self.writer
+        early = returns_early(self.program)
+        items = self.code.items
+        size, lane = writer.id(IdKind.WORKGROUP_SIZE, 0), writer.id(IdKind.LOCAL, 0)
+        full = [] if early else list(self.full_tile(lane))
+        last = list(self.one_by_one(lane, 1 if early else 2))
+        yield from self.guard(tuple(axis for axis in self.guarded if axis > 0))
+        yield f"    const u32 span = {size} * {items}u;"
+        yield f"    const u32 tile = {writer.id(IdKind.WORKGROUP, 0)} * span;"
+        yield f"    const u32 left = {writer.word_extent(0)} - tile;"
+        if early:
+            yield from last
             return
-        at, wide = self.index(index, scope)
-        if isinstance(index, (Var, Lit)) and not wide:
-            yield f"{pad}if ({at} < {self.word_length(decl)}) {target}[{at}] = {stored};"
-            return
-        t = "u64" if wide else "u32"
-        self.use(DataType.U64 if wide else U32)
-        yield f"{pad}{{"
-        yield f"{pad}    const {t} at = {_bare(at)};"
-        yield f"{pad}    if (at < {self.word_length(decl)}) {target}[at] = {stored};"
-        yield f"{pad}}}"
+        yield "    if (left >= span) {"
+        yield from full
+        yield "    } else {"
+        yield from last
+        yield "    }"
 
-    def is_free(self, decl: BufferDecl, index: Expr) -> bool:
-        return (decl.name, self.statement, index) in self.unchecked
+    def full_tile(self, lane: str) -> Iterator[str]:
+        """The position of each item, then the statements for all of them side by side."""
+        code, writer = self.code, self.writer
+        size = writer.id(IdKind.WORKGROUP_SIZE, 0)
+        names = tuple(writer.unused(f"pos{item}") for item in range(code.items))
+        each = code.items if code.order is Order.BLOCKED else code.vector
+        start = f"tile + {lane}" if each == 1 else f"tile + {lane} * {each}u"
+        yield f"        const u32 {names[0]} = {start};"
+        for item in range(1, code.items):
+            block, within = divmod(item, code.vector)
+            if code.order is Order.BLOCKED:
+                place = f"{names[0]} + {item}u"
+            elif within:
+                place = f"{names[item - within]} + {within}u"
+            else:
+                place = f"{names[0]} + {size} * {block * code.vector}u"
+            yield f"        const u32 {names[item]} = {place};"
+        yield from Jam(writer, names).body(self.program.entry, {}, 2)
 
-    # -- expressions
-
-    def index(self, index: Expr, scope: dict[str, DataType]) -> tuple[str, bool]:
-        """An index that a comparison with a length decides, and whether it takes 64 bits."""
-        text, dtype = self.expr(index, scope)
-        if dtype.is_unsigned:
-            if dtype == U32 or dtype == DataType.U64:
-                return text, dtype.bits == 64
-            return f"(u32){text}", False
-        self.types |= {DataType.U64, DataType.I64}
-        return f"(u64)(i64){text}", True
-
-    def position(self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]) -> str:
-        """An index that is known to be inside."""
-        if isinstance(index, FlatIndex) and index.buffer == decl.name:
-            at = self.expr(index.indices[0], scope)[0]
-            for axis in range(1, decl.rank):
-                part = self.expr(index.indices[axis], scope)[0]
-                at = f"({at} * {self.word_dim(decl, axis)} + {part})"
-            return at
-        return self.expr(index, scope)[0]
-
-    def from_storage(self, decl: BufferDecl, text: str) -> str:
-        if decl.element.is_bool:
-            return f"({text} != 0u)"
-        if decl.element.computed != decl.element:
-            return f"{self.helpers.widen(decl.element)}({_bare(text)})"
-        return text
-
-    def to_storage(self, decl: BufferDecl, text: str) -> str:
-        if decl.element.is_bool:
-            return f"({text} ? 1u : 0u)"
-        if decl.element.computed != decl.element:
-            return f"{self.helpers.narrow(decl.element)}({_bare(text)})"
-        return text
-
-    def expr(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
-        """C text that can stand as an operand, and its type."""
-        text, dtype = self.any(expr, scope)
-        self.types.add(dtype)
-        return text, dtype
-
-    def any(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
-        match expr:
-            case Lit(dtype):
-                return self.lit(expr), dtype.computed
-            case Var(name):
-                return self.name(name), scope[name]
-            case Load(buffer, index):
-                return self.load(self.buffers[buffer], index, scope)
-            case BufLen(buffer):
-                return self.word_length(self.buffers[buffer]), U32
-            case BufDim(buffer, axis):
-                return self.word_dim(self.buffers[buffer], axis), U32
-            case Id(IdKind.EXTENT, axis):
-                return self.word_extent(axis), U32
-            case Id(kind, axis):
-                return self.id(kind, axis), U32
-            case FlatIndex(buffer, indices):
-                return self.flat(self.buffers[buffer], indices, scope), U32
-            case Binary(op, left, right):
-                return self.binary(op, self.expr(left, scope), self.expr(right, scope))
-            case Unary(op, operand):
-                return self.unary(op, self.expr(operand, scope))
-            case Select(cond, true, false):
-                a, dtype = self.expr(true, scope)
-                return f"({self.expr(cond, scope)[0]} ? {a} : {self.expr(false, scope)[0]})", dtype
-            case Cast(target, value):
-                return self.cast(target, self.expr(value, scope)), target.computed
-            case Fma(a, b, c):
-                dtype = self.expr(a, scope)[1]
-                args = ", ".join(_bare(self.expr(part, scope)[0]) for part in (a, b, c))
-                return f"{self.dialect.fma[dtype]}({args})", dtype
-            case Atomic():
-                return self.atomic(expr, scope)
-            case _:
-                raise UnsupportedFeature(
-                    f"{self.statement}: no device code for {expr_text(expr)}",
-                    "leave it out, or run the program elsewhere",
-                )
-
-    def lit(self, expr: Lit) -> str:
-        dtype, value = expr.dtype.computed, expr.value
-        if dtype.is_bool:
-            return "true" if value else "false"
-        if dtype.is_float and math.isnan(value):
-            quiet = (
-                "0x7fc00000u" if dtype == F32 else f"0x7ff8000000000000u{self.dialect.wide_suffix}"
-            )
-            return f"{self.dialect.bits_to_float[dtype]}({quiet})"
-        if dtype.is_float and math.isinf(value):
-            size = self.helpers.infinity(dtype)
-            return size if value > 0 else f"(-{size})"
-        text = literal(self.dialect, dtype, value)
-        return f"({text})" if text.startswith("-") else text
-
-    def load(
-        self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]
-    ) -> tuple[str, DataType]:
-        name, dtype = self.pointers[decl.name], decl.element.computed
-        if decl.is_scalar_argument and isinstance(index, Lit) and index.value == 0:
-            return self.from_storage(decl, name), dtype
-        if decl.is_scalar_argument:
-            raise UnsupportedFeature(
-                f"{self.statement}: index into the scalar {decl.name!r}", "read it at index 0"
-            )
-        if self.is_free(decl, index):
-            return self.from_storage(
-                decl, f"{name}[{_bare(self.position(decl, index, scope))}]"
-            ), dtype
-        at, wide = self.index(index, scope)
-        if wide:
-            self.use(DataType.U64)
-        function = self.helpers.load(self.stored(decl), local=decl.is_shared, wide=wide)
-        text = f"{function}({name}, {_bare(at)}, {self.word_length(decl)})"
-        return self.from_storage(decl, text), dtype
-
-    def flat(self, decl: BufferDecl, indices: tuple[Expr, ...], scope: dict[str, DataType]) -> str:
-        parts = [self.index(part, scope) for part in indices]
-        wide = any(is_wide for _, is_wide in parts)
-        if wide:
-            self.use(DataType.U64)
-        dims = [self.word_dim(decl, axis) for axis in range(decl.rank)]
-        args = ", ".join([*(_bare(text) for text, _ in parts), *dims])
-        return f"{self.helpers.flat(decl.rank, wide=wide)}({args})"
-
-    def binary(
-        self, op: BinaryOp, left: tuple[str, DataType], right: tuple[str, DataType]
-    ) -> tuple[str, DataType]:
-        (a, t), (b, _) = left, right
-        if op in COMPARISONS:
-            return f"({a} {_COMPARE[op]} {b})", DataType.BOOL
-        if t.is_bool:
-            return (f"({a} != {b})" if op is BinaryOp.BIT_XOR else f"({a} {_BITS[op]} {b})"), t
-        if op in _BITS:
-            return (f"({a} {_BITS[op]} {b})" if t.bits >= 32 else f"({t})({a} {_BITS[op]} {b})"), t
-        if op in (BinaryOp.SHL, BinaryOp.SHR):
-            return self.shift(op, a, t, b), t
-        if op in _PLAIN and (t.is_float or t in (U32, DataType.U64)):
-            return f"({a} {_PLAIN[op]} {b})", t
-        if op in _PLAIN:
-            u = U32 if t.bits < 32 else unsigned(t)
-            self.types.add(u)
-            return f"({t})(({u}){a} {_PLAIN[op]} ({u}){b})", t
-        if op is BinaryOp.DIV and t.is_float:
-            return f"({a} / {b})", t
-        if t.is_int and t.bits < 64:
-            self.types |= {DataType.U64, DataType.I64}
-        cast = "(u32)" if op in SHIFTS and right[1] != U32 else ""
-        return f"{self.helpers.binary(op, t)}({_bare(a)}, {cast}{b if cast else _bare(b)})", t
-
-    def shift(self, op: BinaryOp, a: str, t: DataType, b: str) -> str:
-        by = f"({b} & {literal(self.dialect, U32, t.bits - 1)})"
-        if op is BinaryOp.SHR:
-            return f"({a} >> {by})" if t.bits >= 32 else f"({t})({a} >> {by})"
-        if t in (U32, DataType.U64):
-            return f"({a} << {by})"
-        u = U32 if t.bits < 32 else unsigned(t)
-        self.types.add(u)
-        return f"({t})(({u}){a} << {by})"
-
-    def unary(self, op: UnaryOp, operand: tuple[str, DataType]) -> tuple[str, DataType]:
-        a, t = operand
-        tests = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
-        match op:
-            case UnaryOp.LOGICAL_NOT:
-                return f"(!{a})", t
-            case UnaryOp.NEGATE if t.is_float:
-                return f"(-{a})", t
-            case UnaryOp.NEGATE:
-                u = U32 if t.bits < 32 else unsigned(t)
-                self.types.add(u)
-                return f"({t})(0 - ({u}){a})", t
-            case UnaryOp.BIT_NOT:
-                return (f"(~{a})" if t.bits >= 32 else f"({t})(~{a})"), t
-            case UnaryOp.ABS if t.is_unsigned:
-                return a, t
-        if t.is_int:
-            self.types |= {U32, DataType.U64, unsigned(t)}
-        return f"{self.helpers.unary(op, t)}({_bare(a)})", DataType.BOOL if op in tests else t
-
-    def cast(self, target: DataType, value: tuple[str, DataType]) -> str:
-        text, source = value
-        to = target.computed
-        if target.is_bool:
-            return text if source.is_bool else f"({text} != 0)"
-        self.types.add(to)
-        if to.is_int and source.is_float:
-            converted = f"{self.helpers.to_int(to, source)}({_bare(text)})"
+    def one_by_one(self, lane: str, level: int) -> Iterator[str]:
+        """The items in a loop, those beyond the extent left out."""
+        code, writer = self.code, self.writer
+        pad = "    " * level
+        early = returns_early(self.program)
+        size = writer.id(IdKind.WORKGROUP_SIZE, 0)
+        if code.order is Order.BLOCKED or code.items == code.vector:
+            offset = f"{lane} * {code.items}u + item"
+        elif code.vector == 1:
+            offset = f"{lane} + item * {size}"
         else:
-            converted = text if to == source else f"({to}){text}"
-        if target != to:
-            narrow, widen = self.helpers.narrow(target), self.helpers.widen(target)
-            self.types.add(DataType.U16)
-            return f"{widen}({narrow}({_bare(converted)}))"
-        return converted
-
-    def atomic(self, expr: Atomic, scope: dict[str, DataType]) -> tuple[str, DataType]:
-        decl = self.buffers[expr.buffer]
-        t = decl.element
-        at, _ = self.index(expr.index, scope)
-        self.types |= {DataType.U64, t, unsigned(t)}
-        function = self.helpers.atomic(expr.op, t, local=decl.is_shared)
-        given = [expr.expected] if expr.expected is not None else []
-        values = [_bare(self.expr(part, scope)[0]) for part in (*given, expr.value)]
-        args = ", ".join([self.pointers[decl.name], _bare(at), self.word_length(decl), *values])
-        return f"{function}({args})", t
-
-
-Place = tuple[str, str, Expr]
-
-
-def _provable(facts: Facts) -> set[Place]:
-    """The accesses whose bounds a launch can prove; of two that look alike, both must be."""
-    places = {(a.buffer, a.statement, a.index) for a in facts.accesses if a.in_bounds is not None}
-    return places - {
-        (a.buffer, a.statement, a.index) for a in facts.accesses if a.in_bounds is None
-    }
-
-
-def _bare(text: str) -> str:
-    """The text without a pair of parentheses around the whole of it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for position, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and position < len(text) - 1:
-            return text
-    return text[1:-1]
+            width = f"{code.vector}u"
+            offset = f"({lane} + item / {width} * {size}) * {width} + item % {width}"
+        here = writer.unused("pos")
+        writer.position_text = here
+        writer.leave = "goto next;"
+        yield f"{pad}for (u32 item = 0u; item < {code.items}u; ++item) {{"
+        yield f"{pad}    const u32 offset = {offset};"
+        yield f"{pad}    if (offset >= left) break;"
+        yield f"{pad}    const u32 {here} = tile + offset;"
+        if early:
+            yield f"{pad}    {{"
+        yield from writer.body(self.program.entry, {}, level + (2 if early else 1))
+        if early:
+            yield f"{pad}    }}"
+            yield f"{pad}    next: ;"
+        yield f"{pad}}}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vyre.ir.expr import AtomicOp, BinaryOp, IdKind, UnaryOp
@@ -62,24 +62,42 @@ class Dialect:
         tuple[AtomicOp, int], str
     ]  # by width; the others are built from compare_exchange
     compare_exchange: Mapping[int, str]
+    vectors: Mapping[DataType, str]  # the stem of a vector type's name
+    components: tuple[str, ...]
+    vector_load: str  # with {vector}, {width} and {at}
+    vector_store: str  # with {vector}, {width}, {at} and {values}
 
+    def load_vector(self, dtype: DataType, width: int, name: str, at: str) -> str:
+        """The line that loads `width` neighbours at once."""
+        vector = f"{self.vectors[dtype]}{width}"
+        value = self.vector_load.format(vector=vector, width=width, at=at)
+        return f"const {vector} {name} = {value};"
+
+    def store_vector(self, dtype: DataType, at: str, values: Sequence[str]) -> str:
+        """The line that stores neighbours at once."""
+        width = len(values)
+        vector = f"{self.vectors[dtype]}{width}"
+        return self.vector_store.format(vector=vector, width=width, at=at, values=", ".join(values))
+
+
+_OPENCL_TYPES = {
+    DataType.U8: "uchar",
+    DataType.U16: "ushort",
+    DataType.U32: "uint",
+    DataType.U64: "ulong",
+    DataType.I8: "char",
+    DataType.I16: "short",
+    DataType.I32: "int",
+    DataType.I64: "long",
+    DataType.F32: "float",
+    DataType.F64: "double",
+}
 
 OPENCL = Dialect(
     name="opencl",
     contraction_off="#pragma OPENCL FP_CONTRACT OFF",
     needs_f64="#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
-    types={
-        DataType.U8: "uchar",
-        DataType.U16: "ushort",
-        DataType.U32: "uint",
-        DataType.U64: "ulong",
-        DataType.I8: "char",
-        DataType.I16: "short",
-        DataType.I32: "int",
-        DataType.I64: "long",
-        DataType.F32: "float",
-        DataType.F64: "double",
-    },
+    types=_OPENCL_TYPES,
     wide_suffix="l",
     kernel="__kernel void",
     function="static inline",
@@ -119,6 +137,10 @@ OPENCL = Dialect(
         (AtomicOp.EXCHANGE, 32): "atomic_xchg",
     },
     compare_exchange={32: "atomic_cmpxchg", 64: "atom_cmpxchg"},
+    vectors=_OPENCL_TYPES,
+    components=tuple(f"s{position:x}" for position in range(16)),
+    vector_load="vload{width}(0, {at})",
+    vector_store="vstore{width}(({vector})({values}), 0, {at});",
 )
 
 CUDA = Dialect(
@@ -172,6 +194,10 @@ CUDA = Dialect(
         (AtomicOp.EXCHANGE, 32): "atomicExch",
     },
     compare_exchange={32: "atomicCAS", 64: "atomicCAS"},
+    vectors=_OPENCL_TYPES | {DataType.U64: "ulonglong", DataType.I64: "longlong"},
+    components=("x", "y", "z", "w"),
+    vector_load="*(const {vector}*)({at})",
+    vector_store="*({vector}*)({at}) = make_{vector}({values});",
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (OPENCL, CUDA)}

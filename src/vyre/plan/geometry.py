@@ -11,7 +11,7 @@ from vyre.ir.expr import Atomic, Binary, Subgroup
 from vyre.ir.program import Program
 from vyre.ir.typing import WAVE
 from vyre.ir.walk import all_expressions
-from vyre.model import U32_MAX, Dim3, Limits
+from vyre.model import U32_MAX, Dim3, Limits, Schedule
 from vyre.plan.binding import Binding
 
 DEFAULT_1D_WORKGROUP_SIZE: Dim3 = (64, 1, 1)
@@ -197,6 +197,16 @@ def coerce_to_pow2(count: int) -> TailMaskPolicy:
 def coerce_to_pow2_or_keep(count: int) -> TailMaskPolicy:
     """Round `count` up to a power of two, or keep it where that would not fit 32 bits."""
     return TailMaskPolicy(count, count) if count > _LARGEST_POWER else coerce_to_pow2(count)
+
+
+def tile_grid(extent: Dim3, schedule: Schedule) -> Dim3:
+    """Count the workgroups of a schedule that cover `extent`; items widen the tile along x."""
+    x, y, z = schedule.workgroup
+    return (
+        ceil_div(extent[0], x * schedule.code.items),
+        ceil_div(extent[1], y),
+        ceil_div(extent[2], z),
+    )
 
 
 def ceil_div(count: int, size: int) -> int:

@@ -16,7 +16,7 @@ from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.lang import Translation
 from vyre.model import Code, Schedule
-from vyre.plan.geometry import LaunchLimits, ceil_div, validate_launch_geometry
+from vyre.plan.geometry import LaunchLimits, tile_grid, validate_launch_geometry
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
 
@@ -126,15 +126,15 @@ class Launcher:
                     f"{self.kernel.name} does not use",
                     "give that axis size 1",
                 )
-        x, y, z = (ceil_div(n, w) for n, w in zip(extent, workgroup, strict=True))
-        validate_launch_geometry(workgroup, (x, y, z), self.limits)
+        grid = tile_grid(extent, schedule)
+        validate_launch_geometry(workgroup, grid, self.limits)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
                 f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "
                 f"for {self.device.info.model} allows {binary.max_threads}",
                 f"use a workgroup of at most {binary.max_threads} threads",
             )
-        return Prepared(binary, schedule, (x, y, z), words_of(binary.layout, extent, shapes))
+        return Prepared(binary, schedule, grid, words_of(binary.layout, extent, shapes))
 
     def run_host(
         self, prepared: Prepared, arrays: Mapping[str, Array], scalars: Mapping[str, np.generic]

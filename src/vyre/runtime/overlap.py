@@ -12,7 +12,6 @@ import numpy as np
 
 from vyre.analysis.aliasing import may_share
 from vyre.errors import InvalidInput
-from vyre.ir.program import Program
 from vyre.lang import Role, Translation
 from vyre.runtime.arguments import AnyArray
 from vyre.runtime.array import DeviceArray
@@ -39,16 +38,17 @@ def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[
         name
         for name in read
         if any(
-            _overlap(arrays[name], arrays[target])
-            and not _keeps(kernel.program, arrays, name, target)
+            _overlap(arrays[name], arrays[target]) and not _keeps(kernel, arrays, name, target)
             for target in written
         )
     )
 
 
-def _keeps(program: Program, arrays: Mapping[str, AnyArray], name: str, target: str) -> bool:
+def _keeps(kernel: Translation, arrays: Mapping[str, AnyArray], name: str, target: str) -> bool:
     """Whether two arguments may share: the identical range, touched at the identical index."""
-    return _identical(arrays[name], arrays[target]) and may_share(program, name, target)
+    return _identical(arrays[name], arrays[target]) and may_share(
+        kernel.program, kernel.rank, name, target
+    )
 
 
 def _overlap(a: AnyArray, b: AnyArray) -> bool:

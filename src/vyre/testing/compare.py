@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from vyre.backend import reference
 from vyre.backend.base import Unbuilt
 from vyre.ir.types import DataType
-from vyre.model import Code
-from vyre.plan.geometry import ceil_div
+from vyre.model import Code, Schedule
+from vyre.plan.geometry import tile_grid
 from vyre.runtime.device import Device
 from vyre.runtime.launcher import Numbers, words_of
 from vyre.testing.programs import Case
@@ -87,7 +87,7 @@ def differences(
             if not code.checked and not _proved(facts, case, numbers):
                 continue
             found = case.copies()
-            _launch(device, binary, case, found)
+            _launch(device, binary, case, code, found)
             for decl in case.program.buffers:
                 if decl.is_written:
                     where = apart(
@@ -116,10 +116,10 @@ def _proved(facts: Any, case: Case, numbers: Numbers) -> bool:
     return bool(facts.unchecked_for(Numbers(numbers.extent, numbers.shapes, scalars)))
 
 
-def _launch(device: Device, binary: Any, case: Case, arrays: dict[str, Array]) -> None:
+def _launch(device: Device, binary: Any, case: Case, code: Code, arrays: dict[str, Array]) -> None:
     workgroup = case.program.workgroup_size
-    x, y, z = (ceil_div(n, w) for n, w in zip(case.extent, workgroup, strict=True))
+    grid = tile_grid(case.extent, Schedule(workgroup, code))
     scalars = {decl.name for decl in case.program.buffers if decl.is_scalar_argument}
     shapes = {name: array.shape for name, array in arrays.items()}
     words = words_of(binary.layout, case.extent, shapes)
-    device.run(binary, (x, y, z), workgroup, arrays, scalars, words)
+    device.run(binary, grid, workgroup, arrays, scalars, words)

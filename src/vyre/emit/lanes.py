@@ -1,0 +1,101 @@
+"""What differs between the items of one invocation, and what they can do together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Load, OpaqueExpr, Subgroup, Var
+from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, While
+from vyre.ir.program import Program
+from vyre.ir.walk import bodies, expressions, operands, statements
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """The names whose values differ from item to item; all others are computed once for all."""
+
+    names: frozenset[str]
+    written: frozenset[str]  # buffers whose elements may change meanwhile
+
+    def varies(self, expr: Expr) -> bool:
+        """Whether `expr` may differ between items."""
+        return any(self._part(part) for part in expressions(expr))
+
+    def _part(self, part: Expr) -> bool:
+        match part:
+            case Id(kind, axis):
+                return kind is IdKind.INVOCATION and axis == 0
+            case Var(name):
+                return name in self.names
+            case Load(buffer):
+                return buffer in self.written
+            case Atomic() | Call() | OpaqueExpr() | Subgroup():
+                return True
+            case _:
+                return False
+
+    def apart(self, node: Node) -> bool:
+        """Whether the items must run `node` one after the other: their ways may part in it."""
+        if isinstance(node, (If, While, Loop)) and any(self.varies(e) for e in operands(node)):
+            return True
+        return isinstance(node, (While, Loop)) and self._leaves(node.body)
+
+    def _leaves(self, nodes: Iterable[Node]) -> bool:
+        """Whether some items may leave the loop around `nodes` where others stay."""
+        for node in nodes:
+            match node:
+                case If(cond) if self.varies(cond):
+                    if any(
+                        isinstance(inner, (Break, Continue))
+                        for inner in _of_this_loop((*node.then, *node.otherwise))
+                    ):
+                        return True
+                case Loop() | While():
+                    continue
+                case _:
+                    pass
+            if any(self._leaves(body) for body in bodies(node)):
+                return True
+        return False
+
+
+def _of_this_loop(nodes: Iterable[Node]) -> Iterable[Node]:
+    """The statements inside `nodes` that no inner loop encloses."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, (Loop, While)):
+            for body in bodies(node):
+                yield from _of_this_loop(body)
+
+
+def variation(program: Program) -> Variation:
+    """What varies, found by letting it spread until nothing new does."""
+    written = frozenset(decl.name for decl in program.buffers if decl.is_written)
+    found = Variation(frozenset(), written)
+    while True:
+        names = _spread(program.entry, found, parted=False)
+        if names <= found.names:
+            return found
+        found = Variation(found.names | names, written)
+
+
+def _spread(nodes: Iterable[Node], known: Variation, *, parted: bool) -> frozenset[str]:
+    names: set[str] = set()
+    for node in nodes:
+        inside = parted or known.apart(node)
+        match node:
+            case Let(name, value) | Assign(name, value) if parted or known.varies(value):
+                names.add(name)
+            case Loop(var) if inside:
+                names.add(var)
+            case _:
+                pass
+        for body in bodies(node):
+            names |= _spread(body, known, parted=inside)
+    return frozenset(names)
+
+
+def returns_early(program: Program) -> bool:
+    """Whether an invocation can end before its last statement."""
+    return any(isinstance(node, Return) for node in statements(program.entry))

@@ -1,0 +1,530 @@
+"""Statements and expressions as C, one line a statement, in the kernel's own names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+
+from vyre.analysis import Facts
+from vyre.analysis.facts import MemoryAccess, Pattern
+from vyre.emit.dialect import Dialect
+from vyre.emit.helpers import F32, U32, Helpers, literal, unsigned
+from vyre.emit.layout import WordLayout
+from vyre.errors import UnsupportedFeature
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import (
+    Atomic,
+    Binary,
+    BinaryOp,
+    BufDim,
+    BufLen,
+    Cast,
+    Expr,
+    FlatIndex,
+    Fma,
+    Id,
+    IdKind,
+    Lit,
+    Load,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.node import (
+    Assign,
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Region,
+    Return,
+    Store,
+    While,
+)
+from vyre.ir.program import Program
+from vyre.ir.text import expr_text, statement_text
+from vyre.ir.types import DataType
+from vyre.ir.typing import COMPARISONS, SHIFTS
+from vyre.model import Code
+
+_PLAIN = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"} | {
+    BinaryOp.WRAP_ADD: "+",
+    BinaryOp.WRAP_SUB: "-",
+}
+_COMPARE = {
+    BinaryOp.EQ: "==",
+    BinaryOp.NE: "!=",
+    BinaryOp.LT: "<",
+    BinaryOp.GT: ">",
+    BinaryOp.LE: "<=",
+    BinaryOp.GE: ">=",
+}
+_BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"} | {
+    BinaryOp.AND: "&",
+    BinaryOp.OR: "|",
+}
+_RESERVED = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        asm at auto bool break case catch char class const constant continue default delete do
+        double else enum extern f32 f64 false float for friend global goto half i16 i32 i64 i8 if
+        inline int kernel lane lanes local long main mutable namespace new operator private
+        protected public register restrict return short signed sizeof static struct switch template
+        this throw true try typedef typename u16 u32 u64 u8 uchar uint ulong union unsigned ushort
+        using virtual void volatile while words item left next offset span tile
+        abs ceil cos exp floor fma fmod log max min pow rint round sin sqrt tan trunc
+        """,
+    )
+)
+
+
+class Writer:
+    """Writes statements and expressions; it knows which item of the invocation they are for.
+
+    An invocation of several items writes the text of each in turn: `item` is the one at hand, or
+    None where the text is the same for all of them or there is only one.
+    """
+
+    def __init__(self, program: Program, code: Code, dialect: Dialect, facts: Facts) -> None:
+        self.program, self.code, self.dialect = program, code, dialect
+        self.helpers = Helpers(dialect)
+        self.layout = WordLayout.of(program)
+        self.buffers = {decl.name: decl for decl in program.buffers}
+        self.taken: set[str] = set()
+        self.pointers = {decl.name: self.unused(decl.name) for decl in program.buffers}
+        self.names: dict[str, str] = {}  # of variables, which may be called like a buffer
+        self.words: dict[str, int] = {}  # names of parameter words in use, with their position
+        self.types: set[DataType] = {U32}
+        self.unchecked = (
+            set()
+            if code.checked
+            else _all_alike(facts, lambda access: access.in_bounds is not None)
+        )
+        self.rows = _all_alike(facts, lambda access: access.pattern is Pattern.CONTIGUOUS)
+        self.statement = ""
+        self.item: int | None = None
+        self.varying: frozenset[str] = frozenset()  # names that each item has of its own
+        self.positions: tuple[str, ...] = ()  # along x, by item
+        self.position_text = self.id(IdKind.INVOCATION, 0)  # where there is no item
+        self.fetched: dict[tuple[str, Expr], tuple[str, ...]] = {}  # loads done already, by item
+        self.leave = "return;"
+
+    # -- names and types
+
+    def name(self, variable: str) -> str:
+        """The C name of a variable, that of the item at hand where each has its own."""
+        own = self.item is not None and variable in self.varying
+        wanted = f"{variable} {self.item}" if own else variable
+        if wanted not in self.names:
+            self.names[wanted] = self.unused(wanted)
+        return self.names[wanted]
+
+    def unused(self, wanted: str) -> str:
+        """A free C name like `wanted`, its own where C allows it."""
+        clean = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted)
+        if not clean or clean[0].isdigit() or clean in _RESERVED:
+            clean = f"{clean}_" if clean and not clean[0].isdigit() else f"v{clean}"
+        while clean in self.taken or clean.startswith(("len_", "n_", "vyre_", "dim_")):
+            clean = f"{clean}_" if clean in self.taken else f"v_{clean}"
+        self.taken.add(clean)
+        return clean
+
+    def stored(self, decl: BufferDecl) -> str:
+        """The C type of an element in memory."""
+        element = decl.element
+        if not element.is_scalar:
+            raise UnsupportedFeature(
+                f"buffer {decl.name!r} holds {element}",
+                "use a buffer of bool, integer or float elements",
+            )
+        if element.is_bool:
+            return self.use(U32)
+        if element.computed != element:
+            return self.use(DataType.U16)
+        return self.use(element)
+
+    def stored_type(self, decl: BufferDecl) -> DataType:
+        """The type that an element has in memory."""
+        if decl.element.is_bool:
+            return U32
+        return decl.element if decl.element.computed == decl.element else DataType.U16
+
+    def use(self, dtype: DataType) -> str:
+        self.types.add(dtype)
+        return "bool" if dtype.is_bool else str(dtype)
+
+    def word(self, name: str, position: int) -> str:
+        self.words[name] = position
+        return name
+
+    def word_extent(self, axis: int) -> str:
+        return self.word(f"n_{'xyz'[axis]}", self.layout.extent(axis))
+
+    def word_length(self, decl: BufferDecl) -> str:
+        if decl.is_shared or decl.count:
+            return f"{decl.count}u"
+        return self.word(f"len_{self.pointers[decl.name]}", self.layout.length(decl.name))
+
+    def word_dim(self, decl: BufferDecl, axis: int) -> str:
+        if decl.rank == 1:
+            return self.word_length(decl)
+        if decl.shape[axis]:
+            return f"{decl.shape[axis]}u"
+        name = f"dim_{self.pointers[decl.name]}_{axis}"
+        return self.word(name, self.layout.dim(decl.name, axis))
+
+    def id(self, kind: IdKind, axis: int) -> str:
+        text = self.dialect.ids[kind][axis]
+        return f"({text})" if " " in text else text
+
+    @property
+    def here(self) -> str:
+        """The position along x of the item at hand."""
+        return self.position_text if self.item is None else self.positions[self.item]
+
+    # -- statements
+
+    def body(
+        self, nodes: tuple[Node, ...], outer: dict[str, DataType], level: int
+    ) -> Iterator[str]:
+        scope = dict(outer)
+        for node in nodes:
+            self.statement = statement_text(node)
+            yield from self.one(node, scope, level)
+
+    def braced(
+        self, head: str, nodes: tuple[Node, ...], scope: dict[str, DataType], level: int
+    ) -> Iterator[str]:
+        pad = "    " * level
+        yield f"{pad}{head} {{" if head else f"{pad}{{"
+        yield from self.body(nodes, scope, level + 1)
+        yield f"{pad}}}"
+
+    def one(self, node: Node, scope: dict[str, DataType], level: int) -> Iterator[str]:
+        pad = "    " * level
+        match node:
+            case Let(name, value):
+                text, dtype = self.expr(value, scope)
+                scope[name] = dtype
+                yield f"{pad}{self.use(dtype)} {self.name(name)} = {bare(text)};"
+            case Assign(name, value):
+                text, _ = self.expr(value, scope)
+                yield f"{pad}{self.name(name)} = {bare(text)};"
+            case Store(buffer, index, value):
+                yield from self.store(self.buffers[buffer], index, value, scope, pad)
+            case If(cond, then, otherwise):
+                text, _ = self.expr(cond, scope)
+                lines = list(self.braced(f"if ({bare(text)})", then, scope, level))
+                if otherwise:
+                    lines[-1] = f"{pad}}} else {{"
+                    lines += list(self.braced("", otherwise, scope, level))[1:]
+                yield from lines
+            case Loop(var, start, stop, body):
+                first, dtype = self.expr(start, scope)
+                last, _ = self.expr(stop, scope)
+                counter, t = self.name(var), self.use(dtype)
+                end, bound = last, ""
+                if not isinstance(stop, Lit):
+                    end = self.name(f"{var} end")
+                    bound = f", {end} = {bare(last)}"
+                yield from self.unrolled(pad)
+                count = f"{t} {counter} = {bare(first)}{bound}"
+                head = f"for ({count}; {counter} < {end}; ++{counter})"
+                yield from self.braced(head, body, {**scope, var: dtype}, level)
+            case While(cond, body):
+                text, _ = self.expr(cond, scope)
+                yield from self.braced(f"while ({bare(text)})", body, scope, level)
+            case Break() | Continue():
+                yield f"{pad}{type(node).__name__.lower()};"
+            case Return():
+                yield pad + self.leave
+            case Block(body):
+                yield from self.braced("", body, scope, level)
+            case Region(_, body):
+                if self.program.entry == (node,):
+                    yield from self.body(body, scope, level)
+                else:
+                    yield from self.braced("", body, scope, level)
+            case Barrier():
+                yield pad + self.dialect.barrier
+            case _:
+                raise UnsupportedFeature(
+                    f"{statement_text(node)}: no device code for {type(node).__name__}",
+                    "leave it out, or run the program elsewhere",
+                )
+
+    def unrolled(self, pad: str) -> Iterator[str]:
+        if self.code.unroll > 1:
+            yield f"{pad}#pragma unroll {self.code.unroll}"
+
+    def store(
+        self, decl: BufferDecl, index: Expr, value: Expr, scope: dict[str, DataType], pad: str
+    ) -> Iterator[str]:
+        text, _ = self.expr(value, scope)
+        yield from self.put(decl, index, bare(self.to_storage(decl, text)), scope, pad)
+
+    def put(
+        self, decl: BufferDecl, index: Expr, stored: str, scope: dict[str, DataType], pad: str
+    ) -> Iterator[str]:
+        """The line that stores a value, with the check it needs."""
+        target = self.pointers[decl.name]
+        if self.is_free(decl, index):
+            at = self.position(decl, index, scope)
+            yield f"{pad}{target}[{bare(at)}] = {stored};"
+            return
+        at, wide = self.index(index, scope)
+        if isinstance(index, (Var, Lit)) and not wide:
+            yield f"{pad}if ({at} < {self.word_length(decl)}) {target}[{at}] = {stored};"
+            return
+        t = "u64" if wide else "u32"
+        self.use(DataType.U64 if wide else U32)
+        yield f"{pad}{{"
+        yield f"{pad}    const {t} at = {bare(at)};"
+        yield f"{pad}    if (at < {self.word_length(decl)}) {target}[at] = {stored};"
+        yield f"{pad}}}"
+
+    def is_contiguous(self, decl: BufferDecl, index: Expr) -> bool:
+        return (decl.name, self.statement, index) in self.rows
+
+    def is_free(self, decl: BufferDecl, index: Expr) -> bool:
+        return (decl.name, self.statement, index) in self.unchecked
+
+    # -- expressions
+
+    def index(self, index: Expr, scope: dict[str, DataType]) -> tuple[str, bool]:
+        """An index that a comparison with a length decides, and whether it takes 64 bits."""
+        text, dtype = self.expr(index, scope)
+        if dtype.is_unsigned:
+            if dtype == U32 or dtype == DataType.U64:
+                return text, dtype.bits == 64
+            return f"(u32){text}", False
+        self.types |= {DataType.U64, DataType.I64}
+        return f"(u64)(i64){text}", True
+
+    def position(self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]) -> str:
+        """An index that is known to be inside."""
+        if isinstance(index, FlatIndex) and index.buffer == decl.name:
+            at = self.expr(index.indices[0], scope)[0]
+            for axis in range(1, decl.rank):
+                part = self.expr(index.indices[axis], scope)[0]
+                at = f"({at} * {self.word_dim(decl, axis)} + {part})"
+            return at
+        return self.expr(index, scope)[0]
+
+    def from_storage(self, decl: BufferDecl, text: str) -> str:
+        if decl.element.is_bool:
+            return f"({text} != 0u)"
+        if decl.element.computed != decl.element:
+            return f"{self.helpers.widen(decl.element)}({bare(text)})"
+        return text
+
+    def to_storage(self, decl: BufferDecl, text: str) -> str:
+        if decl.element.is_bool:
+            return f"({text} ? 1u : 0u)"
+        if decl.element.computed != decl.element:
+            return f"{self.helpers.narrow(decl.element)}({bare(text)})"
+        return text
+
+    def expr(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
+        """C text that can stand as an operand, and its type."""
+        text, dtype = self.any(expr, scope)
+        self.types.add(dtype)
+        return text, dtype
+
+    def any(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
+        match expr:
+            case Lit(dtype):
+                return self.lit(expr), dtype.computed
+            case Var(name):
+                return self.name(name), scope[name]
+            case Load(buffer, index):
+                return self.load(self.buffers[buffer], index, scope)
+            case BufLen(buffer):
+                return self.word_length(self.buffers[buffer]), U32
+            case BufDim(buffer, axis):
+                return self.word_dim(self.buffers[buffer], axis), U32
+            case Id(IdKind.EXTENT, axis):
+                return self.word_extent(axis), U32
+            case Id(IdKind.INVOCATION, 0):
+                return self.here, U32
+            case Id(kind, axis):
+                return self.id(kind, axis), U32
+            case FlatIndex(buffer, indices):
+                return self.flat(self.buffers[buffer], indices, scope), U32
+            case Binary(op, left, right):
+                return self.binary(op, self.expr(left, scope), self.expr(right, scope))
+            case Unary(op, operand):
+                return self.unary(op, self.expr(operand, scope))
+            case Select(cond, true, false):
+                a, dtype = self.expr(true, scope)
+                return f"({self.expr(cond, scope)[0]} ? {a} : {self.expr(false, scope)[0]})", dtype
+            case Cast(target, value):
+                return self.cast(target, self.expr(value, scope)), target.computed
+            case Fma(a, b, c):
+                dtype = self.expr(a, scope)[1]
+                args = ", ".join(bare(self.expr(part, scope)[0]) for part in (a, b, c))
+                return f"{self.dialect.fma[dtype]}({args})", dtype
+            case Atomic():
+                return self.atomic(expr, scope)
+            case _:
+                raise UnsupportedFeature(
+                    f"{self.statement}: no device code for {expr_text(expr)}",
+                    "leave it out, or run the program elsewhere",
+                )
+
+    def lit(self, expr: Lit) -> str:
+        dtype, value = expr.dtype.computed, expr.value
+        if dtype.is_bool:
+            return "true" if value else "false"
+        if dtype.is_float and math.isnan(value):
+            quiet = (
+                "0x7fc00000u" if dtype == F32 else f"0x7ff8000000000000u{self.dialect.wide_suffix}"
+            )
+            return f"{self.dialect.bits_to_float[dtype]}({quiet})"
+        if dtype.is_float and math.isinf(value):
+            size = self.helpers.infinity(dtype)
+            return size if value > 0 else f"(-{size})"
+        text = literal(self.dialect, dtype, value)
+        return f"({text})" if text.startswith("-") else text
+
+    def load(
+        self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]
+    ) -> tuple[str, DataType]:
+        name, dtype = self.pointers[decl.name], decl.element.computed
+        if decl.is_scalar_argument and isinstance(index, Lit) and index.value == 0:
+            return self.from_storage(decl, name), dtype
+        if decl.is_scalar_argument:
+            raise UnsupportedFeature(
+                f"{self.statement}: index into the scalar {decl.name!r}", "read it at index 0"
+            )
+        if self.item is not None and (decl.name, index) in self.fetched:
+            return self.from_storage(decl, self.fetched[decl.name, index][self.item]), dtype
+        if self.is_free(decl, index):
+            return self.from_storage(
+                decl, f"{name}[{bare(self.position(decl, index, scope))}]"
+            ), dtype
+        at, wide = self.index(index, scope)
+        if wide:
+            self.use(DataType.U64)
+        function = self.helpers.load(self.stored(decl), local=decl.is_shared, wide=wide)
+        text = f"{function}({name}, {bare(at)}, {self.word_length(decl)})"
+        return self.from_storage(decl, text), dtype
+
+    def flat(self, decl: BufferDecl, indices: tuple[Expr, ...], scope: dict[str, DataType]) -> str:
+        parts = [self.index(part, scope) for part in indices]
+        wide = any(is_wide for _, is_wide in parts)
+        if wide:
+            self.use(DataType.U64)
+        dims = [self.word_dim(decl, axis) for axis in range(decl.rank)]
+        args = ", ".join([*(bare(text) for text, _ in parts), *dims])
+        return f"{self.helpers.flat(decl.rank, wide=wide)}({args})"
+
+    def binary(
+        self, op: BinaryOp, left: tuple[str, DataType], right: tuple[str, DataType]
+    ) -> tuple[str, DataType]:
+        (a, t), (b, _) = left, right
+        if op in COMPARISONS:
+            return f"({a} {_COMPARE[op]} {b})", DataType.BOOL
+        if t.is_bool:
+            return (f"({a} != {b})" if op is BinaryOp.BIT_XOR else f"({a} {_BITS[op]} {b})"), t
+        if op in _BITS:
+            return (f"({a} {_BITS[op]} {b})" if t.bits >= 32 else f"({t})({a} {_BITS[op]} {b})"), t
+        if op in (BinaryOp.SHL, BinaryOp.SHR):
+            return self.shift(op, a, t, b), t
+        if op in _PLAIN and (t.is_float or t in (U32, DataType.U64)):
+            return f"({a} {_PLAIN[op]} {b})", t
+        if op in _PLAIN:
+            u = U32 if t.bits < 32 else unsigned(t)
+            self.types.add(u)
+            return f"({t})(({u}){a} {_PLAIN[op]} ({u}){b})", t
+        if op is BinaryOp.DIV and t.is_float:
+            return f"({a} / {b})", t
+        if t.is_int and t.bits < 64:
+            self.types |= {DataType.U64, DataType.I64}
+        cast = "(u32)" if op in SHIFTS and right[1] != U32 else ""
+        return f"{self.helpers.binary(op, t)}({bare(a)}, {cast}{b if cast else bare(b)})", t
+
+    def shift(self, op: BinaryOp, a: str, t: DataType, b: str) -> str:
+        by = f"({b} & {literal(self.dialect, U32, t.bits - 1)})"
+        if op is BinaryOp.SHR:
+            return f"({a} >> {by})" if t.bits >= 32 else f"({t})({a} >> {by})"
+        if t in (U32, DataType.U64):
+            return f"({a} << {by})"
+        u = U32 if t.bits < 32 else unsigned(t)
+        self.types.add(u)
+        return f"({t})(({u}){a} << {by})"
+
+    def unary(self, op: UnaryOp, operand: tuple[str, DataType]) -> tuple[str, DataType]:
+        a, t = operand
+        tests = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
+        match op:
+            case UnaryOp.LOGICAL_NOT:
+                return f"(!{a})", t
+            case UnaryOp.NEGATE if t.is_float:
+                return f"(-{a})", t
+            case UnaryOp.NEGATE:
+                u = U32 if t.bits < 32 else unsigned(t)
+                self.types.add(u)
+                return f"({t})(0 - ({u}){a})", t
+            case UnaryOp.BIT_NOT:
+                return (f"(~{a})" if t.bits >= 32 else f"({t})(~{a})"), t
+            case UnaryOp.ABS if t.is_unsigned:
+                return a, t
+        if t.is_int:
+            self.types |= {U32, DataType.U64, unsigned(t)}
+        return f"{self.helpers.unary(op, t)}({bare(a)})", DataType.BOOL if op in tests else t
+
+    def cast(self, target: DataType, value: tuple[str, DataType]) -> str:
+        text, source = value
+        to = target.computed
+        if target.is_bool:
+            return text if source.is_bool else f"({text} != 0)"
+        self.types.add(to)
+        if to.is_int and source.is_float:
+            converted = f"{self.helpers.to_int(to, source)}({bare(text)})"
+        else:
+            converted = text if to == source else f"({to}){text}"
+        if target != to:
+            narrow, widen = self.helpers.narrow(target), self.helpers.widen(target)
+            self.types.add(DataType.U16)
+            return f"{widen}({narrow}({bare(converted)}))"
+        return converted
+
+    def atomic(self, expr: Atomic, scope: dict[str, DataType]) -> tuple[str, DataType]:
+        decl = self.buffers[expr.buffer]
+        t = decl.element
+        at, _ = self.index(expr.index, scope)
+        self.types |= {DataType.U64, t, unsigned(t)}
+        function = self.helpers.atomic(expr.op, t, local=decl.is_shared)
+        given = [expr.expected] if expr.expected is not None else []
+        values = [bare(self.expr(part, scope)[0]) for part in (*given, expr.value)]
+        args = ", ".join([self.pointers[decl.name], bare(at), self.word_length(decl), *values])
+        return f"{function}({args})", t
+
+
+Place = tuple[str, str, Expr]
+
+
+def _all_alike(facts: Facts, holds: Callable[[MemoryAccess], bool]) -> set[Place]:
+    """The places in the text where `holds` is true of every access that reads like that."""
+    places = {(a.buffer, a.statement, a.index) for a in facts.accesses if holds(a)}
+    return places - {(a.buffer, a.statement, a.index) for a in facts.accesses if not holds(a)}
+
+
+def bare(text: str) -> str:
+    """The text without a pair of parentheses around the whole of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for position, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and position < len(text) - 1:
+            return text
+    return text[1:-1]

@@ -1,0 +1,144 @@
+"""The compile helper's process as its parent holds it: a line for a line, within a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_LONGEST = 1 << 20
+_LOG_BYTES = 8000
+_TO_END_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why a process gave no line, and the last of what it printed."""
+
+    reason: str
+    log: str = ""
+
+
+class Child:
+    """One process. It is used from one thread; any thread may `kill` it.
+
+    Raises:
+        OSError: it could not be started.
+    """
+
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the process
+        try:
+            # A session of its own: Ctrl-C is for the caller, and one kill takes the linkers that a
+            # compiler starts along. No buffers: their locks would not survive a fork of the caller.
+            self._process = subprocess.Popen(  # noqa: S603  # our own command
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                env=variables,
+                start_new_session=True,
+            )
+        except OSError:
+            self._errors.close()
+            raise
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        self._received = b""
+        self._expired = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._expired and self._process.poll() is None
+
+    def ask(self, line: bytes, limit_s: float) -> bytes | Lost:
+        """Send a line, or nothing, and return the next line that comes back.
+
+        A process that gives none within `limit_s` is killed; after `Lost` it is gone.
+        """
+        watch = threading.Timer(limit_s, self._expire)
+        watch.daemon = True
+        watch.start()
+        try:
+            self._send(line)
+            answer = self._receive()
+        except OSError:  # it ended before it had read everything
+            answer = None
+        finally:
+            watch.cancel()
+            watch.join()
+        return self._ending(limit_s) if answer is None else answer
+
+    def kill(self) -> None:
+        """End it and what it has started, now."""
+        if self._process.poll() is not None:
+            return
+        if os.name != "posix":
+            self._process.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself just now
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def release(self) -> None:
+        """Kill it and give back what it held; from the thread that uses it."""
+        self.kill()
+        self._process.wait()
+        self._input.close()
+        self._output.close()
+        self._errors.close()
+
+    def leave(self) -> None:
+        """Let go of it in a forked copy of its parent, or it would outlive the parent itself."""
+        self._input.close()
+        self._output.close()
+        self._process.returncode = 0  # not ours to wait for
+
+    def _expire(self) -> None:
+        self._expired = True
+        self.kill()
+
+    def _send(self, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[self._input.write(rest) :]
+
+    def _receive(self) -> bytes | None:
+        while b"\n" not in self._received:
+            more = self._output.read(65536)
+            if not more:
+                return None
+            self._received += more
+            if len(self._received) > _LONGEST:
+                break
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def _ending(self, limit_s: float) -> Lost:
+        try:
+            status = self._process.wait(_TO_END_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+            return Lost("the compile helper closed its output", self._printed())
+        log = self._printed()
+        if self._expired:
+            return Lost(f"the compiler took more than {limit_s:g} s", log)
+        if status < 0:
+            return Lost(f"the compile helper died with signal {-status}", log)
+        return Lost(f"the compile helper ended with status {status}", log)
+
+    def _printed(self) -> str:
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - _LOG_BYTES))
+        return self._errors.read().decode(errors="replace").strip()

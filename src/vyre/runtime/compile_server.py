@@ -1,0 +1,151 @@
+"""The compile helper's own process: `python -m vyre.runtime.compile_server DEVICE`.
+
+It reads one request a line, compiles so that the driver's cache holds the result, and answers with
+one line. It ends when its parent does, because its input ends then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from vyre.analysis import analyse
+from vyre.backend.base import Job, Memory, Unbuilt
+from vyre.errors import VyreError
+from vyre.ir.storage import STORAGE
+from vyre.ir.validate import check
+from vyre.model import Dim3
+from vyre.runtime.bundle import Bundle, Warm, from_request
+from vyre.runtime.device import Device
+from vyre.runtime.devices import open as open_device
+from vyre.runtime.launcher import words_of
+
+LOG_CHARACTERS = 8000
+"""How much of a compiler's log is worth sending; errors come last."""
+
+_WIDEST = 1 << 17
+_GRACE_S = 5
+
+
+def main(device_name: str) -> None:
+    """Answer requests until there are no more."""
+    requests, answers = _claim_pipes()
+    if os.name == "posix":
+        os.nice(5)  # the caller's kernels come first
+    try:
+        device = open_device(device_name)
+    except VyreError as error:
+        sys.exit(error.problem)
+    try:
+        _say(answers, {"ready": device.info.toolchain})
+        for line in requests:
+            request = json.loads(line)
+            _empty_log()
+            _end_after(math.ceil(request["limit_s"]) + _GRACE_S)
+            answer = compile_bundle(device, from_request(request))
+            _end_after(0)
+            _say(answers, {"id": request["id"], **answer})
+    except BrokenPipeError:
+        pass  # our parent is gone
+
+
+def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
+    """Build as the caller will, and launch on nothing so that the driver compiles all it needs.
+
+    Launches wider than a compiled kernel allows are left out; `max_threads` tells the caller.
+    """
+    try:
+        check(bundle.program)
+        facts = analyse(bundle.program)
+        jobs = [Job(bundle.program, code, facts) for code in bundle.codes]
+        built: list[Any] = []
+        for code, binary in zip(bundle.codes, device.backend.build(jobs), strict=True):
+            if isinstance(binary, Unbuilt):
+                return _refusal(f"{code}: {binary.reason}", binary.log)
+            built.append(binary)
+        for launch in bundle.warm:
+            binary = built[launch.code]
+            if not binary.max_threads or math.prod(launch.workgroup) <= binary.max_threads:
+                _launch_on_nothing(device, bundle, binary, launch)
+    except VyreError as error:
+        return _refusal(error.problem)
+    return {"ok": True, "max_threads": [binary.max_threads for binary in built]}
+
+
+def _launch_on_nothing(device: Device, bundle: Bundle, binary: Any, launch: Warm) -> None:
+    """Run over an extent of 0, on arrays as short as they may be: no lane has anything to do."""
+    arguments: list[Memory | np.generic] = []
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name in binary.arguments:
+        decl = bundle.program.buffer(name)
+        dtype = STORAGE[decl.element]
+        if decl.is_scalar_argument:
+            arguments.append(dtype.type(0))
+        else:
+            shapes[name] = decl.shape if decl.rank > 1 else (decl.count,)
+            # Zeros, because lanes beyond the extent may read where whole workgroups run.
+            arguments.append(device.zeros(shapes[name], dtype).argument)
+    words = words_of(binary.layout, (0, 0, 0), shapes)
+    grid = _cut(launch.grid, launch.workgroup)
+    device.backend.launch(binary, grid, launch.workgroup, arguments, words).wait()
+
+
+def _cut(grid: Dim3, workgroup: Dim3) -> Dim3:
+    """A small grid that is compiled like `grid`.
+
+    PoCL has one form for grids below 65,536 invocations along every axis and one for the others
+    (3.0, by the names in its cache), so the widest axis decides; a wide one is as good as a huge
+    one, and takes no time.
+    """
+    widths = [size * count for size, count in zip(workgroup, grid, strict=True)]
+    widest = widths.index(max(widths))
+    cut = [1, 1, 1]
+    cut[widest] = min(grid[widest], -(-_WIDEST // workgroup[widest]))
+    return cut[0], cut[1], cut[2]
+
+
+def _refusal(reason: str, log: str = "") -> dict[str, Any]:
+    return {"ok": False, "reason": reason, "log": log.strip()[-LOG_CHARACTERS:]}
+
+
+def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Keep the pipes for ourselves: what a compiler prints goes where errors go."""
+    requests, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(requests, "rb"), os.fdopen(answers, "wb")
+
+
+def _empty_log() -> None:
+    """Forget what earlier requests left, where errors go to a file."""
+    try:
+        os.ftruncate(2, 0)
+        os.lseek(2, 0, os.SEEK_SET)
+    except OSError:
+        pass  # a terminal or a pipe keeps nothing
+
+
+def _end_after(seconds: int) -> None:
+    """Our parent kills us at the limit; should it be gone, this does. 0 takes it back.
+
+    It works while the compiler holds the interpreter's lock, because nothing handles the signal.
+    """
+    if os.name == "posix":
+        signal.alarm(seconds)
+
+
+def _say(answers: BinaryIO, message: dict[str, Any]) -> None:
+    answers.write(json.dumps(message).encode() + b"\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,214 @@
+"""The closed loop for backends that are not ours: ask for a workgroup, launch it, say how long.
+
+Each dispatch runs one width, once. Widths are tried a few times each, the likeliest first, and
+compared by measured time per element alone; estimates only order what is tried.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from random import Random
+
+from vyre import settings
+from vyre.analysis import Facts, analyse
+from vyre.ir.program import Program
+from vyre.model import (
+    Decision,
+    DeviceInfo,
+    Dim3,
+    Limits,
+    Mode,
+    Outcome,
+    Reason,
+    Schedule,
+    Timed,
+    Workload,
+)
+from vyre.plan.config import DispatchConfig
+from vyre.plan.geometry import LaunchLimits, ceil_div
+from vyre.plan.launch_numbers import LaunchNumbers, proved_free
+from vyre.plan.resolve import resolve_launch_workgroup_for_mode
+from vyre.policy.seed_cold_start import (
+    WORKGROUP_CANDIDATES,
+    estimate_cold_start_ns,
+    seed_cold_start,
+)
+from vyre.policy.sweep import Sweep
+from vyre.runtime.recorder import Recorder, recorder_of
+from vyre.store.keys import adapter_file_stem
+
+MOST_WORKLOADS = 4096
+
+
+class LaunchFeedback:
+    """What launches of other backends have taught, by program, size bucket and device."""
+
+    def __init__(self, recorder: Recorder, mode: Mode, device: DeviceInfo | None = None) -> None:
+        """Learn into `recorder`.
+
+        Args:
+            recorder: where measurements and choices are kept.
+            mode: `off` uses remembered choices and records nothing.
+            device: where the launches run; without it, devices with equal limits are one.
+        """
+        self._recorder, self._mode, self._device = recorder, mode, device
+        self._sweeps: dict[Workload, Sweep] = {}
+        self._facts: dict[bytes, Facts] = {}
+        self._changing = threading.Lock()
+
+    def resolve(
+        self, program: Program, config: DispatchConfig, limits: LaunchLimits, element_count: int
+    ) -> Dim3:
+        """The workgroup to launch next."""
+
+        def width(n: int, declared: int, plain: Limits) -> int:
+            workload = self._workload(program, limits, n)
+            if self._mode is Mode.OFF:
+                return self._remembered(workload, n, declared, plain)
+            with self._changing:
+                return self._sweep(workload, n, declared, plain).ask(Random(0)).workgroup[0]
+
+        return resolve_launch_workgroup_for_mode(
+            program,
+            config,
+            limits,
+            element_count,
+            Mode.NATURAL_GRADIENT,  # `width` answers for the mode
+            cold_start=width,
+            facts=self._facts_of(program),
+        )
+
+    def record(
+        self,
+        program: Program,
+        config: DispatchConfig,
+        limits: LaunchLimits,
+        element_count: int,
+        observed_workgroup: Dim3,
+        elapsed_ns: int,
+    ) -> bool:
+        """Learn from a launch; whether it could be learned from."""
+        plain = limits.as_limits()
+        width, y, z = observed_workgroup
+        if (
+            self._mode is Mode.OFF
+            or elapsed_ns <= 0
+            or config.workgroup_override is not None
+            or config.fixed_grid is not None
+            or (y, z) != (1, 1)
+            or not _legal(width, element_count, plain)
+            or not self._tunable(program, element_count)
+        ):
+            return False
+        workload = self._workload(program, limits, element_count)
+        schedule = Schedule((width, 1, 1))
+        with self._changing:
+            sweep = self._sweep(workload, element_count, program.workgroup_size[0], plain)
+            told = self._sweeps[workload] = sweep.tell(Timed(schedule, elapsed_ns / element_count))
+        self._recorder.record(workload, Timed(schedule, float(elapsed_ns)), element_count)
+        if told.settled is not None and told.settled != sweep.settled:
+            self._recorder.put(
+                Decision(
+                    workload=workload,
+                    schedule=told.settled,
+                    reason=Reason.ADOPTED,
+                    detail=f"the fastest of {len(told.space)} widths by median",
+                )
+            )
+        return True
+
+    def _sweep(self, workload: Workload, n: int, declared: int, limits: Limits) -> Sweep:
+        """The sweep of a workload; a new one starts with what earlier processes measured."""
+        known = self._sweeps.get(workload)
+        if known is None:
+            while len(self._sweeps) >= MOST_WORKLOADS:
+                self._sweeps.pop(next(iter(self._sweeps)))
+            known = Sweep(tuple(Schedule((width, 1, 1)) for width in _widths(n, declared, limits)))
+            for row in self._recorder.measurements(workload):
+                known = known.tell(_per_element(row.outcome, row.size))
+        else:
+            del self._sweeps[workload]  # and put back as the last used
+        self._sweeps[workload] = known
+        return known
+
+    def _remembered(self, workload: Workload, n: int, declared: int, limits: Limits) -> int:
+        found = self._recorder.get(workload)
+        width = declared if found is None else found.schedule.workgroup[0]
+        return width if _legal(width, n, limits) else declared
+
+    def _tunable(self, program: Program, element_count: int) -> bool:
+        declared = program.workgroup_size
+        if declared[0] == 0 or declared[1:] != (1, 1) or element_count == 0:
+            return False
+        numbers = LaunchNumbers.of_extent(program, (element_count, 1, 1))
+        return proved_free(self._facts_of(program), numbers)
+
+    def _facts_of(self, program: Program) -> Facts:
+        name = program.fingerprint()
+        if name not in self._facts:
+            if len(self._facts) >= MOST_WORKLOADS:
+                self._facts.clear()
+            self._facts[name] = analyse(program)
+        return self._facts[name]
+
+    def _workload(self, program: Program, limits: LaunchLimits, n: int) -> Workload:
+        device = self._device
+        stem = adapter_file_stem(limits.backend, limits.as_limits(), version=2)
+        return Workload(
+            fingerprint=program.fingerprint(),
+            buckets=(n.bit_length(),),
+            traits=("launch",),
+            device=stem if device is None else device.identity,
+            toolchain="" if device is None else device.toolchain,
+        )
+
+
+def record_launch_measurement(
+    program: Program,
+    config: DispatchConfig,
+    limits: LaunchLimits,
+    element_count: int,
+    observed_workgroup: Dim3,
+    elapsed_ns: int,
+    *,
+    feedback: LaunchFeedback | None = None,
+) -> bool:
+    """Learn from a launch on a backend that is not ours; whether it could be learned from.
+
+    Without `feedback`, that of this process, whose `resolve` says what to launch next.
+    """
+    return (feedback or launch_feedback()).record(
+        program, config, limits, element_count, observed_workgroup, elapsed_ns
+    )
+
+
+@cache
+def launch_feedback() -> LaunchFeedback:
+    """This process's feedback, kept in the user's store."""
+    asked = settings.load()
+    writes = asked.mode is not Mode.OFF
+    return LaunchFeedback(recorder_of(asked.cache_dir, writes=writes), asked.mode)
+
+
+def _widths(n: int, declared: int, limits: Limits) -> list[int]:
+    """The legal widths, the cold start's choice first and the others by their estimate."""
+    first = seed_cold_start(n, declared, limits)
+    legal = [w for w in dict.fromkeys((*WORKGROUP_CANDIDATES, declared)) if _legal(w, n, limits)]
+    return sorted(legal, key=lambda width: (width != first, estimate_cold_start_ns(n, width)))
+
+
+def _legal(width: int, n: int, limits: Limits) -> bool:
+    if width < 1:
+        return False
+    sizes = (width, width, ceil_div(n, width))
+    most = (limits.max_threads, limits.max_block[0], limits.max_grid[0])
+    return all(limit == 0 or size <= limit for size, limit in zip(sizes, most, strict=True))
+
+
+def _per_element(outcome: Outcome, size: int) -> Outcome:
+    match outcome:
+        case Timed(schedule, elapsed_ns):
+            return Timed(schedule, elapsed_ns / max(size, 1))
+        case failed:
+            return failed

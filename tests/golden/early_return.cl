@@ -1,0 +1,28 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[6]; } vyre_words6;
+
+__kernel void vyre_kernel(
+    __global const f32* x,
+    __global f32* out,
+    const vyre_words6 words)
+{
+    const u32 n_x = words.w[3];
+    const u32 span = (u32)get_local_size(0) * 4u;
+    const u32 tile = (u32)get_group_id(0) * span;
+    const u32 left = n_x - tile;
+    for (u32 item = 0u; item < 4u; ++item) {
+        const u32 offset = (u32)get_local_id(0) + item * (u32)get_local_size(0);
+        if (offset >= left) break;
+        const u32 pos = tile + offset;
+        {
+            f32 v = x[pos];
+            if (v < 0.0f) {
+                goto next;
+            }
+            out[pos] = sqrt(v);
+        }
+        next: ;
+    }
+}

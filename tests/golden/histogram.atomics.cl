@@ -1,0 +1,37 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uchar u8;
+typedef uint u32;
+typedef ulong u64;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
+    if (i >= n) return 0u;
+    return atomic_add(p + i, v);
+}
+
+__kernel void vyre_kernel(
+    __global const u8* data,
+    __global u32* bins,
+    const vyre_words6 words)
+{
+    const u32 n_x = words.w[3];
+    const u32 span = (u32)get_local_size(0) * 2u;
+    const u32 tile = (u32)get_group_id(0) * span;
+    const u32 left = n_x - tile;
+    if (left >= span) {
+        const u32 pos0 = tile + (u32)get_local_id(0);
+        const u32 pos1 = pos0 + (u32)get_local_size(0) * 1u;
+        u32 i_0 = pos0;
+        u32 i_1 = pos1;
+        u32 old_value_0 = atomic_add_u32(bins, (u32)data[i_0], 256u, 1u);
+        u32 old_value_1 = atomic_add_u32(bins, (u32)data[i_1], 256u, 1u);
+    } else {
+        for (u32 item = 0u; item < 2u; ++item) {
+            const u32 offset = (u32)get_local_id(0) + item * (u32)get_local_size(0);
+            if (offset >= left) break;
+            const u32 pos = tile + offset;
+            u32 i = pos;
+            u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef struct { u32 w[6]; } vyre_words6;
+
+static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v) {
+    if (i >= n) return 0u;
+    return atomicAdd(p + i, v);
+}
+
+extern "C" __global__ void vyre_kernel(
+    const u8* data,
+    u32* bins,
+    const vyre_words6 words)
+{
+    const u32 n_x = words.w[3];
+    const u32 span = blockDim.x * 2u;
+    const u32 tile = blockIdx.x * span;
+    const u32 left = n_x - tile;
+    if (left >= span) {
+        const u32 pos0 = tile + threadIdx.x;
+        const u32 pos1 = pos0 + blockDim.x * 1u;
+        u32 i_0 = pos0;
+        u32 i_1 = pos1;
+        u32 old_value_0 = atomic_add_u32(bins, (u32)data[i_0], 256u, 1u);
+        u32 old_value_1 = atomic_add_u32(bins, (u32)data[i_1], 256u, 1u);
+    } else {
+        for (u32 item = 0u; item < 2u; ++item) {
+            const u32 offset = threadIdx.x + item * blockDim.x;
+            if (offset >= left) break;
+            const u32 pos = tile + offset;
+            u32 i = pos;
+            u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+        }
+    }
+}
