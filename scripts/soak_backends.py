@@ -1,7 +1,7 @@
 """Compares a device with the reference on generated programs: --count 20000 --seed 0 --device NAME.
 
-Programs are compiled many to a build. Prints each difference with the seed that makes it, then how
-many programs agreed.
+Each program runs as plain code and as one other code, in turn; many are compiled in one build.
+Prints each difference with the seed that makes it, then how many programs agreed.
 """
 
 import argparse
@@ -14,12 +14,12 @@ from vyre.model import Code, Order
 from vyre.testing.compare import differences
 from vyre.testing.programs import generate
 
-CODES = (
-    Code(),
+OTHERS = (
     Code(checked=False),
     Code(items=3, order=Order.BLOCKED),
     Code(items=4, vector=2, checked=False),
     Code(items=4, vector=4, unroll=4, checked=False),
+    Code(items=8),
 )
 
 
@@ -30,7 +30,8 @@ def soak(device: vyre.Device, seeds: range, batch: int = 32) -> list[int]:
     for first in range(seeds.start, seeds.stop, batch):
         chosen = range(first, min(first + batch, seeds.stop))
         cases = [generate(Random(seed)) for seed in chosen]
-        for item in differences(device, cases, CODES):
+        other = OTHERS[first // batch % len(OTHERS)]
+        for item in differences(device, cases, (Code(), other)):
             bad.add(chosen[item.case])
             print(f"seed {chosen[item.case]}: {item}", flush=True)
         if (first // batch) % 32 == 31:

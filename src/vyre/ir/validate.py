@@ -267,8 +267,8 @@ def _is_negative(index: Expr) -> bool:
     match index:
         case Lit(value=value):
             return value < 0
-        case Unary(UnaryOp.NEGATE, Lit(value=value)):
-            return value > 0
+        case Unary(UnaryOp.NEGATE, Lit(dtype, value=value)):
+            return dtype.is_signed and value > 0
         case _:
             return False
 
