@@ -5,18 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 from vyre.analysis.forms import ONE, Gid, Unknown
-from vyre.analysis.reader import Touch, read
-from vyre.ir.expr import Id, IdKind
+from vyre.analysis.reader import ATOMIC, Touch, read
 from vyre.ir.program import Program
-from vyre.ir.walk import all_expressions
 
 
 @lru_cache(maxsize=1024)
-def may_share(program: Program, read_from: str, written: str) -> bool:
+def may_share(program: Program, rank: int, read_from: str, written: str) -> bool:
     """Whether one array can serve both as input and as output, with the result of two.
 
     Every access to either must be at the invocation's own position, and an invocation must have
-    read all it reads before it writes.
+    read all it reads before it writes. `rank` is that of the dispatch: the program may ask for
+    fewer of its axes, and then several invocations share a position.
     """
     touches = [touch for touch in read(program).touches if touch.buffer in (read_from, written)]
     axes = {_own_position(touch) for touch in touches}
@@ -25,20 +24,11 @@ def may_share(program: Program, read_from: str, written: str) -> bool:
     return (
         program.buffer(read_from).element == program.buffer(written).element
         and len(axes) == 1
-        and axes == {tuple(range(rank_of(program) - 1, -1, -1))}
-        and all(touch.rounds == 1 for touch in touches)
+        and axes == {tuple(range(rank - 1, -1, -1))}
+        # An atomic's place among the loads of its statement is not fixed.
+        and all(touch.rounds == 1 and touch.kind != ATOMIC for touch in touches)
         and max(reads, default=-1) < min(writes, default=0)
     )
-
-
-def rank_of(program: Program) -> int:
-    """How many axes the program's invocations have: one more than the last it asks for."""
-    asked = (
-        expr.axis
-        for expr in all_expressions(program.entry)
-        if isinstance(expr, Id) and expr.kind is IdKind.INVOCATION
-    )
-    return max(asked, default=0) + 1
 
 
 def _own_position(touch: Touch) -> tuple[int, ...] | None:

@@ -13,15 +13,19 @@ class OwnElements:
     """No two invocations touch one element of `buffer`.
 
     `accesses` holds, for every access, one linear form per axis of its index. The accesses are
-    apart when some set of axes tells all invocations apart.
+    apart when some set of axes tells all invocations apart. `guards` are forms that are 0 wherever
+    the buffer is touched at all; they tell invocations apart as an axis of the index does.
     """
 
     buffer: str
     accesses: tuple[tuple[Linear | None, ...], ...]
+    guards: tuple[Linear, ...] = ()
 
     def holds(self, launch: Launch) -> bool:
         axes = {axis for axis in range(3) if launch.value(Symbol("extent", axis=axis)) > 1}
         told_apart: set[int] = set()
+        for guard in self.guards:
+            told_apart |= _separated([guard], launch)
         for forms in zip(*self.accesses, strict=True):
             known = [form for form in forms if form is not None]
             if len(known) == len(forms):
@@ -29,8 +33,11 @@ class OwnElements:
         return axes <= told_apart
 
     def __str__(self) -> str:
-        shown = sorted({", ".join(str(form) for form in forms) for forms in self.accesses})
-        return f"each invocation has its own elements of {self.buffer}[{'], ['.join(shown)}]"
+        shown = sorted({", ".join(str(form or "?") for form in forms) for forms in self.accesses})
+        where = f"[{'], ['.join(shown)}]" if shown else ""
+        when = " where " if self.guards else ""
+        when += " and ".join(f"{guard} == 0" for guard in self.guards)
+        return f"each invocation has its own elements of {self.buffer}{where}{when}"
 
 
 Digit = tuple[int | None, int, int]
@@ -53,14 +60,15 @@ def _separated(forms: list[Linear], launch: Launch) -> set[int]:
         return set()
     low = min(span[0] for span in spans if span is not None)
     high = max(span[1] for span in spans if span is not None)
-    limit = 1 << forms[0].dtype.bits
+    # Equal indices of two widths agree in the narrower one.
+    limit = 1 << min(form.dtype.bits for form in forms)
     told_apart = {axis for axis, _, _ in gids if axis is not None}
     if _apart(gids, high - low, limit):
         return told_apart
     # Counters as digits of their own: out[k * n + i] keeps i apart although k spans everything.
-    offsets = [form.offset.at(launch) for form in forms]
+    starts = [_start(form, launch) for form in forms]
     alike = all(own == first for own in digits)
-    if alike and _apart(first, max(offsets) - min(offsets), limit):
+    if alike and _apart(first, max(starts) - min(starts), limit):
         return told_apart
     return set()
 
@@ -83,6 +91,12 @@ def _digits(form: Linear, launch: Launch) -> list[Digit] | None:
         if bounds[1] - bounds[0] > 1:
             digits.append((None, factor.at(launch), bounds[1] - bounds[0]))
     return digits
+
+
+def _start(form: Linear, launch: Launch) -> int:
+    """The value of an index at position 0 of every axis, in the first round of every loop."""
+    rounds = ((factor.at(launch), c.start.at(launch)) for c, factor in form.counters().items())
+    return form.offset.at(launch) + sum(weight * start for weight, start in rounds)
 
 
 def _span(form: Linear, launch: Launch) -> tuple[int, int] | None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from vyre.analysis.conditions import Condition, InBounds
-from vyre.analysis.forms import ONE, Launch, Linear, Poly, Symbol
+from vyre.analysis.forms import ONE, Launch, Linear, Poly
 from vyre.analysis.independence import Refusal, launch_independence
-from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
+from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, extent_of, length_of, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr
 from vyre.ir.program import Program
@@ -141,9 +141,9 @@ def _in_bounds(
     Where whole workgroups run, positions go beyond the extent, so nothing bounds them.
     """
     lengths = (
-        [_extent(decl, axis) for axis in range(decl.rank)]
+        [extent_of(decl, axis) for axis in range(decl.rank)]
         if len(touch.indices) > 1
-        else [Poly.of(decl.count) if decl.count else Poly.of(Symbol("len", decl.name))]
+        else [length_of(decl)]
     )
     found = []
     for form, length in zip(touch.indices, lengths, strict=True):
@@ -158,11 +158,6 @@ def _in_bounds(
 
 def _rises(factor: Poly) -> bool:
     return all(coefficient > 0 for _, coefficient in factor.terms)
-
-
-def _extent(decl: BufferDecl, axis: int) -> Poly:
-    fixed = decl.shape[axis]
-    return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
 
 
 def _cost(reading: Reading, buffers: dict[str, BufferDecl]) -> Cost:

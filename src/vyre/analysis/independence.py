@@ -10,6 +10,7 @@ from vyre.analysis.conditions import Condition, OwnElements
 from vyre.analysis.forms import Linear
 from vyre.analysis.reader import ATOMIC, LOAD, STORE, Touch
 from vyre.ir.expr import (
+    Atomic,
     AtomicOp,
     Binary,
     Call,
@@ -125,6 +126,8 @@ def _expression(expr: Expr) -> str | None:
             return f"{expr_text(expr)} depends on the lanes of a subgroup"
         case Binary(op) if op in WAVE:
             return f"{op.name.lower()} depends on the lanes of a subgroup"
+        case Atomic(AtomicOp.LRU_UPDATE):
+            return "the analysis cannot see into atomic lru_update"
         case Call(op_id):
             return f"the analysis cannot see into the call of {op_id}"
         case OpaqueExpr(kind):
@@ -144,7 +147,7 @@ def _buffer(
         return own
     if is_stated and _touches_only_what_it_writes(touches):
         return Stated()
-    return _blame(name, touches)
+    return _blame(name, touches, is_stated=is_stated)
 
 
 def _all_one_commutative_atomic(touches: list[Touch]) -> bool:
@@ -168,36 +171,31 @@ def _all_store_one_constant(touches: list[Touch]) -> bool:
 
 
 def _own_elements(name: str, touches: list[Touch]) -> OwnElements | None:
-    guards = {str(touch.guard) for touch in touches}
-    first = touches[0].guard
-    if first is not None and len(guards) == 1:
-        return OwnElements(name, ((first,),))
-    ranks = {len(touch.indices) for touch in touches}
-    if len(ranks) > 1:
-        return None
+    guards = tuple(
+        guard for guard in touches[0].guards if all(guard in touch.guards for touch in touches)
+    )
+    one_rank = len({len(touch.indices) for touch in touches}) == 1
     forms = tuple(
         tuple(form if isinstance(form, Linear) else None for form in touch.indices)
         for touch in touches
+        if one_rank
     )
-    told_apart = {
-        axis
+    has_ids = any(
+        form.gids()
         for column in zip(*forms, strict=True)
         if None not in column
         for form in column
         if form is not None
-        for axis in form.gids()
-    }
-    return OwnElements(name, forms) if told_apart else None
+    )
+    return OwnElements(name, forms, guards) if has_ids or guards else None
 
 
 def _touches_only_what_it_writes(touches: list[Touch]) -> bool:
-    written = {touch.index for touch in touches if touch.kind == STORE}
-    return bool(written) and all(
-        touch.kind == STORE or (touch.kind == LOAD and touch.index in written) for touch in touches
-    )
+    """Whoever touches an element also writes it, so that a statement about writes covers all."""
+    return all(touch.kind == STORE or touch.rewritten for touch in touches)
 
 
-def _blame(name: str, touches: list[Touch]) -> Refusal:
+def _blame(name: str, touches: list[Touch], *, is_stated: bool) -> Refusal:
     """The first access to blame, in the user's terms."""
     for touch in touches:
         if touch.kind == ATOMIC:
@@ -213,13 +211,13 @@ def _blame(name: str, touches: list[Touch]) -> Refusal:
                 other.statement, f"{name} is also changed by {op}, and the order is not fixed"
             )
     for touch in touches:
-        if touch.kind == STORE and _own_elements(name, [touch]) is None:
+        if touch.kind == STORE and _own_elements(name, [touch]) is None and not is_stated:
             return Refusal(
                 touch.statement,
                 f"two invocations may write one element of {name}: its index is not proved unique "
                 f'(state it with unique_writes=("{name}",) if it is)',
             )
-    for touch in touches:
+    for touch in sorted(touches, key=lambda touch: touch.rewritten):
         if touch.kind == LOAD:
             return Refusal(
                 touch.statement, f"it may read an element of {name} that another invocation writes"

@@ -28,7 +28,7 @@ from vyre.ir.expr import (
 from vyre.ir.node import Assign, If, Let, Loop, Node, Store, While
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
-from vyre.ir.types import DataType
+from vyre.ir.types import DataType, int_range
 from vyre.ir.typing import Scope, type_of
 from vyre.ir.walk import all_expressions, bodies, expressions, operands, statements
 
@@ -50,9 +50,8 @@ class Touch:
     atomic: AtomicOp | None
     is_float: bool
     result_used: bool
-    guard: (
-        Linear | None
-    )  # in a branch that only the invocation with this form equal to a number takes
+    guards: tuple[Linear, ...]  # forms that are 0 in every invocation that comes by
+    rewritten: bool  # a load of the element that its own statement then stores
     statement: str
     rounds: int  # how often an invocation is expected to come by
 
@@ -68,10 +67,23 @@ class Reading:
     loop_scalars: set[str] = field(default_factory=set)
 
 
+def length_of(decl: BufferDecl) -> Poly:
+    """The number of a buffer's elements: declared, or known at launch."""
+    return Poly.of(decl.count) if decl.count else Poly.of(Symbol("len", decl.name))
+
+
+def extent_of(decl: BufferDecl, axis: int) -> Poly:
+    """A buffer's extent along one axis: declared, or known at launch."""
+    if decl.rank == 1:
+        return length_of(decl)
+    fixed = decl.shape[axis]
+    return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
+
+
 def read(program: Program) -> Reading:
     """All touches, branches and operations of a valid program."""
     reader = _Reader(program)
-    reader.body(program.entry, {}, {}, None, 1)
+    reader.body(program.entry, {}, {}, (), 1)
     return reader.found
 
 
@@ -89,12 +101,12 @@ class _Reader:
         nodes: tuple[Node, ...],
         forms: Mapping[str, Form],
         types: Mapping[str, DataType | None],
-        guard: Linear | None,
+        guards: tuple[Linear, ...],
         rounds: int,
     ) -> None:
         forms, types = dict(forms), dict(types)
         for node in nodes:
-            self.touch(node, forms, types, guard, rounds)
+            self.touch(node, forms, types, guards, rounds)
             match node:
                 case Let(name, value):
                     types[name] = self.type_of(value, types)
@@ -122,21 +134,21 @@ class _Reader:
                         self.found.divergent.append(statement_text(node))
                     self.note_scalars((start, stop))
                     inner = {**forms, var: counter}
-                    self.body(body, inner, types, guard, rounds * trips)
+                    self.body(body, inner, types, guards, rounds * trips)
                     del types[var]
                 case While(cond, body):
                     self.found.divergent.append(statement_text(node))
                     self.note_scalars((cond,))
-                    self.body(body, forms, types, guard, rounds * GUESSED_ROUNDS)
+                    self.body(body, forms, types, guards, rounds * GUESSED_ROUNDS)
                 case If(cond, then, otherwise):
                     if not self.is_uniform(cond, forms, types):
                         self.found.divergent.append(statement_text(node))
-                    only = guard or self.only_one(cond, forms, types)
-                    self.body(then, forms, types, only, rounds)
-                    self.body(otherwise, forms, types, guard, rounds)
+                    pinned = (*guards, *self.pinned(cond, forms, types))
+                    self.body(then, forms, types, pinned, rounds)
+                    self.body(otherwise, forms, types, guards, rounds)
                 case _:
                     for inner_body in bodies(node):
-                        self.body(inner_body, forms, types, guard, rounds)
+                        self.body(inner_body, forms, types, guards, rounds)
 
     def note_scalars(self, exprs: tuple[Expr, ...]) -> None:
         for expr in exprs:
@@ -149,10 +161,17 @@ class _Reader:
         node: Node,
         forms: Mapping[str, Form],
         types: Mapping[str, DataType | None],
-        guard: Linear | None,
+        guards: tuple[Linear, ...],
         rounds: int,
     ) -> None:
         text = statement_text(node)
+        # An atomic may change what the index reads between the load and the store.
+        stored = (
+            (node.buffer, node.index)
+            if isinstance(node, Store)
+            and not any(isinstance(part, Atomic) for part in expressions(node))
+            else None
+        )
 
         def add(
             kind: str,
@@ -174,7 +193,8 @@ class _Reader:
                         atomic=op,
                         is_float=self.buffers[buffer].element.is_float,
                         result_used=used,
-                        guard=guard,
+                        guards=guards,
+                        rewritten=kind == LOAD and (buffer, index) == stored,
                         statement=text,
                         rounds=rounds,
                     )
@@ -212,22 +232,23 @@ class _Reader:
             return tuple(self.form(part, forms, types) for part in index.indices)
         return (self.form(index, forms, types),)
 
-    def only_one(
+    def pinned(
         self, cond: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
-    ) -> Linear | None:
-        """The form that `cond` pins to a number: at most one invocation gets past it."""
+    ) -> tuple[Linear, ...]:
+        """The forms of the invocation's position that are 0 wherever `cond` holds."""
         match cond:
             case Binary(BinaryOp.AND, left, right):
-                return self.only_one(left, forms, types) or self.only_one(right, forms, types)
+                return (*self.pinned(left, forms, types), *self.pinned(right, forms, types))
             case Binary(BinaryOp.EQ, left, right):
                 a, b = self.form(left, forms, types), self.form(right, forms, types)
                 if isinstance(a, Linear) and isinstance(b, Linear):
                     apart = a.combine(b, -1)
+                    # A counter would make it another invocation in every round.
                     if apart.gids() and not apart.counters():
-                        return apart
-                return None
+                        return (apart,)
+                return ()
             case _:
-                return None
+                return ()
 
     def type_of(self, expr: Expr, types: Mapping[str, DataType | None]) -> DataType | None:
         return type_of(expr, Scope(types, self.buffers), lambda _: None)
@@ -253,14 +274,15 @@ class _Reader:
             case Id(IdKind.EXTENT, axis):
                 return Linear.uniform(Poly.of(Symbol("extent", axis=axis)), DataType.U32)
             case BufLen(buffer):
-                return Linear.uniform(Poly.of(Symbol("len", buffer)), DataType.U32)
+                return Linear.uniform(length_of(self.buffers[buffer]), DataType.U32)
             case BufDim(buffer, axis):
-                return Linear.uniform(Poly.of(Symbol("dim", buffer, axis)), DataType.U32)
+                return Linear.uniform(extent_of(self.buffers[buffer], axis), DataType.U32)
             case Load(buffer, index) if buffer in self.buffers:
                 decl = self.buffers[buffer]
                 if decl.is_scalar_argument and decl.element.is_int and index == _FIRST:
                     return Linear.uniform(Poly.of(Symbol("scalar", buffer)), decl.element)
-                return Unknown(uniform=decl.is_scalar_argument)
+                same = decl.is_scalar_argument and self.is_uniform(index, forms, types)
+                return Unknown(uniform=same)
             case Cast(target, value) if target.is_int:
                 return _cast(self.form(value, forms, types), target)
             case Binary(op, left, right):
@@ -291,14 +313,22 @@ def _cast(form: Form, target: DataType) -> Form:
         return form
     if target.bits == form.dtype.bits:
         return Linear(form.terms, form.offset, target)
-    # A form that may have wrapped is not the same number in a wider type; a bare id never wraps.
+    # A form that may have wrapped is not the same number in a wider type. A bare id never wraps,
+    # unless it was made signed on the way.
     bare = form.terms == {Gid(axis): ONE for axis in form.gids()} and len(form.terms) == 1
-    if target.bits > form.dtype.bits and bare and not form.offset.terms:
+    widened = target.bits > form.dtype.bits and form.dtype.is_unsigned
+    if widened and bare and not form.offset.terms:
         return Linear(form.terms, form.offset, target)
     constant = form.offset.constant
-    if form.is_uniform and constant is not None and 0 <= constant < 1 << (target.bits - 1):
-        return Linear.uniform(form.offset, target)
+    if form.is_uniform and constant is not None:
+        return Linear.uniform(Poly.of(_wrapped(constant, form.dtype)), target)
     return Unknown(uniform=form.is_uniform)
+
+
+def _wrapped(value: int, dtype: DataType) -> int:
+    """The value of `dtype` that a whole number becomes."""
+    low, _ = int_range(dtype)
+    return (value - low) % (1 << dtype.bits) + low
 
 
 def _binary(op: BinaryOp, left: Form, right: Form) -> Form:
