@@ -33,14 +33,10 @@ __kernel void vyre_kernel(
         u32 j_2 = pos2;
         u32 j_3 = pos3;
         {
-            const float2 x_0 = vload2(0, x + ((i + 1u) * dim_x_1 + j_0));
-            const float2 x_1 = vload2(0, x + ((i + 1u) * dim_x_1 + j_2));
-            const float2 x_0_ = vload2(0, x + (i * dim_x_1 + (j_0 + 1u)));
-            const float2 x_1_ = vload2(0, x + (i * dim_x_1 + (j_2 + 1u)));
-            const f32 value_0 = 0.25f * (((load_f32(x, flat2(i - 1u, j_0, dim_x_0, dim_x_1), len_x) + x_0.s0) + load_f32(x, flat2(i, j_0 - 1u, dim_x_0, dim_x_1), len_x)) + x_0_.s0);
-            const f32 value_1 = 0.25f * (((load_f32(x, flat2(i - 1u, j_1, dim_x_0, dim_x_1), len_x) + x_0.s1) + load_f32(x, flat2(i, j_1 - 1u, dim_x_0, dim_x_1), len_x)) + x_0_.s1);
-            const f32 value_2 = 0.25f * (((load_f32(x, flat2(i - 1u, j_2, dim_x_0, dim_x_1), len_x) + x_1.s0) + load_f32(x, flat2(i, j_2 - 1u, dim_x_0, dim_x_1), len_x)) + x_1_.s0);
-            const f32 value_3 = 0.25f * (((load_f32(x, flat2(i - 1u, j_3, dim_x_0, dim_x_1), len_x) + x_1.s1) + load_f32(x, flat2(i, j_3 - 1u, dim_x_0, dim_x_1), len_x)) + x_1_.s1);
+            const f32 value_0 = 0.25f * (((load_f32(x, flat2(i - 1u, j_0, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j_0, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_0 - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_0 + 1u, dim_x_0, dim_x_1), len_x));
+            const f32 value_1 = 0.25f * (((load_f32(x, flat2(i - 1u, j_1, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j_1, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_1 - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_1 + 1u, dim_x_0, dim_x_1), len_x));
+            const f32 value_2 = 0.25f * (((load_f32(x, flat2(i - 1u, j_2, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j_2, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_2 - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_2 + 1u, dim_x_0, dim_x_1), len_x));
+            const f32 value_3 = 0.25f * (((load_f32(x, flat2(i - 1u, j_3, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j_3, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_3 - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j_3 + 1u, dim_x_0, dim_x_1), len_x));
             vstore2((float2)(value_0, value_1), 0, out + (i * dim_out_1 + j_0));
             vstore2((float2)(value_2, value_3), 0, out + (i * dim_out_1 + j_2));
         }
@@ -51,7 +47,7 @@ __kernel void vyre_kernel(
             const u32 pos = tile + offset;
             u32 i = (u32)get_global_id(1);
             u32 j = pos;
-            out[i * dim_out_1 + j] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + x[(i + 1u) * dim_x_1 + j]) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + x[i * dim_x_1 + (j + 1u)]);
+            out[i * dim_out_1 + j] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j + 1u, dim_x_0, dim_x_1), len_x));
         }
     }
 }

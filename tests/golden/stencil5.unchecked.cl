@@ -21,5 +21,5 @@ __kernel void vyre_kernel(
     if ((u32)get_global_id(0) >= n_x || (u32)get_global_id(1) >= n_y) return;
     u32 i = (u32)get_global_id(1);
     u32 j = (u32)get_global_id(0);
-    out[i * dim_out_1 + j] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + x[(i + 1u) * dim_x_1 + j]) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + x[i * dim_x_1 + (j + 1u)]);
+    out[i * dim_out_1 + j] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j + 1u, dim_x_0, dim_x_1), len_x));
 }

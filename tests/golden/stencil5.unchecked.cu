@@ -20,5 +20,5 @@ extern "C" __global__ void vyre_kernel(
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x || (blockIdx.y * blockDim.y + threadIdx.y) >= n_y) return;
     u32 i = blockIdx.y * blockDim.y + threadIdx.y;
     u32 j = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i * dim_out_1 + j] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + x[(i + 1u) * dim_x_1 + j]) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + x[i * dim_x_1 + (j + 1u)]);
+    out[i * dim_out_1 + j] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j + 1u, dim_x_0, dim_x_1), len_x));
 }

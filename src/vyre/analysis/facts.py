@@ -152,8 +152,27 @@ def _in_bounds(
         offset = form.offset.constant
         if offset is not None and offset < 0 and all(_rises(f) for f in form.terms.values()):
             return None  # position 0 is outside already
+        if length.constant is None and _reaches_on(form):
+            return None
         found.append(InBounds(form, length))
     return tuple(found)
+
+
+def _reaches_on(form: Linear) -> bool:
+    """Whether an index goes beyond the invocation's own stretch, as a stencil's does.
+
+    Such an access stays inside only where the array is longer than what is covered. That is rare,
+    and one proof that fails would keep the checks of all the accesses that could do without.
+    """
+    strides = [factor.constant for factor in form.gids().values()]
+    last = form.offset.constant
+    for counter, factor in form.counters().items():
+        weight, stop = factor.constant, counter.stop.constant
+        if last is None or weight is None or stop is None:
+            return False
+        last += max(weight, 0) * (stop - 1)
+    known = [abs(stride) for stride in strides if stride is not None]
+    return last is not None and len(known) == len(strides) > 0 and last >= min(known)
 
 
 def _rises(factor: Poly) -> bool:
