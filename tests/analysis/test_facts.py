@@ -142,7 +142,7 @@ def test_an_index_that_may_be_anywhere_keeps_its_check(facts, index):
 
 
 def test_what_must_hold_is_told_in_the_users_terms(facts):
-    rows = only(facts(let("v", load("image", flat_index("image", gid(1) + 1, I)))))
+    rows = only(facts(let("v", load("image", flat_index("image", gid(1), I * 2 + 1)))))
     cells = only(facts(let("v", load("table", flat_index("table", gid(1), I)))))
     flat = only(facts(let("v", load("table", I))))
     run = only(facts(loop("k", 0, 4, [let("v", load("x", I * 4 + var("k")))])))
