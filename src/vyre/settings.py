@@ -25,9 +25,8 @@ class Settings:
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process.
 
-    `VYRE_DEVICE` names a device such as `opencl:0`; `VYRE_CACHE_DIR` a folder, else the platform's
-    cache folder is used (`XDG_CACHE_HOME` is honoured where that is the custom);
-    `VYRE_AUTOTUNER` a mode.
+    `VYRE_DEVICE` names a device such as `opencl:0`; `VYRE_CACHE_DIR` a folder, else it is `vyre`
+    in `XDG_CACHE_HOME`, or in the platform's own cache folder; `VYRE_AUTOTUNER` a mode.
 
     Raises:
         InvalidInput: a variable holds something that is not one of its words.
@@ -38,12 +37,24 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         parsed = Mode.parse(mode) if mode else Mode.NATURAL_GRADIENT
     except InvalidInput as error:
         raise InvalidInput(f"VYRE_AUTOTUNER is {mode!r}: {error.problem}", error.fix) from None
-    folder = given.get("VYRE_CACHE_DIR", "").strip()
     return Settings(
         device=given.get("VYRE_DEVICE", "").strip() or None,
-        cache_dir=Path(folder) if folder else platformdirs.user_cache_path("vyre"),
+        cache_dir=_cache_dir(given),
         mode=parsed,
     )
+
+
+def _cache_dir(given: Mapping[str, str]) -> Path:
+    """The folder to keep things in; not absolute where there is no home to keep it in."""
+    folder = given.get("VYRE_CACHE_DIR", "").strip()
+    if folder:
+        return Path(os.path.expanduser(folder)).absolute()  # noqa: PTH111  # Path's raises without a home
+    shared = given.get("XDG_CACHE_HOME", "").strip()
+    if Path(shared).is_absolute():
+        return Path(shared) / "vyre"
+    if shared:  # to be ignored, says the XDG specification, which platformdirs does not do
+        return Path(os.path.expanduser("~/.cache/vyre"))  # noqa: PTH111  # as above
+    return platformdirs.user_cache_path("vyre", appauthor=False)
 
 
 def preset(name: str, value: str) -> str:
@@ -54,3 +65,8 @@ def preset(name: str, value: str) -> str:
 def peek(name: str) -> str:
     """A variable of another library, as it stands; empty when unset."""
     return os.environ.get(name, "")
+
+
+def for_child(changes: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a process started by this one: our own, with `changes`."""
+    return {**os.environ, **changes}

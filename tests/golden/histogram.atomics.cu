@@ -16,6 +16,7 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[3];
     const u32 span = blockDim.x * 2u;
     const u32 tile = blockIdx.x * span;
+    if (tile >= n_x) return;
     const u32 left = n_x - tile;
     if (left >= span) {
         const u32 pos0 = tile + threadIdx.x;

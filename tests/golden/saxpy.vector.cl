@@ -13,6 +13,7 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[5];
     const u32 span = (u32)get_local_size(0) * 4u;
     const u32 tile = (u32)get_group_id(0) * span;
+    if (tile >= n_x) return;
     const u32 left = n_x - tile;
     if (left >= span) {
         const u32 pos0 = tile + (u32)get_local_id(0) * 4u;

@@ -20,6 +20,7 @@ extern "C" __global__ void vyre_kernel(
     if ((blockIdx.y * blockDim.y + threadIdx.y) >= n_y) return;
     const u32 span = blockDim.x * 4u;
     const u32 tile = blockIdx.x * span;
+    if (tile >= n_x) return;
     const u32 left = n_x - tile;
     if (left >= span) {
         const u32 pos0 = tile + threadIdx.x * 2u;

@@ -165,6 +165,7 @@ class _Kernel:
         yield from self.guard(tuple(axis for axis in self.guarded if axis > 0))
         yield f"    const u32 span = {size} * {items}u;"
         yield f"    const u32 tile = {writer.id(IdKind.WORKGROUP, 0)} * span;"
+        yield f"    if (tile >= {writer.word_extent(0)}) return;"
         yield f"    const u32 left = {writer.word_extent(0)} - tile;"
         if early:
             yield from last

@@ -56,3 +56,15 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.dtype.name}{list(self.shape)} on {self.device.name}>"
+
+
+WIDEST = 64
+"""The alignment that no access asks more of, in bytes."""
+
+
+def alignment_of(array: NDArray[Any] | DeviceArray) -> int:
+    """The largest power of two, up to `WIDEST`, that divides the address of an array."""
+    if isinstance(array, DeviceArray):
+        return WIDEST  # drivers align what they allocate at least so
+    address = int(array.__array_interface__["data"][0])
+    return min(WIDEST, address & -address) or WIDEST

@@ -29,7 +29,7 @@ from vyre.runtime.launcher import words_of
 LOG_CHARACTERS = 8000
 """How much of a compiler's log is worth sending; errors come last."""
 
-_WIDEST = 1 << 17
+_NARROW, _WIDE = 1 << 15, 1 << 16  # well below and just above where PoCL draws the line
 _GRACE_S = 5
 
 
@@ -99,15 +99,19 @@ def _launch_on_nothing(device: Device, bundle: Bundle, binary: Any, launch: Warm
 def _cut(grid: Dim3, workgroup: Dim3) -> Dim3:
     """A small grid that is compiled like `grid`.
 
-    PoCL has one form for grids below 65,536 invocations along every axis and one for the others
-    (3.0, by the names in its cache), so the widest axis decides; a wide one is as good as a huge
-    one, and takes no time.
+    PoCL has a form of its own for grids below 65,535 invocations along x and y (3.0, by the names
+    in its cache), so a wide grid is as good as a huge one. It is laid along y: kernels that take
+    several items rely on no workgroup lying wholly beyond the extent along x, and the first one
+    does not.
     """
-    widths = [size * count for size, count in zip(workgroup, grid, strict=True)]
-    widest = widths.index(max(widths))
-    cut = [1, 1, 1]
-    cut[widest] = min(grid[widest], -(-_WIDEST // workgroup[widest]))
-    return cut[0], cut[1], cut[2]
+    x, y, z = (size * count for size, count in zip(workgroup, grid, strict=True))
+    if max(x, y) >= _NARROW:
+        return 1, _rows(max(x, y), workgroup[1]), 1
+    return 1, 1, _rows(z, workgroup[2])
+
+
+def _rows(width: int, size: int) -> int:
+    return -(-min(width, _WIDE) // size) if width >= _NARROW else 1
 
 
 def _refusal(reason: str, log: str = "") -> dict[str, Any]:

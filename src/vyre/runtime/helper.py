@@ -141,10 +141,27 @@ class CompileHelper:
     # -- what follows runs on the helper's thread
 
     def _serve(self) -> None:
-        while (work := self._waiting.get()) is not None:
-            bundle, pending = work
-            pending.settle(self._compile(bundle))
+        pending = None
+        try:
+            while (work := self._waiting.get()) is not None:
+                bundle, pending = work
+                pending.settle(Refused(self._closed) if self._closed else self._compile(bundle))
+        finally:
+            self._end(pending)
+
+    def _end(self, last: Pending | None) -> None:
+        """Leave nobody waiting, even where a mistake of ours ended the thread."""
+        with self._lock:
+            self._closed = (
+                self._closed or "the compile helper's thread ended by a mistake of Vyre's"
+            )
         self._drop()
+        left = [] if last is None or last.poll() else [last]
+        while not self._waiting.empty():
+            work = self._waiting.get()
+            left += [] if work is None else [work[1]]
+        for pending in left:
+            pending.settle(Refused(self._closed))
 
     def _compile(self, bundle: Bundle) -> Answer:
         self._sent += 1
@@ -186,14 +203,14 @@ class CompileHelper:
         if isinstance(command, Refused):
             return command
         variables = settings.for_child({**_VARIABLES, "PYTHONPATH": os.pathsep.join(sys.path)})
+        try:
+            child = Child(command, variables)
+        except OSError as error:
+            return Refused(f"the compile helper could not be started: {error}")
         with self._lock:
-            if self._closed:
-                return Refused(self._closed)
-            try:
-                child = Child(command, variables)
-            except OSError as error:
-                return Refused(f"the compile helper could not be started: {error}")
             self._child = child
+            if self._closed:
+                child.kill()  # `close` came before there was something to kill
         line = child.ask(b"", self._limit_s)
         if isinstance(line, Lost):
             self._drop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -14,14 +15,17 @@ from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.lang import Role, Translation, translate
-from vyre.model import Code, Schedule
+from vyre.model import Code, Decision, Mode, Reason, Schedule
+from vyre.runtime import session
 from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read
-from vyre.runtime.array import DeviceArray
+from vyre.runtime.array import DeviceArray, alignment_of
 from vyre.runtime.device import Device
 from vyre.runtime.devices import default
 from vyre.runtime.launcher import Launcher, Prepared
 from vyre.runtime.overlap import copies_needed
 from vyre.runtime.repeat import Repeat, key_of
+from vyre.runtime.sweep import Progress
+from vyre.runtime.tune import space_of, tune
 
 Function = Callable[..., Any]
 
@@ -33,6 +37,7 @@ class Kernel:
         self._translation = translation
         self._launchers: dict[str, Launcher] = {}
         self._repeats: dict[tuple[object, ...], Repeat] = {}
+        self._chosen: dict[tuple[object, ...], Schedule | None] = {}
         self._whole_scalars = tuple(
             param.name
             for param in translation.params
@@ -86,20 +91,15 @@ class Kernel:
             return out
         call = read(self._translation, arrays, named, out, shape)
         device = _device_of(call)
-        results = {
-            param.name: call.arrays[param.name]
-            if param.name in call.arrays
-            else _make(device, call, out_shape(self._translation, param, call.covered), param.dtype)
-            for param in self._translation.params
-            if param.role is Role.OUT
-        }
+        given = {**call.arrays, **self._missing(device, call)}
+        results = [given[p.name] for p in self._translation.params if p.role is Role.OUT]
         if 0 not in call.extent:
-            prepared = self._run(device, call, {**call.arrays, **results}, schedule)
+            prepared = self._run(device, call, given, schedule)
             key = key_of(arrays, out, shape, named, self._whole_scalars)
             if key is not None and schedule is None and len(results) == len(key[0]):  # type: ignore[arg-type]  # the outputs' keys
                 launcher = self._launcher(device)
                 self._repeats[key] = Repeat(self._translation, launcher, prepared)
-        match tuple(results.values()):
+        match tuple(results):
             case ():
                 return None
             case (result,):
@@ -133,6 +133,8 @@ class Kernel:
         for name in copies_needed(self._translation, arrays):
             arrays = {**arrays, name: _copy(arrays[name])}
         shapes = {name: arrays[name].shape for name in launcher.order if name in arrays}
+        if schedule is None:
+            schedule = self._choose(launcher, call, arrays, shapes)
         prepared = launcher.prepare(call.extent, shapes, call.scalars, schedule)
         resident = {n: array for n, array in arrays.items() if isinstance(array, DeviceArray)}
         if resident:
@@ -141,6 +143,106 @@ class Kernel:
             host = {n: array for n, array in arrays.items() if isinstance(array, np.ndarray)}
             launcher.run_host(prepared, host, call.scalars)
         return prepared
+
+    def _choose(
+        self,
+        launcher: Launcher,
+        call: Arguments,
+        arrays: Mapping[str, AnyArray],
+        shapes: Mapping[str, tuple[int, ...]],
+    ) -> Schedule | None:
+        """The remembered schedule for such a call, None for the default; found out once."""
+        if not launcher.facts.free:
+            return None
+        alignment = {name: alignment_of(array) for name, array in arrays.items()}
+        whole = tuple(int(v) for v in call.scalars.values() if isinstance(v, np.integer))
+        key = (launcher, call.extent, *shapes.values(), *whole, *alignment.values())
+        if key not in self._chosen:
+            numbers = launcher.numbers(call.extent, shapes, call.scalars)
+            decision = session.recorder().get(launcher.workload(numbers, alignment))
+            if decision is None and session.current().mode is Mode.ON:
+                decision = self._sweep(launcher, call, arrays, shapes, alignment)
+            legal = space_of(launcher, numbers, alignment).legal if decision else ()
+            known = decision is not None and decision.schedule in legal
+            self._chosen[key] = decision.schedule if decision is not None and known else None
+        return self._chosen[key]
+
+    def tune(
+        self,
+        *arrays: object,
+        out: object = None,
+        shape: int | Sequence[int] | None = None,
+        budget_s: float = 10.0,
+        again: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        **named: object,
+    ) -> Decision:
+        """Find the fastest way to run such a call, on copies of its arrays, and remember it.
+
+        Args:
+            *arrays: As in a call.
+            out: As in a call; it is not written.
+            shape: As in a call.
+            budget_s: How long to look, in seconds.
+            again: Measure even if a choice is remembered.
+            progress: Called now and then with what has been found so far.
+            **named: As in a call.
+
+        Returns:
+            The decision: what was chosen, and why. Later calls of this size use it.
+        """
+        call = read(self._translation, arrays, named, out, shape)
+        device = _device_of(call)
+        launcher = self._launcher(device)
+        given = {**call.arrays, **self._missing(device, call)}
+        shapes = {name: given[name].shape for name in launcher.order if name in given}
+        alignment = {name: alignment_of(array) for name, array in given.items()}
+        workload = launcher.workload(launcher.numbers(call.extent, shapes, call.scalars), alignment)
+        known = session.recorder().get(workload)
+        if known is not None and not again:
+            return replace(known, reason=Reason.REMEMBERED)
+        decision = self._sweep(
+            launcher, call, given, shapes, alignment, budget_s=budget_s, progress=progress
+        )
+        self._chosen.clear()
+        self._repeats.clear()
+        return decision
+
+    def _sweep(
+        self,
+        launcher: Launcher,
+        call: Arguments,
+        arrays: Mapping[str, AnyArray],
+        shapes: Mapping[str, tuple[int, ...]],
+        alignment: Mapping[str, int],
+        *,
+        budget_s: float = 10.0,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Decision:
+        numbers = launcher.numbers(call.extent, shapes, call.scalars)
+        copies = {name: _resident(launcher.device, array) for name, array in arrays.items()}
+        return tune(
+            launcher,
+            numbers,
+            launcher.workload(numbers, alignment),
+            alignment,
+            copies,
+            call.scalars,
+            session.recorder(),
+            session.helper(launcher.device),
+            budget_s=budget_s,
+            progress=progress,
+        )
+
+    def _missing(self, device: Device, call: Arguments) -> dict[str, AnyArray]:
+        """The outputs that the call did not bring, made."""
+        return {
+            param.name: _make(
+                device, call, out_shape(self._translation, param, call.covered), param.dtype
+            )
+            for param in self._translation.params
+            if param.role is Role.OUT and param.name not in call.arrays
+        }
 
     def _launcher(self, device: Device) -> Launcher:
         launcher = self._launchers.get(device.name)
@@ -165,6 +267,15 @@ def _make(device: Device, call: Arguments, shape: tuple[int, ...], dtype: DataTy
     if any(isinstance(array, DeviceArray) for array in call.arrays.values()):
         return device.zeros(shape, STORAGE[dtype])
     return np.zeros(shape, STORAGE[dtype])
+
+
+def _resident(device: Device, array: AnyArray) -> DeviceArray:
+    """A copy on the device, which a sweep may change."""
+    if isinstance(array, DeviceArray):
+        made = device.empty(array.shape, array.dtype)
+        device.backend.copy(array.memory, made.memory, array.nbytes)
+        return made
+    return device.array(array)
 
 
 def _copy(array: AnyArray) -> AnyArray:

@@ -15,8 +15,9 @@ from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.lang import Translation
-from vyre.model import Code, Schedule
+from vyre.model import Code, Schedule, Workload
 from vyre.plan.geometry import LaunchLimits, tile_grid, validate_launch_geometry
+from vyre.plan.workload import workload_of
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
 
@@ -85,6 +86,30 @@ class Launcher:
         declared = self.kernel.declared_workgroup
         return declared or (self.device.info.kind.default_width, 1, 1)
 
+    def numbers(
+        self, extent: Dim3, shapes: Mapping[str, Shape], scalars: Mapping[str, np.generic]
+    ) -> Numbers:
+        """What the proofs may ask about a launch."""
+        whole = {name: int(v) for name, v in scalars.items() if isinstance(v, np.integer)}
+        return Numbers(extent, shapes, whole)
+
+    def workload(self, numbers: Numbers, alignment: Mapping[str, int]) -> Workload:
+        """What a choice for this launch is remembered for."""
+        return workload_of(
+            self.program,
+            self.facts,
+            self.device.info,
+            numbers.extent,
+            {name: prod(shape) for name, shape in numbers.shapes.items()},
+            numbers.scalars,
+            alignment,
+            unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
+        )
+
+    def forget(self) -> None:
+        """Prepare every launch anew: a choice has changed."""
+        self._prepared.clear()
+
     def prepare(
         self,
         extent: Dim3,
@@ -107,8 +132,7 @@ class Launcher:
         scalars: Mapping[str, np.generic],
         schedule: Schedule | None,
     ) -> Prepared:
-        whole = {name: int(v) for name, v in scalars.items() if isinstance(v, np.integer)}
-        numbers = Numbers(extent, shapes, whole)
+        numbers = self.numbers(extent, shapes, scalars)
         if schedule is None:
             provable = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
             schedule = Schedule(self.default, Code(checked=not provable))

@@ -88,13 +88,12 @@ class Recorder:
         with self._writing:
             self._name_rows()
             rows = [row for row in self._rows if row.workload == workload]
-            try:
-                with self._reading:
-                    # Nothing is written meanwhile, so a row is pending or kept, not both.
-                    return [*self._store.measurements(workload), *rows]
-            except StoreFailed as error:
-                say_once(error, "what it holds is left out")
-                return rows
+        try:
+            with self._reading:
+                rows += self._store.measurements(workload)
+        except StoreFailed as error:
+            say_once(error, "what it holds is left out")
+        return list({(row.writer, row.sequence): row for row in rows}.values())
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         """What is known of each schedule for a workload, written or not."""

@@ -178,6 +178,11 @@ class Tuner:
         """
         if self.mode is Mode.OFF:
             return False
+        if not self.cache_path.is_absolute():
+            raise StoreFailed(
+                f"{self.cache_path} is not absolute, as if there were no home folder",
+                "set HOME, or VYRE_CACHE_DIR to a folder",
+            )
         self.cache.save(self.cache_path)
         return True
 

@@ -1,0 +1,163 @@
+"""What compiling variants costs the dispatches beside it: in-process, in the helper, not at all.
+
+saxpy is called on resident arrays once a millisecond and waited for, while new variants of another
+kernel are compiled: on a thread of this process, in the compile helper, or none. A fourth side
+loads on a thread what the helper has made ready: all that is left to this process. A call that had
+to wait for an earlier one counts from when it was due, so a stall counts for as long as it lasts.
+The sides take turns, block by block; each figure is a percentile over the calls of all blocks.
+"""
+
+import argparse
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from measure import save
+
+import vyre
+from vyre import ir, kernels
+from vyre.ir import BufferDecl, DataType, Program
+from vyre.model import Code
+from vyre.runtime.bundle import Bundle, Warm
+from vyre.runtime.compile_server import compile_bundle
+from vyre.runtime.helper import CompileHelper, Ready
+
+WIDTHS = (32, 64, 128, 256, 512)
+EXTENT = 1 << 14  # small, so that warming launches take no time of their own
+PERIOD_S = 1e-3
+
+
+def fresh() -> Iterator[Bundle]:
+    """Bundles that no cache has seen: a literal of their own each, at changing workgroups."""
+    literal = time.time_ns() % (1 << 22)
+    while True:
+        literal += 1
+        width = WIDTHS[literal % len(WIDTHS)]
+        warm = Warm(0, (width, 1, 1), (EXTENT // width, 1, 1))
+        yield Bundle(program=variant(literal), codes=(Code(),), warm=(warm,))
+
+
+def variant(literal: int) -> Program:
+    x = BufferDecl.read("x", 0, DataType.F32)
+    out = BufferDecl.write("out", 1, DataType.F32)
+    value = ir.var("value")
+    return Program.wrapped(
+        [x, out],
+        (64, 1, 1),
+        [
+            ir.let("value", ir.load("x", ir.gid())),
+            *(ir.assign("value", value * value + ir.f32(float(literal))) for _ in range(8)),
+            ir.store("out", ir.gid(), value),
+        ],
+    )
+
+
+class Bench:
+    """The dispatches, and the ways to compile beside them."""
+
+    def __init__(self, device: vyre.Device, n: int, variants: int) -> None:
+        self.device, self.variants, self.bundles = device, variants, fresh()
+        self.x, self.y, self.out = (device.array(np.zeros(n, np.float32)) for _ in range(3))
+        self.helper = CompileHelper(device)
+        self.ready: list[Bundle] = []
+
+    def take(self) -> list[Bundle]:
+        return [next(self.bundles) for _ in range(self.variants)]
+
+    def calls(self, done: Callable[[], bool]) -> list[float]:
+        """Seconds of each call until `done`."""
+        times = []
+        due = time.perf_counter()
+        while not done():
+            start = due
+            early = due - time.perf_counter()
+            if early > 0:
+                time.sleep(early)
+                start = time.perf_counter()
+            kernels.saxpy(self.x, self.y, a=2.5, out=self.out)
+            self.device.synchronize()
+            times.append(time.perf_counter() - start)
+            due += PERIOD_S
+        return times
+
+    def beside_thread(self, bundles: list[Bundle]) -> list[float]:
+        def work() -> None:
+            for bundle in bundles:
+                compile_bundle(self.device, bundle)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        return self.calls(lambda: not thread.is_alive())
+
+    def nothing(self) -> list[float]:
+        end = time.perf_counter() + 0.1 * self.variants
+        return self.calls(lambda: time.perf_counter() > end)
+
+    def in_process(self) -> list[float]:
+        return self.beside_thread(self.take())
+
+    def in_helper(self) -> list[float]:
+        self.ready = self.take()
+        pending = [self.helper.submit(bundle) for bundle in self.ready]
+        times = self.calls(lambda: pending[-1].poll() is not None)
+        answers = [one.wait() for one in pending]
+        assert all(isinstance(answer, Ready) for answer in answers), answers
+        return times
+
+    def load_ready(self) -> list[float]:
+        """Always after `in_helper`, whose bundles it loads."""
+        return self.beside_thread(self.ready)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blocks", type=int, default=5)
+    parser.add_argument("--variants", type=int, default=30)
+    parser.add_argument("--size", type=int, default=1 << 12)
+    given = parser.parse_args()
+    device = vyre.open("opencl")
+    bench = Bench(device, given.size, given.variants)
+    sides = [
+        ("nothing is compiled", bench.nothing),
+        ("compiled on a thread of this process", bench.in_process),
+        ("compiled in the helper", bench.in_helper),
+        ("loaded on a thread once the helper has them", bench.load_ready),
+    ]
+    bench.nothing()
+    bench.helper.submit(next(bench.bundles)).wait()
+    times: dict[str, list[float]] = {title: [] for title, _ in sides}
+    for _ in range(given.blocks):
+        for title, run in sides:
+            times[title] += run()
+    results = []
+    for title, found in times.items():
+        p50, p99, worst = (1e3 * value for value in np.percentile(found, (50, 99, 100)))
+        results.append(
+            {
+                "what": title,
+                "calls": len(found),
+                "p50_ms": round(p50, 4),
+                "p99_ms": round(p99, 4),
+                "max_ms": round(worst, 2),
+                "over_10_ms": sum(value > 0.01 for value in found),
+            }
+        )
+        print(
+            f"{title:<45} p50 {p50:7.3f} ms  p99 {p99:7.3f} ms  max {worst:7.2f} ms"
+            f"  ({len(found)} calls)"
+        )
+    bench.helper.close()
+    path = save(
+        "compile_ahead",
+        results,
+        device=f"{device.info.model}, {device.info.compiler}",
+        blocks=given.blocks,
+        variants=given.variants,
+        size=given.size,
+    )
+    print(f"saved to {path.name}")
+
+
+if __name__ == "__main__":
+    main()

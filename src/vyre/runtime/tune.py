@@ -1,0 +1,158 @@
+"""Tuning a call on purpose: `kernel.tune`, and calls under mode `on`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from random import Random
+from statistics import median
+
+import numpy as np
+
+from vyre.errors import VyreError
+from vyre.model import Decision, Failed, Reason, Schedule, Timed, Workload
+from vyre.plan.geometry import tile_grid
+from vyre.plan.guess import order
+from vyre.plan.space import LaunchTraits, Space, space
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.bundle import Bundle, Warm
+from vyre.runtime.helper import CompileHelper, Pending, Refused
+from vyre.runtime.launcher import Launcher, Numbers
+from vyre.runtime.recorder import Recorder
+from vyre.runtime.sweep import Progress, Sweep, Swept
+
+MOST_CODES = 14
+"""Codes that a sweep compiles at most; on PoCL one costs a third of a second (measured)."""
+
+BLOCK_S = 0.001
+MOST_LAUNCHES = 12
+"""A sample is the median of launches that last this long together: a timer's steps drop out."""
+
+
+def space_of(launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
+    """The schedules that may run this launch."""
+    info = launcher.device.info
+    return space(
+        launcher.facts,
+        launcher.program,
+        numbers,
+        info.limits,
+        info.kind,
+        launcher.kernel.declared_workgroup,
+        LaunchTraits(alignment),
+    )
+
+
+def tune(
+    launcher: Launcher,
+    numbers: Numbers,
+    workload: Workload,
+    alignment: Mapping[str, int],
+    arrays: Mapping[str, DeviceArray],
+    scalars: Mapping[str, np.generic],
+    recorder: Recorder,
+    helper: CompileHelper | None,
+    *,
+    budget_s: float,
+    progress: Callable[[Progress], None] | None = None,
+    seed: int = 0,
+) -> Decision:
+    """Sweep the space of a launch on `arrays`, which are the sweep's to change, and remember.
+
+    What was measured is recorded as it comes, so that an interrupted sweep is not lost.
+    """
+    candidates = space_of(launcher, numbers, alignment)
+    ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
+    codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
+    chosen = set(list(codes)[:MOST_CODES])
+    size = prod(numbers.extent)
+
+    def measure(schedule: Schedule) -> float | Failed:
+        outcome = _measure(launcher, numbers, arrays, scalars, schedule)
+        elapsed = Timed(schedule, outcome) if isinstance(outcome, float) else outcome
+        recorder.record(workload, elapsed, size)
+        return outcome
+
+    swept = Sweep(
+        default=candidates.default,
+        candidates=tuple(s for s in ordered if s.code in chosen),
+        ready=_Ahead(launcher, numbers, helper),
+        measure=measure,
+        clock=time.monotonic,
+        budget_s=budget_s,
+        rng=Random(seed),
+        report=progress,
+    ).run()
+    decision = _decision(workload, swept, candidates)
+    recorder.put(decision)
+    return decision
+
+
+class _Ahead:
+    """Compiles in the helper process what is announced, in order, while others are measured."""
+
+    def __init__(self, launcher: Launcher, numbers: Numbers, helper: CompileHelper | None) -> None:
+        self.launcher, self.numbers, self.helper = launcher, numbers, helper
+        self.pending: dict[Schedule, Pending] = {}
+
+    def announce(self, schedules: Sequence[Schedule]) -> None:
+        if self.helper is None:
+            return
+        for schedule in schedules:
+            if schedule not in self.pending:
+                grid = tile_grid(self.numbers.extent, schedule)
+                warm = Warm(0, schedule.workgroup, grid)
+                bundle = Bundle(program=self.launcher.program, codes=(schedule.code,), warm=(warm,))
+                self.pending[schedule] = self.helper.submit(bundle)
+
+    def wait(self, schedule: Schedule) -> Failed | None:
+        pending = self.pending.get(schedule)
+        answer = None if pending is None else pending.wait()
+        return Failed(schedule, answer.reason) if isinstance(answer, Refused) else None
+
+
+def _measure(
+    launcher: Launcher,
+    numbers: Numbers,
+    arrays: Mapping[str, DeviceArray],
+    scalars: Mapping[str, np.generic],
+    schedule: Schedule,
+) -> float | Failed:
+    """The median device time of a block of launches."""
+    times: list[int] = []
+    try:
+        prepared = launcher.prepare(numbers.extent, numbers.shapes, scalars, schedule)
+        deadline = time.monotonic() + BLOCK_S
+        while len(times) < MOST_LAUNCHES:
+            ticket = launcher.run_resident(prepared, arrays, scalars)
+            ticket.wait()
+            elapsed = ticket.elapsed_ns()
+            if elapsed:  # a timer that says 0 has not measured
+                times.append(elapsed)
+            if time.monotonic() >= deadline:
+                break
+    except VyreError as error:
+        return Failed(schedule, error.problem)
+    return float(median(times)) if times else Failed(schedule, "the device gives no times")
+
+
+def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
+    if swept.winner == swept.default:
+        why = "nothing was faster with 95 % confidence"
+        if len(candidates.legal) == 1:
+            why = candidates.refused[0].why if candidates.refused else "there is nothing to choose"
+        return Decision(
+            workload=workload, schedule=swept.default, reason=Reason.DEFAULT, detail=why
+        )
+    gain = swept.gain
+    assert gain is not None
+    return Decision(
+        workload=workload,
+        schedule=swept.winner,
+        reason=Reason.ADOPTED,
+        detail=f"{gain.middle:.2f}x the default's speed, 95 % within "
+        f"[{gain.low:.2f}, {gain.high:.2f}], of {len(swept.samples)} schedules measured",
+        gain=gain.middle,
+        confidence=0.95,
+    )
