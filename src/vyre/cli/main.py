@@ -19,10 +19,12 @@ app = typer.Typer(
 
 @app.command()
 def tune(
-    size: Annotated[int, typer.Option(help="Elements per kernel.", min=1)] = 1 << 20,
+    size: Annotated[int, typer.Option(help="Elements per kernel, about.", min=1)] = 1 << 20,
+    budget: Annotated[float, typer.Option(help="Seconds to spend, about.", min=1)] = 60.0,
+    again: Annotated[bool, typer.Option(help="Measure what is remembered, too.")] = False,
 ) -> None:
-    """Run the bundled kernels and print their times."""
-    tune_bundled(size, Console())
+    """Find the fastest way to run the bundled kernels on this machine, and remember it."""
+    tune_bundled(size, budget, again, Console())
 
 
 @app.command()

@@ -1,34 +1,86 @@
-"""`vyre tune`: run the bundled kernels and say how long each takes."""
+"""`vyre tune`: find the fastest way to run the bundled kernels here, and remember it."""
 
 from __future__ import annotations
 
-import time
-from statistics import median
+from collections.abc import Callable
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from vyre.kernels import ALL
 from vyre.kernels.samples import sample
+from vyre.model import Decision, Reason, Schedule
+from vyre.runtime import sweep
 from vyre.runtime.devices import default
+from vyre.runtime.kernel import Kernel
 
-ROUNDS = 3
 
-
-def tune_bundled(size: int, console: Console) -> None:
-    """Time each bundled kernel at about `size` elements and print a table."""
+def tune_bundled(size: int, budget_s: float, again: bool, console: Console) -> None:
+    """Tune each bundled kernel at about `size` elements within `budget_s`, and print a table."""
     device = default()
+    each = budget_s / len(ALL)
     table = Table(title=f"bundled kernels on {device.name} ({device.info.model})")
     table.add_column("kernel")
     table.add_column("elements", justify="right")
-    table.add_column("median of 3", justify="right")
-    for kernel in track(ALL, "running", console=console, transient=True):
-        call = sample(kernel.name, size)
-        times = []
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
-            kernel(*call.arrays, **call.options)
-            times.append(time.perf_counter() - start)
-        table.add_row(kernel.name, f"{call.elements:,}", f"{median(times) * 1e3:.2f} ms")
+    table.add_column("gain", justify="right")
+    table.add_column("schedule", overflow="fold")
+    remembered = 0
+    with _bars(console) as bars:
+        total = bars.add_task("", total=budget_s, what="", best="")
+        for number, kernel in enumerate(ALL):
+            bars.update(total, completed=number * each, what=kernel.name, best="")
+            call = sample(kernel.name, size)
+            decision = kernel.tune(
+                *call.arrays,
+                **call.options,
+                budget_s=each,
+                again=again,
+                progress=_shown(bars, total, kernel, number * each),
+            )
+            remembered += decision.reason is Reason.REMEMBERED
+            table.add_row(
+                kernel.name, f"{call.elements:,}", _gain(decision), shown(decision.schedule)
+            )
     console.print(table)
+    if remembered:
+        console.print(f"{remembered} answered from memory; measure again with --again")
+
+
+def shown(schedule: Schedule) -> str:
+    """A schedule in a few words."""
+    code = schedule.code
+    words = ["x".join(str(n) for n in schedule.workgroup if n > 1) or "1"]
+    if code.items > 1:
+        words.append(f"{code.items} items {code.order.value}")
+    if code.vector > 1:
+        words.append(f"vectors of {code.vector}")
+    if code.unroll > 1:
+        words.append(f"unroll {code.unroll}")
+    return ", ".join(words)
+
+
+def _gain(decision: Decision) -> str:
+    return "default is best" if decision.gain is None else f"{decision.gain:.2f}x"
+
+
+def _bars(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.fields[what]:<11}"),
+        BarColumn(bar_width=24),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[best]}"),
+        console=console,
+        transient=True,
+    )
+
+
+def _shown(
+    bars: Progress, task: TaskID, kernel: Kernel, start: float
+) -> Callable[[sweep.Progress], None]:
+    def tell(news: sweep.Progress) -> None:
+        done = start + min(news.elapsed_s, news.budget_s)
+        best = f"{news.gain:.2f}x with {shown(news.best)}"
+        bars.update(task, completed=done, what=kernel.name, best=best)
+
+    return tell

@@ -86,7 +86,8 @@ class Sweep:
                 return self._result(finished=False)
             first = self._one_per_code()
             self._race(first)
-            leaders = {schedule.code for schedule in self._fastest(3)}
+            # The default's code is compiled already, so its workgroups cost least to look at.
+            leaders = {schedule.code for schedule in (self.default, *self._fastest(3))}
             rest = [s for s in self.candidates if s.code in leaders and s not in self.samples]
             self._race(rest)
             self._race(self._fastest(3), rounds=DECIDED)
@@ -151,8 +152,13 @@ class Sweep:
         return min(median(times) for times in self.samples.values() if times)
 
     def _fastest(self, count: int) -> list[Schedule]:
-        """The best so far without the default; of equals, the smaller workgroup."""
-        timed = [s for s, times in self.samples.items() if times and s != self.default]
+        """The best so far without the default and the hopeless; of equals, the smaller workgroup."""
+        limit = self._best_time() * HOPELESS if any(self.samples.values()) else 0.0
+        timed = [
+            s
+            for s, times in self.samples.items()
+            if times and s != self.default and median(times) <= limit
+        ]
         timed.sort(key=lambda s: (median(self.samples[s]), prod(s.workgroup)))
         return timed[:count]
 

@@ -1,0 +1,246 @@
+from itertools import count
+from random import Random
+
+import numpy as np
+import pytest
+
+import vyre
+from vyre import In, InOut, Out, f32, kernels, u32
+from vyre.model import Code, Failed, Reason, Schedule
+from vyre.runtime.sweep import Sweep
+
+DEFAULT = Schedule((64, 1, 1))
+WIDE = Schedule((256, 1, 1))
+SEVERAL = Schedule((64, 1, 1), Code(items=4))
+MANY = tuple(
+    Schedule((width, 1, 1), Code(items=items)) for items in (1, 2, 4, 8) for width in (32, 64, 128)
+)
+
+
+class Bench:
+    """A device of which the true times are known, and what goes wrong on it."""
+
+    def __init__(self, times: dict[Schedule, float], *, noise: float = 0.01) -> None:
+        self.times, self.noise, self.rng = times, noise, Random(7)
+        self.launches: list[Schedule] = []
+        self.announced: list[Schedule] = []
+        self.refused: dict[Schedule, str] = {}
+        self.broken: dict[Schedule, str] = {}
+        self.interrupt_at: int | None = None
+        self.now = 0.0
+
+    def announce(self, schedules) -> None:
+        self.announced += schedules
+
+    def wait(self, schedule) -> Failed | None:
+        self.now += 0.1
+        reason = self.refused.get(schedule)
+        return Failed(schedule, reason) if reason else None
+
+    def measure(self, schedule) -> float | Failed:
+        self.launches.append(schedule)
+        if len(self.launches) == self.interrupt_at:
+            raise KeyboardInterrupt
+        if schedule in self.broken:
+            return Failed(schedule, self.broken[schedule])
+        self.now += self.times[schedule] * 1e-9
+        return self.times[schedule] * self.rng.lognormvariate(0, self.noise)
+
+    def sweep(self, budget_s: float = 1000.0, **more):
+        return Sweep(
+            default=DEFAULT,
+            candidates=tuple(self.times),
+            ready=self,
+            measure=self.measure,
+            clock=lambda: self.now,
+            budget_s=budget_s,
+            rng=Random(0),
+            **more,
+        ).run()
+
+
+def test_the_faster_schedule_wins_with_its_gain():
+    swept = Bench({DEFAULT: 1000.0, WIDE: 500.0}).sweep()
+
+    assert swept.winner == WIDE
+    assert swept.gain is not None
+    assert 1.9 < swept.gain.low <= swept.gain.middle <= swept.gain.high < 2.1
+    assert swept.finished
+
+
+def test_what_is_not_faster_with_confidence_leaves_the_default():
+    swept = Bench({DEFAULT: 1000.0, WIDE: 999.9, SEVERAL: 1200.0}, noise=0.05).sweep()
+
+    assert (swept.winner, swept.gain) == (DEFAULT, None)
+
+
+def test_the_best_code_is_tried_at_every_workgroup():
+    times = dict.fromkeys([DEFAULT, *MANY], 1000.0) | {MANY[8]: 400.0, MANY[6]: 600.0}
+    times |= {MANY[7]: 500.0}
+
+    swept = Bench(times).sweep()
+
+    assert swept.winner == MANY[8]
+
+
+def test_a_hopeless_candidate_is_measured_once_and_dropped():
+    slow = Schedule((32, 1, 1), Code(items=2))
+    bench = Bench({DEFAULT: 1000.0, slow: 100_000.0, WIDE: 800.0})
+
+    swept = bench.sweep()
+
+    assert swept.winner == WIDE
+    assert bench.launches.count(slow) == 2  # once to warm up, once to see
+
+
+def test_what_cannot_be_compiled_fails_with_its_reason_and_the_sweep_goes_on():
+    bench = Bench({DEFAULT: 1000.0, SEVERAL: 10.0, WIDE: 500.0})
+    bench.refused[SEVERAL] = "the compiler took more than 30 s"
+
+    swept = bench.sweep()
+
+    assert swept.winner == WIDE
+    assert swept.failed == (Failed(SEVERAL, "the compiler took more than 30 s"),)
+    assert SEVERAL not in bench.launches
+
+
+def test_a_timer_that_fails_drops_its_candidate_alone():
+    bench = Bench({DEFAULT: 1000.0, SEVERAL: 10.0, WIDE: 500.0})
+    bench.broken[SEVERAL] = "the device gives no times"
+
+    swept = bench.sweep()
+
+    assert swept.winner == WIDE
+    assert swept.failed == (Failed(SEVERAL, "the device gives no times"),)
+
+
+def test_a_candidate_that_fails_later_does_not_win():
+    bench = Bench({DEFAULT: 1000.0, WIDE: 100.0})
+    measure, calls = bench.measure, count()
+
+    def failing(schedule):
+        broken = schedule == WIDE and next(calls) == 4
+        return Failed(WIDE, "device lost") if broken else measure(schedule)
+
+    bench.measure = failing
+
+    assert bench.sweep().winner == DEFAULT
+
+
+@pytest.mark.parametrize("launch", range(1, 25))
+def test_an_interrupt_keeps_what_was_learned(launch):
+    bench = Bench({DEFAULT: 1000.0, SEVERAL: 900.0, WIDE: 500.0})
+    bench.interrupt_at = launch
+
+    swept = bench.sweep()
+
+    assert not swept.finished
+    assert sum(map(len, swept.samples.values())) <= launch
+    assert swept.winner in (DEFAULT, WIDE, SEVERAL)
+
+
+def test_a_budget_ends_the_search_and_what_was_found_is_decided():
+    times = {DEFAULT: 1000.0, SEVERAL: 500.0} | dict.fromkeys(MANY, 1000.0) | {SEVERAL: 500.0}
+    bench = Bench(times)
+
+    swept = bench.sweep(budget_s=0.35)
+
+    assert not swept.finished
+    assert len(swept.samples) < 5
+    assert swept.winner == SEVERAL
+
+
+def test_a_default_that_cannot_run_ends_it_at_once():
+    bench = Bench({DEFAULT: 1000.0, WIDE: 500.0})
+    bench.refused[DEFAULT] = "no"
+
+    swept = bench.sweep()
+
+    assert (swept.winner, swept.failed) == (DEFAULT, (Failed(DEFAULT, "no"),))
+
+
+def test_progress_tells_the_best_so_far():
+    seen = []
+
+    Bench({DEFAULT: 1000.0, SEVERAL: 900.0, WIDE: 500.0}).sweep(report=seen.append)
+
+    assert seen[-1].best == WIDE
+    assert 1.9 < seen[-1].gain < 2.1
+    assert [news.elapsed_s for news in seen] == sorted(news.elapsed_s for news in seen)
+
+
+# -- through a kernel
+
+
+@vyre.kernel
+def heavy(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    s = x[i]
+    for _ in range(200):
+        s = s * x[i] + 0.5
+    out[i] = s
+
+
+@vyre.kernel
+def adding(x: In[u32], total: InOut[u32]):
+    i = vyre.gid()
+    total[i] += x[i]
+
+
+@vyre.kernel(workgroup=16)
+def bound(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = x[i] * f32(vyre.local_id())
+
+
+def test_tuning_changes_nothing_the_caller_has():
+    x, total = np.arange(500, dtype=np.uint32), np.ones(500, np.uint32)
+
+    adding.tune(x, total, budget_s=1.0)
+
+    assert total.tolist() == [1] * 500
+    adding(x, total)
+    assert np.array_equal(total, x + 1)
+
+
+def test_a_second_tuning_is_answered_from_memory():
+    x = np.ones(3000, np.float32)
+    first = heavy.tune(x, budget_s=3.0)
+
+    second = heavy.tune(x, budget_s=3.0)
+
+    assert first.reason in (Reason.ADOPTED, Reason.DEFAULT)
+    assert second.reason is Reason.REMEMBERED
+    assert second.schedule == first.schedule
+
+
+def test_calls_after_tuning_give_the_same_bits():
+    x = np.linspace(-0.9, 0.9, 3001, dtype=np.float32)
+    before = heavy(x)
+
+    heavy.tune(x, budget_s=3.0, again=True)
+
+    assert np.array_equal(heavy(x), before)
+
+
+def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
+    decision = bound.tune(np.ones(64, np.float32), budget_s=1.0)
+
+    assert decision.schedule.workgroup == (16, 1, 1)
+    assert decision.reason is Reason.DEFAULT
+    assert "local_id(0) depends on the launch shape" in decision.detail
+
+
+def test_every_schedule_of_the_space_gives_the_same_bits():
+    from vyre.runtime.tune import space_of
+
+    device = vyre.devices()[0]
+    x = device.array(np.linspace(-2, 2, 1237, dtype=np.float32))
+    expected = np.asarray(kernels.gelu(x))
+    launcher = kernels.gelu._launcher(device)
+    numbers = launcher.numbers((1237, 1, 1), {"x": (1237,), "out": (1237,)}, {})
+    legal = space_of(launcher, numbers, {"x": 64, "out": 64}).legal
+
+    assert len(legal) > 20
+    for schedule in Random(0).sample(legal, 20):
+        assert np.array_equal(np.asarray(kernels.gelu(x, schedule=schedule)), expected)
