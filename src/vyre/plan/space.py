@@ -1,0 +1,401 @@
+"""The schedules that may run a program on a device at a launch, and why the others may not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import log2, prod
+
+from vyre.analysis import Facts
+from vyre.analysis.facts import Pattern
+from vyre.analysis.forms import Gid, Launch, Linear, Poly, Symbol
+from vyre.analysis.reader import ATOMIC, extent_of, read
+from vyre.errors import InvalidInput
+from vyre.ir.expr import Id
+from vyre.ir.node import Loop
+from vyre.ir.program import Program
+from vyre.ir.walk import all_expressions, statements
+from vyre.model import U32_MAX, Code, DeviceKind, Dim3, Limits, Order, Schedule
+from vyre.plan.geometry import tile_grid
+from vyre.plan.launch_numbers import NumberNotKnown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Menu:
+    """What is worth trying on one kind of device, before anything is ruled out."""
+
+    widths: tuple[int, ...]
+    tiled: tuple[int, ...]  # threads of the workgroups that are more than one row
+    items: tuple[int, ...]
+    vectors: tuple[int, ...]
+    unrolls: tuple[int, ...]
+    access_bytes: int  # the widest load or store
+
+
+_MENUS = {
+    DeviceKind.CPU: _Menu(
+        widths=tuple(1 << power for power in range(4, 13)),
+        tiled=(64, 256, 1024),
+        items=(1, 2, 4, 8, 16),
+        vectors=(1, 4, 8, 16),
+        unrolls=(1, 4),
+        # PoCL 3.0 crashes on vectors of 64 bytes where the CPU has AVX-512 (measured: float16,
+        # double8 and long8 bring its process down; 32 bytes of any type do not).
+        access_bytes=32,
+    ),
+    # GPU compilers unroll counted loops on their own; items are what overlaps chains there.
+    DeviceKind.GPU: _Menu(
+        widths=(32, 64, 128, 192, 256, 384, 512, 768, 1024),
+        tiled=(64, 128, 256, 512, 1024),
+        items=(1, 2, 4, 8),
+        vectors=(1, 2, 4),
+        unrolls=(1,),
+        access_bytes=16,
+    ),
+}
+_COPIES = 16  # of a loop's body in one code; beyond that compiling takes longer than it can save
+_BRICKS: tuple[Dim3, ...] = ((32, 2, 2), (64, 2, 2), (32, 4, 2), (16, 4, 4), (8, 8, 4))
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What compiled kernels allow: threads of a workgroup by code; 0 means that it is not said."""
+
+    max_threads_by_code: Mapping[Code, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTraits:
+    """What is known of a launch's arrays beside their sizes: how their first bytes are aligned."""
+
+    alignment: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Schedules left out for one reason, and how many."""
+
+    what: str
+    why: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} left out, {self.what}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What may be chosen from; the default comes first among the legal."""
+
+    default: Schedule
+    legal: tuple[Schedule, ...]
+    refused: tuple[Refused, ...]
+    resources: Resources = field(default_factory=Resources)
+
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """What has to be compiled to run all of it, each once."""
+        return tuple(dict.fromkeys(schedule.code for schedule in self.legal))
+
+
+def default_schedule(
+    declared: Dim3 | None,
+    rank: int,  # noqa: ARG001  # a dispatch of any rank starts from a row
+    kind: DeviceKind,
+    unchecked: bool,
+) -> Schedule:
+    """The declared workgroup or the device's usual row; one item, scalar.
+
+    >>> default_schedule(None, 2, DeviceKind.GPU, unchecked=True).workgroup
+    (256, 1, 1)
+    """
+    return Schedule(declared or (kind.default_width, 1, 1), Code(checked=not unchecked))
+
+
+def space(
+    facts: Facts,
+    program: Program,
+    launch: Launch,
+    limits: Limits,
+    kind: DeviceKind,
+    declared: Dim3 | None,
+    traits: LaunchTraits,
+    resources: Resources | None = None,
+    *,
+    checked_too: bool = False,
+) -> Space:
+    """Every schedule that gives the default's bits within the device's limits.
+
+    An undeclared default that cannot be launched gives way to the row most like it that can.
+
+    Args:
+        facts: what is proved of `program`.
+        program: what is launched.
+        launch: its numbers; a proof that asks for one it does not know does not hold.
+        limits: what the device can launch.
+        kind: what the candidates are drawn for.
+        declared: the author's workgroup, if there is one.
+        traits: how the actual arrays are aligned.
+        resources: what is known from compiling.
+        checked_too: also offer codes with the bounds checks that this launch does not need.
+
+    Raises:
+        InvalidInput: the default itself cannot be launched here.
+    """
+    known = resources or Resources()
+    extent = _extent(launch)
+    unchecked = facts.has_unchecked_form and _holds(facts.unchecked_for, launch)
+    rank = max(axis + 1 for axis in range(3) if axis == 0 or extent[axis] > 1)
+    default = default_schedule(declared, rank, kind, unchecked)
+    wide = _wide_axes(program, declared, extent)
+    checks = (True, False) if unchecked and checked_too else (not unchecked,)
+    shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
+    codes = tuple(dict.fromkeys([default.code, *_codes(kind, checks)]))
+    fits = _Fit(extent, limits, known)
+    why_not = tuple(_why_not_free(facts, launch))
+    if why_not or 0 in extent:
+        fits.require(default)
+        why_not = why_not or (f"the extent {extent} holds nothing",)
+        others = len(shapes) * len(codes) - 1
+        refused = tuple(Refused("every other schedule", why, others) for why in why_not)
+        return Space(default, (default,), refused, known)
+    if declared is None:
+        default = fits.nearest(default, _MENUS[kind])
+    fits.require(default)
+    barred = _barred(codes, facts, program, launch, kind, traits)
+    legal: list[Schedule] = [default]
+    left_out: Counter[tuple[str, str]] = Counter()
+    for code, workgroup in product(codes, shapes):
+        schedule = Schedule(workgroup, code)
+        if schedule == default:
+            continue
+        problem = barred[code] or fits.problem(schedule) or fits.waste(schedule)
+        if problem is None:
+            legal.append(schedule)
+        else:
+            left_out[problem] += 1
+    refused = tuple(Refused(what, why, count) for (what, why), count in left_out.items())
+    return Space(default, tuple(legal), refused, known)
+
+
+Problem = tuple[str, str]
+"""What is left out, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Whether a schedule covers an extent within the limits."""
+
+    extent: Dim3
+    limits: Limits
+    resources: Resources
+
+    def problem(self, schedule: Schedule) -> Problem | None:
+        """What keeps the device from launching it."""
+        limits, workgroup = self.limits, schedule.workgroup
+        threads = prod(workgroup)
+        if not _within(threads, limits.max_threads):
+            return "larger workgroups", f"the device allows {limits.max_threads} threads in one"
+        compiled = self.resources.max_threads_by_code.get(schedule.code, 0)
+        if not _within(threads, compiled):
+            return (
+                f"larger workgroups of {schedule.code}",
+                f"its compiled kernel allows {compiled} threads in one",
+            )
+        tile, grid = tile_of(schedule), tile_grid(self.extent, schedule)
+        for axis, name in enumerate("xyz"):
+            if not _within(workgroup[axis], limits.max_block[axis]):
+                return (
+                    f"workgroups wider along {name}",
+                    f"the device allows {limits.max_block[axis]} along it",
+                )
+            groups = grid[axis]
+            if not _within(groups, limits.max_grid[axis]):
+                return (
+                    f"smaller tiles along {name}",
+                    f"{self.extent[axis]} elements would be more than the"
+                    f" {limits.max_grid[axis]} workgroups that the device allows along it",
+                )
+            # A position past 32 bits would wrap, pass its bounds check and run a second time.
+            if groups * tile[axis] > U32_MAX + 1:
+                return f"tiles along {name}", "the last one would reach beyond 2**32"
+        return None
+
+    def waste(self, schedule: Schedule) -> Problem | None:
+        """Why it is not worth a try: most of its lanes would have nothing to do."""
+        tile = tile_of(schedule)
+        if tile[0] > 2 * self.extent[0]:
+            return "larger tiles along x", f"one is more than twice the extent of {self.extent[0]}"
+        for axis, name in ((1, "y"), (2, "z")):
+            if tile[axis] >= 2 * self.extent[axis] and tile[axis] > 1:
+                return (
+                    f"taller tiles along {name}",
+                    f"one is at least twice the extent of {self.extent[axis]}",
+                )
+        return None
+
+    def require(self, default: Schedule) -> None:
+        problem = self.problem(default)
+        if problem is not None:
+            raise InvalidInput(
+                f"the default workgroup {default.workgroup} cannot cover {self.extent}:"
+                f" {problem[1]}",
+                "declare a workgroup that the device can launch, or split the dispatch",
+            )
+
+    def nearest(self, default: Schedule, menu: _Menu) -> Schedule:
+        """The default, or the row most like it that can be launched: fewest items, then nearest."""
+        near = sorted(menu.widths, key=lambda width: abs(log2(width / default.workgroup[0])))
+        rows = (
+            Schedule((width, 1, 1), replace(default.code, items=items))
+            for items, width in product(menu.items, near)
+        )
+        return next((row for row in rows if self.problem(row) is None), default)
+
+
+def tile_of(schedule: Schedule) -> Dim3:
+    """The elements that one workgroup covers along each axis; items widen x alone."""
+    x, y, z = schedule.workgroup
+    return x * schedule.code.items, y, z
+
+
+def _codes(kind: DeviceKind, checks: tuple[bool, ...]) -> Iterator[Code]:
+    menu = _MENUS[kind]
+    for checked, unroll, items, vector in product(checks, menu.unrolls, menu.items, menu.vectors):
+        if items % vector or (unroll > 1 and items * unroll > _COPIES):
+            continue
+        # One vector per invocation is the same code in either order.
+        for order in Order if items > vector else (Order.STRIDED,):
+            yield Code(items=items, vector=vector, unroll=unroll, order=order, checked=checked)
+
+
+def _shapes(kind: DeviceKind, wide: frozenset[int], extent: Dim3) -> Iterator[Dim3]:
+    menu = _MENUS[kind]
+    for width in menu.widths:
+        yield width, 1, 1
+    if 1 in wide:
+        tallest = 8 if 2 in wide else 16
+        for threads, y in product(menu.tiled, (2, 4, 8, 16)):
+            if y <= tallest and threads // y >= max(y, 16):
+                yield threads // y, y, 1
+        narrow = 1 << max(extent[0] - 1, 0).bit_length()
+        for threads in menu.tiled if narrow < 16 else ():  # a few long columns
+            yield narrow, threads // narrow, 1
+    if wide >= {1, 2}:
+        yield from _BRICKS
+
+
+def _wide_axes(program: Program, declared: Dim3 | None, extent: Dim3) -> frozenset[int]:
+    """The axes along which a workgroup may hold more than one invocation, and has use for it."""
+    used = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}
+    used |= {axis for axis, size in enumerate(declared or ()) if size > 1}
+    return frozenset(axis for axis in used | {0} if extent[axis] > 1)
+
+
+def _barred(
+    codes: Iterable[Code],
+    facts: Facts,
+    program: Program,
+    launch: Launch,
+    kind: DeviceKind,
+    traits: LaunchTraits,
+) -> Mapping[Code, Problem | None]:
+    """What of this launch rules a code out, for any workgroup."""
+    rows = list(_rows(facts, program))
+    loops = any(isinstance(node, Loop) for node in statements(program.entry))
+    vectors = {
+        vector: _why_not_vector(vector, rows, launch, kind, traits)
+        for vector in _MENUS[kind].vectors
+    }
+
+    def problem(code: Code) -> Problem | None:
+        why = vectors[code.vector]
+        if code.vector > 1 and code.checked:
+            why = "elements are checked and accessed one by one"
+        if code.vector > 1 and why:
+            return f"vectors of {code.vector}", why
+        if code.unroll > 1 and not loops:
+            return f"loops unrolled by {code.unroll}", "there is no counted one"
+        return None
+
+    return {code: problem(code) for code in codes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An access that a vector can replace: neighbours side by side, and no bounds check."""
+
+    buffer: str
+    size: int  # of an element, in bytes
+    steps: tuple[Poly, ...]  # by which it moves away from the position along x
+    pitch: Poly | None  # the elements of one row of an array of several axes
+
+
+def _rows(facts: Facts, program: Program) -> Iterator[_Row]:
+    buffers = {decl.name: decl for decl in program.buffers}
+    for access, touch in zip(facts.accesses, read(program).touches, strict=True):
+        decl, last = buffers[touch.buffer], touch.indices[-1]
+        if (
+            access.pattern is Pattern.CONTIGUOUS
+            and access.in_bounds is not None
+            and touch.kind != ATOMIC
+            and isinstance(last, Linear)
+            and decl.element.is_scalar
+        ):
+            steps = [factor for variable, factor in last.terms.items() if variable != Gid(0)]
+            pitch = extent_of(decl, decl.rank - 1) if len(touch.indices) > 1 else None
+            yield _Row(decl.name, decl.element.min_bytes, (*steps, last.offset), pitch)
+
+
+def _why_not_vector(
+    vector: int, rows: list[_Row], launch: Launch, kind: DeviceKind, traits: LaunchTraits
+) -> str | None:
+    menu = _MENUS[kind]
+    if not rows:
+        return "no access is known to stay inside and to have its neighbours side by side"
+    size = max(row.size for row in rows)
+    if vector * size > menu.access_bytes:
+        return (
+            f"{vector} elements of {size} bytes are more than the {menu.access_bytes} of one access"
+        )
+    if kind is DeviceKind.CPU:
+        return None  # it loads vectors from any address
+    for row in rows:
+        aligned = traits.alignment.get(row.buffer, 1)
+        if aligned % (vector * row.size):
+            return f"{row.buffer} starts at a multiple of {aligned} bytes, not {vector * row.size}"
+        if row.pitch is not None and row.pitch.at(launch) % vector:
+            return f"a row of {row.buffer} has {row.pitch.at(launch)} elements"
+        for step in row.steps:
+            if step.at(launch) % vector:
+                return f"an index of {row.buffer} is shifted by {step.at(launch)} elements"
+    return None
+
+
+def _why_not_free(facts: Facts, launch: Launch) -> Iterator[str]:
+    """Why this launch has to run as declared; nothing where it has not."""
+    yield from (str(reason) for reason in facts.reasons)
+    for condition in facts.conditions:
+        try:
+            if not condition.holds(launch):
+                yield f"it is not so for this launch that {condition}"
+        except NumberNotKnown as number:
+            yield f"it is not known that {condition}: {number} is not given"
+
+
+def _holds(proof: Callable[[Launch], bool], launch: Launch) -> bool:
+    try:
+        return proof(launch)
+    except NumberNotKnown:
+        return False
+
+
+def _extent(launch: Launch) -> Dim3:
+    x, y, z = (launch.value(Symbol("extent", axis=axis)) for axis in range(3))
+    return x, y, z
+
+
+def _within(value: int, limit: int) -> bool:
+    return limit == 0 or value <= limit
