@@ -152,7 +152,7 @@ class Sweep:
         return min(median(times) for times in self.samples.values() if times)
 
     def _fastest(self, count: int) -> list[Schedule]:
-        """The best so far without the default and the hopeless; of equals, the smaller workgroup."""
+        """The best so far but for the default and the hopeless; of equals the smaller workgroup."""
         limit = self._best_time() * HOPELESS if any(self.samples.values()) else 0.0
         timed = [
             s

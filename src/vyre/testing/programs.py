@@ -116,7 +116,7 @@ class _Generator:
         rng = self.rng
         rank = rng.choices((1, 2, 3), (8, 2, 1))[0]
         extent = {
-            1: (rng.choice((1, 2, 31, 64, 65, 100, 257)), 1, 1),
+            1: (rng.choice((1, 2, 31, 64, 65, 100, 127, 256, 257, 509)), 1, 1),
             2: (rng.randint(1, 19), rng.randint(1, 9), 1),
             3: (rng.randint(1, 7), rng.randint(1, 5), rng.randint(1, 4)),
         }[rank]
@@ -283,7 +283,7 @@ class _Generator:
         ]
         if self.rng.random() < 0.5:
             dtype = self.rng.choice((DataType.F32, DataType.F64))
-            decl = self.add("fun", Access.WRITE_ONLY, dtype, 300)
+            decl = self.add("fun", Access.WRITE_ONLY, dtype, 512)
             op = self.rng.choice(_FUNCTIONS)
             self.ulp[decl.name] = ULP_BOUND[op]
             first = self.expr(dtype, 2)
