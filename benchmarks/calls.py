@@ -13,6 +13,7 @@ from measure import halves, interleave, ratio, save
 
 import vyre
 from vyre import kernels
+from vyre.model import Code, Schedule
 
 PLAIN = """
 __kernel void saxpy(__global const float* x, __global const float* y, __global float* out,
@@ -51,16 +52,14 @@ def reference_against_numpy(n: int, blocks: int) -> dict[str, object]:
 
 
 class Plain:
-    """The same kernel by hand, on the same device, with its arguments set once."""
+    """The same kernel by hand, on the same device and buffers, with its arguments set once."""
 
-    def __init__(self, device: vyre.Device, n: int) -> None:
-        self.context, self.queue = device.backend._open()
-        self.x, self.y, self.out = (
-            cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * n) for _ in range(3)
-        )
-        program = cl.Program(self.context, PLAIN).build()
+    def __init__(self, device: vyre.Device, n: int, *arrays: vyre.DeviceArray) -> None:
+        context, self.queue = device.backend._open()
+        program = cl.Program(context, PLAIN).build()
         self.kernel = cl.Kernel(program, "saxpy")
-        self.kernel.set_args(self.x, self.y, self.out, np.float32(2.5), np.uint32(n))
+        memory = [array.memory for array in arrays]
+        self.kernel.set_args(*memory, np.float32(2.5), np.uint32(n))
         self.size = -(-n // 64) * 64
 
     def run(self) -> None:
@@ -69,11 +68,13 @@ class Plain:
 
 def pocl_against_plain(n: int, blocks: int, calls: int, title: str) -> dict[str, object]:
     device = vyre.open("opencl")
-    x, y, out = (device.array(np.zeros(n, np.float32)) for _ in range(3))
-    plain = Plain(device, n)
+    random = np.random.default_rng(0)
+    x, y, out = (device.array(random.random(n, dtype=np.float32)) for _ in range(3))
+    plain = Plain(device, n, x, y, out)
+    same = Schedule((64, 1, 1), Code(checked=False))
 
     def ours() -> None:
-        kernels.saxpy(x, y, a=2.5, out=out)
+        kernels.saxpy(x, y, a=2.5, out=out, schedule=same if n > 1 else None)
         device.synchronize()
 
     return compare(title, ours, plain.run, blocks=blocks, calls=calls)
