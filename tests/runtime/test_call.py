@@ -334,3 +334,14 @@ def test_lanes_beyond_the_extent_of_a_kernel_with_barriers_read_zeros():
     sum_groups(np.ones(1000, np.float32), out=out, shape=1000)
 
     assert out.tolist() == [64] * 15 + [40]
+
+
+def test_a_parameter_cannot_take_a_name_that_calls_use():
+    def wrong(x: In[f32], out: Out[f32], shape: u32):
+        out[vyre.gid()] = x[shape]
+
+    assert message(lambda: vyre.kernel(wrong)) == (
+        "parameter 'shape' of wrong has a name that every call uses itself: "
+        "again, budget_s, config, out, schedule, shape, stream\n"
+        "Fix: rename the parameter"
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from vyre.analysis import Facts
 from vyre.emit import OPENCL, emit
+from vyre.errors import InvalidInput
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
@@ -27,7 +28,14 @@ from vyre.runtime.repeat import Repeat, key_of
 from vyre.runtime.sweep import Progress
 from vyre.runtime.tune import space_of, tune
 
+T = TypeVar("T")
 Function = Callable[..., Any]
+
+CALL_WORDS = frozenset({"out", "shape", "schedule", "config", "stream", "budget_s", "again"})
+"""Names that calls keep for themselves, so that no parameter can have them."""
+
+MOST_KEPT = 4096
+"""Prepared calls and choices that a kernel keeps; a stream of ever-new sizes starts anew there."""
 
 
 class Kernel:
@@ -98,7 +106,7 @@ class Kernel:
             key = key_of(arrays, out, shape, named, self._whole_scalars)
             if key is not None and schedule is None and len(results) == len(key[0]):  # type: ignore[arg-type]  # the outputs' keys
                 launcher = self._launcher(device)
-                self._repeats[key] = Repeat(self._translation, launcher, prepared)
+                _keep(self._repeats, key, Repeat(self._translation, launcher, prepared))
         match tuple(results):
             case ():
                 return None
@@ -164,7 +172,9 @@ class Kernel:
                 decision = self._sweep(launcher, call, arrays, shapes, alignment)
             legal = space_of(launcher, numbers, alignment).legal if decision else ()
             known = decision is not None and decision.schedule in legal
-            self._chosen[key] = decision.schedule if decision is not None and known else None
+            chosen = decision.schedule if decision is not None and known else None
+            _keep(self._chosen, key, chosen)
+            return chosen
         return self._chosen[key]
 
     def tune(
@@ -255,6 +265,12 @@ class Kernel:
         return f"<vyre.kernel {self.name}({params})>"
 
 
+def _keep(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -> None:
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
+    kept[key] = value
+
+
 def _device_of(call: Arguments) -> Device:
     for array in call.arrays.values():
         if isinstance(array, DeviceArray):
@@ -315,6 +331,13 @@ def kernel(
         translation = translate(
             function, workgroup=workgroup, fast_math=fast_math, unique_writes=unique_writes
         )
+        for param in translation.params:
+            if param.name in CALL_WORDS and not (param.name == "out" and param.role is Role.OUT):
+                raise InvalidInput(
+                    f"parameter {param.name!r} of {translation.name} has a name that every call "
+                    f"uses itself: {', '.join(sorted(CALL_WORDS))}",
+                    "rename the parameter",
+                )
         return Kernel(function, translation)
 
     return make if fn is None else make(fn)

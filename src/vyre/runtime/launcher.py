@@ -24,6 +24,10 @@ from vyre.runtime.device import Device
 Shape = tuple[int, ...]
 
 
+MOST_PREPARED = 4096
+"""Launches kept ready; a stream of ever-new sizes starts anew there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Everything about a launch but its arguments."""
@@ -106,10 +110,6 @@ class Launcher:
             unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
         )
 
-    def forget(self) -> None:
-        """Prepare every launch anew: a choice has changed."""
-        self._prepared.clear()
-
     def prepare(
         self,
         extent: Dim3,
@@ -122,7 +122,10 @@ class Launcher:
         key = (extent, tuple(shapes.values()), whole, schedule)
         known = self._prepared.get(key)
         if known is None:
-            known = self._prepared[key] = self._prepare(extent, shapes, scalars, schedule)
+            known = self._prepare(extent, shapes, scalars, schedule)
+            if len(self._prepared) >= MOST_PREPARED:
+                self._prepared.clear()
+            self._prepared[key] = known
         return known
 
     def _prepare(
