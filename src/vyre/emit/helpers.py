@@ -173,34 +173,23 @@ class Helpers:
                 )
             case BinaryOp.ABS_DIFF:
                 return self.define(name, str(t), two, f"return {functions[UnaryOp.ABS]}(a - b);")
-            case BinaryOp.MOD if self.dialect.folds_nan_wrongly:
-                size = functions[UnaryOp.ABS]
-                return self.define(
-                    name,
-                    str(t),
-                    two,
-                    "if (b != b || b == 0 || a - a != 0) return (a - a) / (b - b);",
-                    f"return {size}(b) == {self.infinity(t)} ? a : {functions[op]}(a, b);",
-                )
             case BinaryOp.FLOOR_MOD:
-                remainder = self.binary(BinaryOp.MOD, t)
                 return self.define(
                     name,
                     str(t),
                     two,
-                    f"{t} m = {remainder}(a, b);",
+                    f"{t} m = {functions[BinaryOp.MOD]}(a, b);",
                     "if (b == 0) return m;",
                     f"if (m == 0) return {self.zero_signed(t, 'b')};",
                     "return (b < 0) != (m < 0) ? m + b : m;",
                 )
             case BinaryOp.FLOOR_DIV:
-                remainder = self.binary(BinaryOp.MOD, t)
                 return self.define(
                     name,
                     str(t),
                     two,
                     "if (b == 0) return a / b;",
-                    f"const {t} m = {remainder}(a, b);",
+                    f"const {t} m = {functions[BinaryOp.MOD]}(a, b);",
                     f"{t} q = (a - m) / b;",
                     f"if (m != 0 && (b < 0) != (m < 0)) q -= {self.lit(t, 1.0)};",
                     f"if (q == 0) return {self.zero_signed(t, 'a / b')};",
