@@ -22,3 +22,9 @@ def test_generated_programs_give_the_same_bits_on_a_device(device, first):
     found = list(differences(device, cases, (Code(), Code(checked=False))))
 
     assert found == []
+
+
+@pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
+def test_a_program_whose_nan_a_compiler_sees_gives_nan(device):
+    """Found by the soak: PoCL folded floor of a constant NaN to what stood in a register."""
+    assert list(differences(device, [generate(Random(3001633))])) == []

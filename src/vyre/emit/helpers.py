@@ -10,6 +10,10 @@ from vyre.ir.typing import TRANSCENDENTAL
 F32, F64, U32 = DataType.F32, DataType.F64, DataType.U32
 
 
+_FOLDED = TRANSCENDENTAL | {UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC}
+"""Functions that a compiler may make anything of where it sees that they are given a NaN."""
+
+
 def literal(dialect: Dialect, dtype: DataType, value: float) -> str:
     """A finite number as a C constant of exactly that type."""
     if dtype.is_float:
@@ -184,6 +188,7 @@ class Helpers:
                     "return (b < 0) != (m < 0) ? m + b : m;",
                 )
             case BinaryOp.FLOOR_DIV:
+                whole = self.unary(UnaryOp.FLOOR, t)
                 return self.define(
                     name,
                     str(t),
@@ -193,7 +198,7 @@ class Helpers:
                     f"{t} q = (a - m) / b;",
                     f"if (m != 0 && (b < 0) != (m < 0)) q -= {self.lit(t, 1.0)};",
                     f"if (q == 0) return {self.zero_signed(t, 'a / b')};",
-                    f"const {t} f = {functions[UnaryOp.FLOOR]}(q);",
+                    f"const {t} f = {whole}(q);",
                     f"return q - f > {self.lit(t, 0.5)} ? f + {self.lit(t, 1.0)} : f;",
                 )
             case BinaryOp.POW if self.dialect.folds_nan_wrongly:
@@ -251,7 +256,7 @@ class Helpers:
                 return self._bits(op, t, name, one)
             case _:
                 function = self.functions(t)[op]
-                if op in TRANSCENDENTAL and self.dialect.folds_nan_wrongly:
+                if op in _FOLDED and self.dialect.folds_nan_wrongly:
                     return self.define(name, str(t), one, f"return a != a ? a : {function}(a);")
                 return function
 
