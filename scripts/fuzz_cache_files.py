@@ -54,7 +54,8 @@ recorded_at = "2026-04-23"
 """
 CACHES = (
     "".join(f'"v1-{k:064x}" = [{32 << k % 6}, 1, 1]\n' for k in range(12)),
-    "# reviewed by hand\n\"a\" = [64, 1, 1] # fast\n\n'b' = [\n  128,\n  1,\n  1,\n]\nc = [1, 2, 3]\n",
+    "# reviewed by hand\n\"a\" = [64, 1, 1] # fast\n\n'b' = [\n  128,\n  1,\n  1,\n]\nc = [1, 2, 3]"
+    "\n",
     '"a \\"b\\" \\\\ \\u00e9" = [64, 1, 1]\n"bad" = [64.0, 1, 1]\nother = "x"\n[table]\nkey = 1\n',
     "",
 )

@@ -1,7 +1,18 @@
+from math import inf, nan
+
 import pytest
 
 from vyre.errors import InvalidInput, VyreError
-from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule, Workload
+from vyre.model import (
+    Code,
+    DeviceInfo,
+    DeviceKind,
+    Limits,
+    Measurement,
+    Schedule,
+    Timed,
+    Workload,
+)
 
 LIMITS = Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(1, 1, 1))
 
@@ -64,6 +75,32 @@ def test_a_schedule_has_three_positive_sizes():
 
 def test_the_default_width_is_64_on_a_cpu_and_256_on_a_gpu():
     assert (DeviceKind.CPU.default_width, DeviceKind.GPU.default_width) == (64, 256)
+
+
+@pytest.mark.parametrize("elapsed_ns", [-1.0, inf, nan])
+def test_a_measurement_is_a_finite_time(elapsed_ns: float):
+    with pytest.raises(InvalidInput) as caught:
+        measured(outcome=Timed(Schedule((1, 1, 1)), elapsed_ns))
+
+    assert str(caught.value) == (
+        f"a measurement of {elapsed_ns} ns\n"
+        "Fix: give a finite time of at least 0, or a Failed outcome"
+    )
+
+
+@pytest.mark.parametrize("field", ["sequence", "size", "at_ns"])
+def test_the_numbers_of_a_measurement_fit_63_bits(field: str):
+    with pytest.raises(InvalidInput) as caught:
+        measured(**{field: 1 << 63})
+
+    assert "a measurement with sequence" in caught.value.problem
+    assert caught.value.fix == "give numbers from 0 to 2**63 - 1"
+
+
+def measured(**changes: object) -> Measurement:
+    fields = {"writer": "w", "sequence": 1, "workload": workload(), "size": 1, "at_ns": 1}
+    fields["outcome"] = Timed(Schedule((1, 1, 1)), 5.0)
+    return Measurement(**(fields | changes))  # type: ignore[arg-type]
 
 
 def test_an_error_survives_a_process_boundary():

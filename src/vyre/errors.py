@@ -36,3 +36,7 @@ class UnsupportedFeature(VyreError):
 
 class DeviceFailed(VyreError):
     """A device refused or lost work."""
+
+
+class StoreFailed(VyreError):
+    """Something kept on disk that cannot be read or written; it is left as it is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 
 import blake3
 
@@ -155,6 +156,45 @@ class Failed:
 Outcome = Timed | Failed
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One outcome of one dispatch; `writer` and `sequence` name it for good, in any store."""
+
+    writer: str  # the process that saw it
+    sequence: int  # its place among those that this writer saw
+    workload: Workload
+    outcome: Outcome
+    size: int  # how many elements the dispatch covered
+    at_ns: int  # since 1970
+
+    def __post_init__(self) -> None:
+        numbers = (self.sequence, self.size, self.at_ns)
+        if min(numbers) < 0 or max(numbers) >= 1 << 63:
+            raise InvalidInput(
+                f"a measurement with sequence {self.sequence}, size {self.size}"
+                f" and time {self.at_ns}",
+                "give numbers from 0 to 2**63 - 1",
+            )
+        if isinstance(self.outcome, Timed) and not 0 <= self.outcome.elapsed_ns < inf:
+            raise InvalidInput(
+                f"a measurement of {self.outcome.elapsed_ns} ns",
+                "give a finite time of at least 0, or a Failed outcome",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What the measurements of one schedule say together."""
+
+    schedule: Schedule
+    count: int  # of those that ran
+    median_ns: float | None
+    spread_ns: float | None  # as `stats.spread` has it
+    first_at_ns: int
+    last_at_ns: int
+    failures: tuple[str, ...] = ()  # each reason once
+
+
 class Mode(StrEnum):
     """Whether and how a process tunes; `VYRE_AUTOTUNER` says which.
 
@@ -165,6 +205,11 @@ class Mode(StrEnum):
     ON = "on"  # sweep when a workload is first seen
     NATURAL_GRADIENT = "natural"  # learn from the dispatches that happen anyway
     OFF = "off"  # use what is remembered, measure and write nothing
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything may be measured and written."""
+        return self is not Mode.OFF
 
     @classmethod
     def parse(cls, word: str) -> Mode:

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput
 from vyre.ir import Program
-from vyre.model import DeviceInfo, DeviceKind, Dim3, Limits, Workload
+from vyre.model import DeviceInfo, DeviceKind, Limits, Workload
 from vyre.store.keys import (
     AutotuneKey,
-    AutotuneRecord,
     StaticProgramShape,
     TunerProgramKey,
     adapter_file_stem,
@@ -245,58 +244,4 @@ def test_text_that_is_no_autotune_key_is_refused(key_hex: str):
     assert str(caught.value) == (
         f"autotune key {key_hex!r} is not 32 or 64 lower-case hex digits\n"
         "Fix: make it with AutotuneKey.of or AutotuneKey.exact"
-    )
-
-
-def test_a_record_is_untiled_and_undated_unless_it_says():
-    record = AutotuneRecord(workgroup_size=(64, 1, 1))
-
-    assert (record.unroll, record.tile, record.recorded_at) == (1, (0, 0, 0), "")
-
-
-def test_a_record_keeps_its_tile_and_its_day():
-    record = AutotuneRecord(
-        workgroup_size=(64, 1, 1), unroll=4, tile=(16, 16, 1), recorded_at="2026-02-28"
-    )
-
-    assert (record.unroll, record.tile, record.recorded_at) == (4, (16, 16, 1), "2026-02-28")
-
-
-def test_a_record_without_a_launchable_workgroup_is_refused():
-    with pytest.raises(InvalidInput) as caught:
-        AutotuneRecord(workgroup_size=(64, 0, 1))
-
-    assert str(caught.value) == (
-        "workgroup_size (64, 0, 1) has an axis of 0\nFix: give every axis at least 1"
-    )
-
-
-@pytest.mark.parametrize("tile", [(16, 0, 1), (0, 0, 1)])
-def test_a_record_tiled_on_some_axes_is_refused(tile: Dim3):
-    with pytest.raises(InvalidInput) as caught:
-        AutotuneRecord(workgroup_size=(64, 1, 1), tile=tile)
-
-    assert str(caught.value) == (
-        f"tile {tile} has an axis of 0 beside others\n"
-        "Fix: give every axis at least 1, or (0, 0, 0) for a variant that is not tiled"
-    )
-
-
-@pytest.mark.parametrize("unroll", [-1, 2**32])
-def test_a_record_whose_unroll_is_no_u32_is_refused(unroll: int):
-    with pytest.raises(InvalidInput) as caught:
-        AutotuneRecord(workgroup_size=(64, 1, 1), unroll=unroll)
-
-    assert str(caught.value) == (
-        f"unroll is {unroll}; 0 to 2**32 - 1 allowed\nFix: use a value in that range"
-    )
-
-
-@pytest.mark.parametrize("day", ["2026-02-30", "20260228", "2026-2-28", "yesterday", "2026-W01-1"])
-def test_a_record_of_no_day_is_refused(day: str):
-    with pytest.raises(InvalidInput) as caught:
-        AutotuneRecord(workgroup_size=(64, 1, 1), recorded_at=day)
-
-    assert str(caught.value) == (
-        f"recorded_at {day!r} is not a day\nFix: write it as YYYY-MM-DD, or leave it empty"
     )

@@ -140,7 +140,7 @@ class Recorder:
         self._until_pruning = crc32(self._writer.encode()) % PRUNE_EVERY
 
     def _wake(self) -> None:
-        # Asked first, because setting takes a lock: 0.05 against 0.4 us (Python 3.11).
+        # Asked first, because setting takes a lock: 0.05 against 1.0 us (Python 3.11).
         if not self._pending.is_set():
             if self._thread is None:
                 self._start()

@@ -1,4 +1,4 @@
-"""The Rust crate's keys and records, byte for byte: the names under which choices are exchanged.
+"""The Rust crate's keys, byte for byte: the names under which choices are exchanged.
 
 They are kept so that files can be shared. They leave out what `Workload.key` names (the device's
 model and driver, the compiler, the sizes of inputs), so nothing is remembered by them alone.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal
 
 import blake3
@@ -21,7 +20,6 @@ from vyre.store.specialization import SpecCacheKey
 
 _TUNER_KEY = re.compile(r"v1-[0-9a-f]{64}")
 _STORE_KEY = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 KeyVersion = Literal[1, 2]
 """The form of a launch key: 2 adds the threads that a unit of the device holds."""
@@ -152,46 +150,6 @@ class AutotuneKey:
             adapter_id.encode(),
         )
         return cls(digest, adapter_id)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutotuneRecord:
-    """What won a race of variants: its workgroup, unrolling and tile, and the day it did."""
-
-    workgroup_size: Dim3
-    unroll: int = 1
-    tile: Dim3 = (0, 0, 0)  # all zeros: not tiled
-    recorded_at: str = ""  # YYYY-MM-DD, or empty
-
-    def __post_init__(self) -> None:
-        dim3("workgroup_size", self.workgroup_size)
-        u32("unroll", self.unroll)
-        dim3("tile", self.tile)
-        if 0 in self.workgroup_size:
-            raise InvalidInput(
-                f"workgroup_size {self.workgroup_size} has an axis of 0",
-                "give every axis at least 1",
-            )
-        if any(self.tile) and not all(self.tile):
-            raise InvalidInput(
-                f"tile {self.tile} has an axis of 0 beside others",
-                "give every axis at least 1, or (0, 0, 0) for a variant that is not tiled",
-            )
-        if self.recorded_at and not _is_day(self.recorded_at):
-            raise InvalidInput(
-                f"recorded_at {self.recorded_at!r} is not a day",
-                "write it as YYYY-MM-DD, or leave it empty",
-            )
-
-
-def _is_day(text: str) -> bool:
-    if not _DAY.fullmatch(text):
-        return False
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _hex(*parts: bytes) -> str:

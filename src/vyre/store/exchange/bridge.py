@@ -1,0 +1,144 @@
+"""Between the store and the exchange files: what one knows, in the other's form.
+
+A key of the Rust crate is a digest that cannot be undone. What is imported by such a key is
+remembered for a workload that consists of it and the adapter, and is exported by it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+
+from vyre.model import Decision, Measurement, Reason, Schedule, Timed, Workload
+from vyre.store.base import Kept, Store
+from vyre.store.exchange.autotune_store import AutotuneStore
+from vyre.store.exchange.tuner_cache import TunerCache
+from vyre.store.keys import AutotuneKey
+from vyre.store.records import AutotuneRecord, WriterEvidence
+from vyre.store.summary import summarise
+
+_CACHE, _RECORD = "tuner cache", "autotune store"
+_SECOND_NS = 1_000_000_000
+
+
+def cache_workload(key: str, adapter: str) -> Workload:
+    """What an entry of an adapter's tuner cache is remembered for."""
+    return _exchanged(_CACHE, key, adapter)
+
+
+def import_cache(cache: TunerCache, adapter: str, store: Store, *, now_ns: int) -> None:
+    """Put a cache's entries into a store; whatever the store knows of a key already stands."""
+    store.absorb(
+        [
+            _kept(cache_workload(key, adapter), Schedule(size), "from a tuner cache", 0, now_ns)
+            for key, size in cache.entries.items()
+        ],
+        (),
+    )
+
+
+def export_cache(store: Store, adapter: str) -> TunerCache:
+    """A store's choices for keys of an adapter's tuner cache."""
+    return TunerCache(
+        {
+            kept.decision.workload.traits[1]: kept.decision.schedule.workgroup
+            for kept in store.kept()
+            if kept.decision.workload.traits[:1] == (_CACHE,)
+            and kept.decision.workload.device == adapter
+        }
+    )
+
+
+def import_records(records: AutotuneStore, store: Store, *, now_ns: int) -> None:
+    """Put an autotune store's records into a store, each as of the day it was recorded.
+
+    Evidence stays in the file: it is summed up there, and a store keeps single measurements. So
+    does a tiled variant, which no schedule stands for.
+    """
+    store.absorb(
+        [
+            _kept(
+                record.workload or _exchanged(_RECORD, key.key_hex, key.adapter_id),
+                record.schedule,
+                record.provenance or "from an autotune store",
+                _day_ns(record.recorded_at),
+                now_ns,
+            )
+            for key, record in records
+            if not any(record.tile)
+        ],
+        (),
+    )
+
+
+def export_records(store: Store, provenance: str) -> AutotuneStore:
+    """A store's choices as records, with what each writer measured."""
+    measured: dict[Workload, list[Measurement]] = {}
+    for row in store.measurements():
+        measured.setdefault(row.workload, []).append(row)
+    records = {}
+    for kept in store.kept():
+        workload = kept.decision.workload
+        if workload.traits[:1] == (_CACHE,):
+            continue
+        foreign = workload.traits[:1] == (_RECORD,)
+        key = AutotuneKey(workload.traits[1] if foreign else workload.key(), workload.device)
+        records[key] = _record(kept, provenance, foreign, measured.get(workload, []))
+    return AutotuneStore(records)
+
+
+def _record(
+    kept: Kept, provenance: str, foreign: bool, rows: Iterable[Measurement]
+) -> AutotuneRecord:
+    code = kept.decision.schedule.code
+    by_writer: dict[str, list[Measurement]] = {}
+    for row in rows:
+        if isinstance(row.outcome, Timed):
+            by_writer.setdefault(row.writer, []).append(row)
+    return AutotuneRecord(
+        workgroup_size=kept.decision.schedule.workgroup,
+        unroll=code.unroll,
+        recorded_at=_day(kept.stamp_ns),
+        items=code.items,
+        vector=code.vector,
+        order=code.order,
+        checked=code.checked,
+        provenance="" if foreign else provenance,
+        workload=None if foreign else kept.decision.workload,
+        evidence=tuple(
+            WriterEvidence(
+                writer=writer,
+                schedule=summary.schedule,
+                count=summary.count,
+                median_ns=float(summary.median_ns),
+                last_at_ns=summary.last_at_ns,
+            )
+            for writer, group in sorted(by_writer.items())
+            for summary in summarise(group)
+            if summary.median_ns is not None
+        ),
+    )
+
+
+def _exchanged(form: str, key: str, adapter: str) -> Workload:
+    return Workload(fingerprint=b"", buckets=(), traits=(form, key), device=adapter, toolchain="")
+
+
+def _kept(workload: Workload, schedule: Schedule, detail: str, stamp_ns: int, used_ns: int) -> Kept:
+    decision = Decision(
+        workload=workload, schedule=schedule, reason=Reason.REMEMBERED, detail=detail
+    )
+    return Kept(decision=decision, stamp_ns=stamp_ns, writer="", used_ns=used_ns)
+
+
+def _day_ns(day: str) -> int:
+    if not day:
+        return 0
+    at = datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC)
+    return max(0, int(at.timestamp())) * _SECOND_NS
+
+
+def _day(stamp_ns: int) -> str:
+    if stamp_ns == 0:
+        return ""
+    return datetime.fromtimestamp(stamp_ns // _SECOND_NS, UTC).date().isoformat()

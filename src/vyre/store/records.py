@@ -1,0 +1,142 @@
+"""What an autotune store keeps of a race of variants: who won, when, and what was measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date
+from math import inf
+
+from vyre.errors import InvalidInput
+from vyre.model import Code, Dim3, Order, Schedule, Workload
+from vyre.store.base import schedule_order
+from vyre.store.fields import dim3, u32
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterEvidence:
+    """What one process measured of one schedule."""
+
+    writer: str
+    schedule: Schedule
+    count: int
+    median_ns: float
+    last_at_ns: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.last_at_ns < 0 or not 0 <= self.median_ns < inf:
+            raise InvalidInput(
+                f"evidence of {self.count} times with a median of {self.median_ns} ns",
+                "give at least one time, and times from 0",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutotuneRecord:
+    """What won a race of variants, and the day it did; from `items` on, schema 2 alone keeps it."""
+
+    workgroup_size: Dim3
+    unroll: int = 1
+    tile: Dim3 = (0, 0, 0)  # all zeros: not tiled
+    recorded_at: str = ""  # YYYY-MM-DD, or empty
+    items: int = 1
+    vector: int = 1
+    order: Order = Order.STRIDED
+    checked: bool = True
+    provenance: str = ""
+    workload: Workload | None = None
+    evidence: tuple[WriterEvidence, ...] = ()
+
+    def __post_init__(self) -> None:
+        dim3("workgroup_size", self.workgroup_size)
+        u32("unroll", self.unroll)
+        dim3("tile", self.tile)
+        if 0 in self.workgroup_size:
+            raise InvalidInput(
+                f"workgroup_size {self.workgroup_size} has an axis of 0",
+                "give every axis at least 1",
+            )
+        if any(self.tile) and not all(self.tile):
+            raise InvalidInput(
+                f"tile {self.tile} has an axis of 0 beside others",
+                "give every axis at least 1, or (0, 0, 0) for a variant that is not tiled",
+            )
+        if self.recorded_at and not _is_day(self.recorded_at):
+            raise InvalidInput(
+                f"recorded_at {self.recorded_at!r} is not a day",
+                "write it as YYYY-MM-DD, or leave it empty",
+            )
+        for name in ("items", "vector"):
+            u32(name, getattr(self, name))
+            if getattr(self, name) == 0:
+                raise InvalidInput(f"{name} is 0", "give at least 1")
+
+    @property
+    def extended(self) -> bool:
+        """Whether it says something that schema 1 has no field for."""
+        plain = AutotuneRecord(
+            workgroup_size=self.workgroup_size,
+            unroll=self.unroll,
+            tile=self.tile,
+            recorded_at=self.recorded_at,
+        )
+        return self != plain
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule that it names; one that is not unrolled may say 0 or 1."""
+        return Schedule(
+            self.workgroup_size,
+            Code(
+                items=self.items,
+                vector=self.vector,
+                unroll=max(self.unroll, 1),
+                order=self.order,
+                checked=self.checked,
+            ),
+        )
+
+    def joined(self, other: AutotuneRecord) -> AutotuneRecord:
+        """The later of two for one key, with the evidence of both."""
+        return max(self, other, key=_record_order).with_evidence_of(self).with_evidence_of(other)
+
+    def with_evidence_of(self, other: AutotuneRecord) -> AutotuneRecord:
+        """This record, with what `other` says was measured; of one writer, the larger count."""
+        best: dict[tuple[str, Schedule], WriterEvidence] = {}
+        for item in (*self.evidence, *other.evidence):
+            name = (item.writer, item.schedule)
+            best[name] = max(best.get(name, item), item, key=_evidence_order)
+        return replace(self, evidence=tuple(sorted(best.values(), key=_evidence_place)))
+
+
+def _record_order(record: AutotuneRecord) -> tuple[object, ...]:
+    workload = record.workload.key() if record.workload else ""
+    choice = (record.workgroup_size, record.items, record.vector, record.unroll, record.tile)
+    return (
+        record.recorded_at,
+        *choice,
+        record.order,
+        record.checked,
+        record.provenance,
+        workload,
+    )
+
+
+def _evidence_order(item: WriterEvidence) -> tuple[object, ...]:
+    return (item.count, item.last_at_ns, item.median_ns)
+
+
+def _evidence_place(item: WriterEvidence) -> tuple[object, ...]:
+    return (item.writer, schedule_order(item.schedule))
+
+
+def _is_day(text: str) -> bool:
+    if not _DAY.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
