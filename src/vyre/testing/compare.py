@@ -77,14 +77,13 @@ def differences(
     for number, case in enumerate(cases):
         expected = case.copies()
         reference.run(case.program, expected, case.extent)
-        numbers = Numbers(case.extent, {n: a.shape for n, a in case.arrays.items()}, {})
-        facts = device.facts(case.program)
+        unchecked = provable(device, case)
         for code in chosen:
             binary = next(built)
             if isinstance(binary, Unbuilt):
                 yield Difference(number, code, "(build)", 0, "", binary.log)
                 continue
-            if not code.checked and not _proved(facts, case, numbers):
+            if not code.checked and not unchecked:
                 continue
             found = case.copies()
             _launch(device, binary, case, code, found)
@@ -107,13 +106,15 @@ def differences(
                         )
 
 
-def _proved(facts: Any, case: Case, numbers: Numbers) -> bool:
+def provable(device: Device, case: Case) -> bool:
+    """Whether the code without bounds checks may run this case."""
     scalars = {
         decl.name: int(case.arrays[decl.name][0])
         for decl in case.program.buffers
         if decl.is_scalar_argument and decl.element.is_int
     }
-    return bool(facts.unchecked_for(Numbers(numbers.extent, numbers.shapes, scalars)))
+    shapes = {name: array.shape for name, array in case.arrays.items()}
+    return device.facts(case.program).unchecked_for(Numbers(case.extent, shapes, scalars))
 
 
 def _launch(device: Device, binary: Any, case: Case, code: Code, arrays: dict[str, Array]) -> None:
