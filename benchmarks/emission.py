@@ -21,7 +21,7 @@ def main() -> None:
         shapes = {
             name: (1024, 1024) if launcher.program.buffer(name).rank == 2 else (n,)
             for name in launcher.order
-            if name not in launcher.scalar_names
+            if not launcher.program.buffer(name).is_scalar_argument
         }
         shapes |= {
             name: (launcher.program.buffer(name).count,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -160,9 +160,8 @@ class Device:
         extent = _extent(plan, config)
         words = np.array([*plan.param_words, *extent, *_dims(program)], np.uint32)
         binary = self.binary(program, Code())
-        scalars = {decl.name for decl in program.buffers if decl.is_scalar_argument}
         for _ in range(config.fixpoint_iterations or 1):
-            self.run(binary, plan.grid, plan.workgroup, arrays, scalars, words.tobytes())
+            self.run(binary, plan.grid, plan.workgroup, arrays, program, words.tobytes())
         return outputs
 
     def run(
@@ -171,21 +170,22 @@ class Device:
         grid: Dim3,
         workgroup: Dim3,
         arrays: Mapping[str, Array],
-        scalars: Container[str],
+        program: Program,
         words: bytes,
     ) -> Ticket:
         """Launch on host arrays and wait: what was written is in them when this returns."""
+        declared = {decl.name: decl for decl in program.buffers}
         borrowed: dict[str, Memory] = {}
         arguments = []
         for name in binary.arguments:
-            if name in scalars:
+            if declared[name].is_scalar_argument:
                 arguments.append(arrays[name].reshape(-1)[0])
             else:
                 borrowed[name] = self.backend.borrow(arrays[name], read=True)
                 arguments.append(borrowed[name])
         ticket = self.backend.launch(binary, grid, workgroup, arguments, words)
         for name, memory in borrowed.items():
-            if arrays[name].flags.writeable:
+            if declared[name].is_written:
                 self.backend.return_to(memory, arrays[name])
         ticket.wait()
         return ticket

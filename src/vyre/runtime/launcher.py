@@ -78,9 +78,6 @@ class Launcher:
         self.kernel, self.device, self.program = kernel, device, kernel.program
         self.facts = device.facts(kernel.program)
         self.limits = LaunchLimits.of(device.name, device.info.limits)
-        self.scalar_names = frozenset(
-            decl.name for decl in self.program.buffers if decl.is_scalar_argument
-        )
         self.order = tuple(decl.name for decl in arguments_of(self.program))
         self._prepared: dict[tuple[object, ...], Prepared] = {}
 
@@ -173,7 +170,7 @@ class Launcher:
             prepared.grid,
             prepared.schedule.workgroup,
             given,
-            self.scalar_names,
+            self.program,
             prepared.words,
         )
 

@@ -120,7 +120,6 @@ def provable(device: Device, case: Case) -> bool:
 def _launch(device: Device, binary: Any, case: Case, code: Code, arrays: dict[str, Array]) -> None:
     workgroup = case.program.workgroup_size
     grid = tile_grid(case.extent, Schedule(workgroup, code))
-    scalars = {decl.name for decl in case.program.buffers if decl.is_scalar_argument}
     shapes = {name: array.shape for name, array in arrays.items()}
     words = words_of(binary.layout, case.extent, shapes)
-    device.run(binary, grid, workgroup, arrays, scalars, words)
+    device.run(binary, grid, workgroup, arrays, case.program, words)

@@ -92,10 +92,9 @@ def _one(
         yield Deviation(number, schedule, "(build)", 0, "", binary.log)
         return
     found = case.copies()
-    scalars = {decl.name for decl in case.program.buffers if decl.is_scalar_argument}
     words = words_of(binary.layout, case.extent, {n: a.shape for n, a in found.items()})
     grid = tile_grid(case.extent, schedule)
-    device.run(binary, grid, schedule.workgroup, found, scalars, words)
+    device.run(binary, grid, schedule.workgroup, found, case.program, words)
     for decl in case.program.buffers:
         if decl.is_written:
             before = expected[decl.name]
