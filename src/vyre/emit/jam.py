@@ -13,7 +13,6 @@ from vyre.emit.writer import Writer, bare
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Lit, Load
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Region, Store, While
-from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions, operands
 
@@ -34,7 +33,7 @@ class Jam:
         """All statements of a list; the names bound in it end with it."""
         scope = dict(outer)
         for node in nodes:
-            self.writer.statement = statement_text(node)
+            self.writer.enter(node)
             self.writer.fetched.clear()
             yield from self.one(node, scope, level)
         self.writer.item = None
@@ -98,8 +97,8 @@ class Jam:
         """One statement, item after item."""
         for item in self.items:
             self.writer.item = item
+            self.writer.enter(node)
             yield from self.writer.one(node, scope, level)
-            self.writer.statement = statement_text(node)
         self.writer.item = None
 
     def store(

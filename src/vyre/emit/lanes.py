@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Load, OpaqueExpr, Subgroup, Var
 from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, While
@@ -69,6 +70,7 @@ def _of_this_loop(nodes: Iterable[Node]) -> Iterable[Node]:
                 yield from _of_this_loop(body)
 
 
+@lru_cache(maxsize=256)
 def variation(program: Program) -> Variation:
     """What varies, found by letting it spread until nothing new does."""
     written = frozenset(decl.name for decl in program.buffers if decl.is_written)

@@ -109,6 +109,7 @@ class Writer:
         )
         self.rows = _all_alike(facts, lambda access: access.pattern is Pattern.CONTIGUOUS)
         self.statement = ""
+        self.texts: dict[int, str] = {}  # of statements, which several items ask for again
         self.item: int | None = None
         self.varying: frozenset[str] = frozenset()  # names that each item has of its own
         self.positions: tuple[str, ...] = ()  # along x, by item
@@ -196,8 +197,15 @@ class Writer:
     ) -> Iterator[str]:
         scope = dict(outer)
         for node in nodes:
-            self.statement = statement_text(node)
+            self.enter(node)
             yield from self.one(node, scope, level)
+
+    def enter(self, node: Node) -> None:
+        """Make `node` the statement at hand, by which its accesses are known."""
+        known = self.texts.get(id(node))
+        if known is None:
+            known = self.texts[id(node)] = statement_text(node)
+        self.statement = known
 
     def braced(
         self, head: str, nodes: tuple[Node, ...], scope: dict[str, DataType], level: int

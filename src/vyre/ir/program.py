@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from vyre.errors import InvalidInput
 from vyre.ir.canonical import canonical_buffers, canonical_entry
@@ -30,7 +31,7 @@ class Program:
     entry_op_id: str | None = None
     non_composable: bool = False
     options: Options = field(default_factory=Options)
-    _memo: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
+    _memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def wrapped(
@@ -105,7 +106,7 @@ class Program:
         """The 32 bytes that name this program: BLAKE3 of its canonical wire form."""
         if "fingerprint" not in self._memo:
             self._memo["fingerprint"] = fingerprint(self.canonical())
-        return self._memo["fingerprint"]
+        return bytes(self._memo["fingerprint"])
 
     def fingerprint_words(self) -> tuple[int, ...]:
         """The fingerprint as eight little-endian 32-bit words."""
@@ -118,7 +119,9 @@ class Program:
         return self._structure() == other._structure()
 
     def __hash__(self) -> int:
-        return hash(self._structure())
+        if "hash" not in self._memo:
+            self._memo["hash"] = hash(self._structure())
+        return int(self._memo["hash"])
 
     def _structure(self) -> tuple[object, ...]:
         return (
