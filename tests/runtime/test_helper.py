@@ -394,6 +394,16 @@ class TestLife:
         assert len({answer.max_threads[0] for answer in answers}) == 1
         assert [answer.max_threads[1] for answer in answers] == list(range(200))
 
+    def test_what_was_cancelled_is_not_compiled(self):
+        with fake(time_limit_s=1.0) as helper:
+            first, second, third = (helper.submit(bundle(items)) for items in (3, 1, 1))
+            second.cancel()
+            last = third.wait(LONG_S)
+
+        assert first.poll().reason.startswith("the compiler took more than 1")
+        assert second.poll() == Refused("it was no longer wanted")
+        assert last.max_threads[1] == 0  # the first that the new process was asked
+
     def test_two_threads_are_served_by_one_process_each_in_its_order(self):
         pending = {0: [], 1: []}
         with fake() as helper:

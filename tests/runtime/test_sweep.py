@@ -1,3 +1,4 @@
+import sys
 from itertools import count
 from random import Random
 
@@ -7,6 +8,7 @@ import pytest
 import vyre
 from vyre import In, InOut, Out, f32, kernels, u32
 from vyre.model import Code, Failed, Reason, Schedule
+from vyre.runtime.helper import CompileHelper
 from vyre.runtime.sweep import Sweep
 
 DEFAULT = Schedule((64, 1, 1))
@@ -134,6 +136,7 @@ def test_an_interrupt_keeps_what_was_learned(launch):
 
     swept = bench.sweep()
 
+    assert swept.interrupted
     assert not swept.finished
     assert sum(map(len, swept.samples.values())) <= launch
     assert swept.winner in (DEFAULT, WIDE, SEVERAL)
@@ -244,3 +247,42 @@ def test_every_schedule_of_the_space_gives_the_same_bits():
     assert len(legal) > 20
     for schedule in Random(0).sample(legal, 20):
         assert np.array_equal(np.asarray(kernels.gelu(x, schedule=schedule)), expected)
+
+
+@pytest.mark.skipif(vyre.devices()[0].info.backend == "reference", reason="nothing to compile")
+@pytest.mark.parametrize(
+    ("server", "what"),
+    [
+        ("import time; time.sleep(60)", "hangs"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashes"),
+        ("print('nonsense', flush=True); input()", "says nonsense"),
+    ],
+    ids=["hangs", "crashes", "nonsense"],
+)
+def test_a_compiler_that_misbehaves_leaves_the_default_and_right_results(monkeypatch, server, what):
+    device = vyre.devices()[0]
+    helper = CompileHelper(device, time_limit_s=0.5, command=[sys.executable, "-c", server])
+    monkeypatch.setattr("vyre.runtime.session.helper", lambda _: helper)
+    x = np.linspace(-1, 1, 700, dtype=np.float32)
+
+    with helper:
+        decision = kernels.exp_log.tune(x, budget_s=3.0, again=True)
+
+    assert decision.schedule.code.items == 1, what
+    reference = vyre.open("reference")
+    expected = np.asarray(kernels.exp_log(reference.array(x)))
+    assert np.allclose(kernels.exp_log(x), expected, rtol=1e-6)
+
+
+def test_an_interrupt_reaches_the_user_after_what_was_learned_is_safe():
+    x = np.linspace(-0.9, 0.9, 5003, dtype=np.float32)
+    before = heavy(x)
+
+    def stop(news):
+        if news.measured > 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        heavy.tune(x, budget_s=5.0, progress=stop)
+
+    assert np.array_equal(heavy(x), before)

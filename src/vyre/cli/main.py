@@ -24,7 +24,8 @@ def tune(
     again: Annotated[bool, typer.Option(help="Measure what is remembered, too.")] = False,
 ) -> None:
     """Find the fastest way to run the bundled kernels on this machine, and remember it."""
-    tune_bundled(size, budget, again, Console())
+    if not tune_bundled(size, budget, again, Console()):
+        raise typer.Exit(130)
 
 
 @app.command()

@@ -16,8 +16,12 @@ from vyre.runtime.devices import default
 from vyre.runtime.kernel import Kernel
 
 
-def tune_bundled(size: int, budget_s: float, again: bool, console: Console) -> None:
-    """Tune each bundled kernel at about `size` elements within `budget_s`, and print a table."""
+def tune_bundled(size: int, budget_s: float, again: bool, console: Console) -> bool:
+    """Tune each bundled kernel at about `size` elements within `budget_s`, and print a table.
+
+    Returns:
+        Whether it came to its end; False where the user stopped it.
+    """
     device = default()
     each = budget_s / len(ALL)
     table = Table(title=f"bundled kernels on {device.name} ({device.info.model})")
@@ -26,18 +30,23 @@ def tune_bundled(size: int, budget_s: float, again: bool, console: Console) -> N
     table.add_column("gain", justify="right")
     table.add_column("schedule", overflow="fold")
     remembered = 0
+    stopped = False
     with _bars(console) as bars:
         total = bars.add_task("", total=budget_s, what="", best="")
         for number, kernel in enumerate(ALL):
             bars.update(total, completed=number * each, what=kernel.name, best="")
             call = sample(kernel.name, size)
-            decision = kernel.tune(
-                *call.arrays,
-                **call.options,
-                budget_s=each,
-                again=again,
-                progress=_shown(bars, total, kernel, number * each),
-            )
+            try:
+                decision = kernel.tune(
+                    *call.arrays,
+                    **call.options,
+                    budget_s=each,
+                    again=again,
+                    progress=_shown(bars, total, kernel, number * each),
+                )
+            except KeyboardInterrupt:
+                stopped = True
+                break
             remembered += decision.reason is Reason.REMEMBERED
             table.add_row(
                 kernel.name, f"{call.elements:,}", _gain(decision), shown(decision.schedule)
@@ -45,6 +54,9 @@ def tune_bundled(size: int, budget_s: float, again: bool, console: Console) -> N
     console.print(table)
     if remembered:
         console.print(f"{remembered} answered from memory; measure again with --again")
+    if stopped:
+        console.print("stopped; what was learned is kept")
+    return not stopped
 
 
 def shown(schedule: Schedule) -> str:

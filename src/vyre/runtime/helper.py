@@ -64,6 +64,11 @@ class Pending:
         self._done.wait(timeout_s)
         return self._answer
 
+    def cancel(self) -> None:
+        """Nobody wants it any more: it is not compiled unless that has begun."""
+        if self._answer is None:
+            self.settle(Refused("it was no longer wanted"))
+
     def settle(self, answer: Answer) -> None:
         self._answer = answer
         self._done.set()
@@ -145,7 +150,8 @@ class CompileHelper:
         try:
             while (work := self._waiting.get()) is not None:
                 bundle, pending = work
-                pending.settle(Refused(self._closed) if self._closed else self._compile(bundle))
+                if pending.poll() is None:  # else it was cancelled
+                    pending.settle(Refused(self._closed) if self._closed else self._compile(bundle))
         finally:
             self._end(pending)
 

@@ -44,6 +44,7 @@ class Swept:
     samples: dict[Schedule, list[float]]  # nanoseconds, first samples dropped
     failed: tuple[Failed, ...]
     finished: bool  # False where the budget or the user ended it early
+    interrupted: bool = False  # by the user, who is waiting for it to end
 
 
 Measure = Callable[[Schedule], float | Failed]
@@ -79,11 +80,11 @@ class Sweep:
         workgroup each, and only the best of them at all.
         """
         self.started = self.clock()
-        finished = True
+        interrupted = False
         try:
             self._prepare(self.default)
             if self.default in self.failed:
-                return self._result(finished=False)
+                return self._result(finished=False, interrupted=False)
             first = self._one_per_code()
             self._race(first)
             # The default's code is compiled already, so its workgroups cost least to look at.
@@ -92,8 +93,8 @@ class Sweep:
             self._race(rest)
             self._race(self._fastest(3), rounds=DECIDED)
         except KeyboardInterrupt:
-            finished = False
-        return self._result(finished=finished and not self._over())
+            interrupted = True
+        return self._result(finished=not interrupted and not self._over(), interrupted=interrupted)
 
     def _over(self, share: float = LOOKING) -> bool:
         return self.clock() - self.started >= self.budget_s * share
@@ -180,7 +181,7 @@ class Sweep:
             )
         )
 
-    def _result(self, *, finished: bool) -> Swept:
+    def _result(self, *, finished: bool, interrupted: bool) -> Swept:
         """The fastest that is faster than the default with confidence, else the default."""
         winner, gain = self.default, None
         baseline = self.samples.get(self.default, [])
@@ -200,4 +201,5 @@ class Sweep:
             samples={s: times for s, times in self.samples.items() if times},
             failed=tuple(self.failed.values()),
             finished=finished,
+            interrupted=interrupted,
         )

@@ -20,7 +20,7 @@ from vyre.runtime.bundle import Bundle, Warm
 from vyre.runtime.helper import CompileHelper, Pending, Refused
 from vyre.runtime.launcher import Launcher, Numbers
 from vyre.runtime.recorder import Recorder
-from vyre.runtime.sweep import Progress, Sweep, Swept
+from vyre.runtime.sweep import LOOKING, Progress, Sweep, Swept
 
 MOST_CODES = 14
 """Codes that a sweep compiles at most; on PoCL one costs a third of a second (measured)."""
@@ -61,6 +61,9 @@ def tune(
     """Sweep the space of a launch on `arrays`, which are the sweep's to change, and remember.
 
     What was measured is recorded as it comes, so that an interrupted sweep is not lost.
+
+    Raises:
+        KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
     candidates = space_of(launcher, numbers, alignment)
     ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
@@ -74,17 +77,24 @@ def tune(
         recorder.record(workload, elapsed, size)
         return outcome
 
+    ahead = _Ahead(launcher, numbers, helper, time.monotonic() + budget_s * LOOKING)
     swept = Sweep(
         default=candidates.default,
         candidates=tuple(s for s in ordered if s.code in chosen),
-        ready=_Ahead(launcher, numbers, helper),
+        ready=ahead,
         measure=measure,
         clock=time.monotonic,
         budget_s=budget_s,
         rng=Random(seed),
         report=progress,
     ).run()
+    ahead.cancel()
     decision = _decision(workload, swept, candidates)
+    if swept.interrupted:
+        if decision.reason is Reason.ADOPTED:
+            recorder.put(decision)
+        recorder.flush()
+        raise KeyboardInterrupt
     recorder.put(decision)
     return decision
 
@@ -92,8 +102,15 @@ def tune(
 class _Ahead:
     """Compiles in the helper process what is announced, in order, while others are measured."""
 
-    def __init__(self, launcher: Launcher, numbers: Numbers, helper: CompileHelper | None) -> None:
+    def __init__(
+        self,
+        launcher: Launcher,
+        numbers: Numbers,
+        helper: CompileHelper | None,
+        deadline: float,
+    ) -> None:
         self.launcher, self.numbers, self.helper = launcher, numbers, helper
+        self.deadline = deadline  # by the monotonic clock
         self.pending: dict[Schedule, Pending] = {}
 
     def announce(self, schedules: Sequence[Schedule]) -> None:
@@ -106,9 +123,18 @@ class _Ahead:
                 bundle = Bundle(program=self.launcher.program, codes=(schedule.code,), warm=(warm,))
                 self.pending[schedule] = self.helper.submit(bundle)
 
+    def cancel(self) -> None:
+        """Leave the helper free for the next sweep."""
+        for pending in self.pending.values():
+            pending.cancel()
+
     def wait(self, schedule: Schedule) -> Failed | None:
         pending = self.pending.get(schedule)
-        answer = None if pending is None else pending.wait()
+        if pending is None:
+            return None
+        answer = pending.wait(max(0.0, self.deadline - time.monotonic()))
+        if answer is None:
+            return Failed(schedule, "it was not compiled within the budget")
         return Failed(schedule, answer.reason) if isinstance(answer, Refused) else None
 
 
