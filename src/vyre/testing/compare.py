@@ -47,21 +47,23 @@ def apart(dtype: DataType, expected: Array, found: Array, ulp: int = 0) -> NDArr
     one_nan = np.isnan(a) != np.isnan(b)
     if ulp == 0:
         return np.flatnonzero((_bits(a) != _bits(b)) & ~same_nan)
-    distance = np.abs(_rank(a) - _rank(b))
-    return np.flatnonzero((one_nan | (distance > ulp)) & ~same_nan)
+    return np.flatnonzero((one_nan | (_ulps(a, b) > ulp)) & ~same_nan)
 
 
 def _bits(values: Array) -> Array:
     return values.view(f"u{values.itemsize}")
 
 
-def _rank(values: Array) -> Array:
-    """Floats as numbers that count representable values; the two zeros are one apart from none."""
-    bits = values.view(f"i{values.itemsize}")
-    magnitude = (bits & np.iinfo(bits.dtype).max).astype(
-        np.float64 if values.itemsize == 8 else np.int64
+def _ulps(a: Array, b: Array) -> NDArray[np.uint64]:
+    """How many representable values apart two floats are; the two zeros are 0 apart."""
+    sign = np.uint64(1 << (8 * a.itemsize - 1))
+    x, y = _bits(a).astype(np.uint64), _bits(b).astype(np.uint64)
+    size_x, size_y = x & (sign - np.uint64(1)), y & (sign - np.uint64(1))
+    larger, smaller = np.maximum(size_x, size_y), np.minimum(size_x, size_y)
+    apart_by: NDArray[np.uint64] = np.where(
+        (x & sign) == (y & sign), larger - smaller, size_x + size_y
     )
-    return np.where(bits < 0, -magnitude, magnitude)
+    return apart_by
 
 
 def differences(
