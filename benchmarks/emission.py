@@ -9,6 +9,7 @@ from measure import save
 import vyre
 from vyre import kernels
 from vyre.emit import OPENCL, emit
+from vyre.runtime.launcher import Numbers
 from vyre.runtime.tune import space_of
 
 
@@ -30,8 +31,6 @@ def main() -> None:
         }
         extent = (1024, 1024, 1) if kernel.name == "stencil5" else (n, 1, 1)
         scalars = {"most": 100} if kernel.name == "mandelbrot" else {}
-        from vyre.runtime.launcher import Numbers
-
         space = space_of(launcher, Numbers(extent, shapes, scalars), dict.fromkeys(shapes, 64))
         times = []
         for _ in range(5):

@@ -11,13 +11,14 @@ import math
 import time
 from functools import partial
 
-from measure import save
+from measure import ratio, save
 
 import vyre
 from vyre import kernels
 from vyre.cli.tune import shown
 from vyre.kernels.samples import Sample, sample
 from vyre.model import Schedule
+from vyre.runtime.arguments import read
 from vyre.runtime.kernel import Kernel, _resident
 from vyre.runtime.launcher import Launcher
 
@@ -35,8 +36,6 @@ class Cell:
 
     def launch(self, schedule: Schedule | None) -> "partial[float]":
         """A function that launches once and gives the device's nanoseconds."""
-        from vyre.runtime.arguments import read
-
         call = read(self.kernel._translation, self.arrays, self.options, None, None)
         given = {**call.arrays, **self.kernel._missing(self.device, call)}
         shapes = {name: given[name].shape for name in self.launcher.order if name in given}
@@ -72,8 +71,6 @@ def blocks(cell: Cell, tuned: Schedule, seconds: float) -> dict[str, list[float]
 
 
 def main() -> None:
-    from measure import ratio
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=float, default=8.0, help="seconds of sweep per cell")
     parser.add_argument("--seconds", type=float, default=2.0, help="of comparing per cell")

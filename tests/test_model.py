@@ -9,6 +9,7 @@ from vyre.model import (
     DeviceKind,
     Limits,
     Measurement,
+    Order,
     Schedule,
     Timed,
     Workload,
@@ -71,6 +72,32 @@ def test_a_schedule_has_three_positive_sizes():
     )
     with pytest.raises(InvalidInput):
         Code(items=0)
+
+
+@pytest.mark.parametrize("workgroup", [64, (64,), [64, 1, 1], (64.0, 1, 1)])
+def test_a_workgroup_is_a_tuple_of_three_whole_numbers(workgroup):
+    with pytest.raises(InvalidInput) as caught:
+        Schedule(workgroup)
+
+    assert str(caught.value) == (
+        f"workgroup {workgroup} of a schedule\n"
+        "Fix: give three sizes of at least 1, such as (256, 1, 1)"
+    )
+
+
+def test_a_code_takes_whole_numbers_and_a_known_order():
+    with pytest.raises(InvalidInput) as caught:
+        Code(items=2.5)
+    assert str(caught.value) == (
+        "a code of items 2.5, vector 1, unroll 1\nFix: give whole numbers of at least 1"
+    )
+    with pytest.raises(InvalidInput) as caught:
+        Code(order="zigzag")
+    assert str(caught.value) == "no order 'zigzag'\nFix: use one of strided, blocked"
+
+
+def test_an_order_may_be_given_by_its_word():
+    assert Code(order="blocked").order is Order.BLOCKED
 
 
 def test_the_default_width_is_64_on_a_cpu_and_256_on_a_gpu():

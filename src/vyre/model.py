@@ -38,8 +38,15 @@ class Code:
     checked: bool = True
 
     def __post_init__(self) -> None:
-        if min(self.items, self.vector, self.unroll) < 1:
-            raise InvalidInput(f"{self} has a size below 1", "give every size at least 1")
+        sizes: tuple[object, ...] = (self.items, self.vector, self.unroll)
+        if not all(isinstance(size, int) and size >= 1 for size in sizes):
+            raise InvalidInput(
+                f"a code of items {self.items!r}, vector {self.vector!r}, unroll {self.unroll!r}",
+                "give whole numbers of at least 1",
+            )
+        if self.order not in tuple(Order):
+            raise InvalidInput(f"no order {self.order!r}", f"use one of {', '.join(Order)}")
+        object.__setattr__(self, "order", Order(self.order))  # a plain "blocked" is one, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,11 @@ class Schedule:
     code: Code = field(default_factory=Code)
 
     def __post_init__(self) -> None:
-        if min(self.workgroup) < 1:
+        given: object = self.workgroup
+        sizes: tuple[object, ...] = given if isinstance(given, tuple) else ()
+        if len(sizes) != 3 or not all(isinstance(size, int) and size >= 1 for size in sizes):
             raise InvalidInput(
-                f"workgroup {self.workgroup} of a schedule",
+                f"workgroup {self.workgroup!r} of a schedule",
                 "give three sizes of at least 1, such as (256, 1, 1)",
             )
 

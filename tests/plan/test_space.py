@@ -82,8 +82,8 @@ def refusals(found: Space) -> list[str]:
 
 @pytest.mark.parametrize(("kind", "width"), [(CPU, 64), (GPU, 256)])
 def test_the_default_is_the_declared_workgroup_or_the_devices_row(kind: DeviceKind, width: int):
-    assert default_schedule((8, 4, 1), 2, kind, unchecked=False) == Schedule((8, 4, 1), Code())
-    assert default_schedule(None, 2, kind, unchecked=True) == Schedule(
+    assert default_schedule((8, 4, 1), kind, unchecked=False) == Schedule((8, 4, 1), Code())
+    assert default_schedule(None, kind, unchecked=True) == Schedule(
         (width, 1, 1), Code(checked=False)
     )
 

@@ -299,6 +299,24 @@ def test_outputs_that_overlap_are_refused():
             lambda x: saxpy(x, x, a=1, shape=1 << 32),
             "shape (4294967296,) is 4294967296 elements; 4294967294 allowed\nFix: split the call",
         ),
+        (
+            lambda x: saxpy(x, x, a=10**400),
+            f"a of saxpy is {10**400}, too large for f32\n"
+            "Fix: pass a number up to 3.40282e+38, or declare it f64",
+        ),
+        (
+            lambda x: saxpy(x, x.astype(">f4"), a=1),
+            "y of saxpy is >f4, not f32 (<f4)\nFix: pass y.astype(numpy.float32)",
+        ),
+        (
+            lambda x: saxpy(x, x, a=1, schedule=(64, 1, 1)),
+            "schedule= of saxpy is (64, 1, 1)\n"
+            "Fix: pass a vyre.Schedule, such as vyre.Schedule((256, 1, 1))",
+        ),
+        (
+            lambda x: saxpy.tune(x, x, a=1, budget_s=float("nan")),
+            "a budget of nan s\nFix: pass a number of seconds above 0",
+        ),
     ],
 )
 def test_a_mistake_in_a_call_says_what_to_do(call, text):
@@ -310,6 +328,18 @@ def test_scalars_take_every_type_they_can_hold():
 
     assert scaled(x, k=-3, on=True).tolist() == [-3, -3]
     assert scaled(x, k=np.int64(4), on=np.bool_(False)).tolist() == [1, 1]
+
+
+@vyre.kernel
+def multiples(out: Out[u32], of: u32):
+    i = vyre.gid()
+    out[i] = i * of
+
+
+def test_a_shape_may_be_a_list_and_a_number_an_array_without_axes():
+    for _ in range(2):  # a call like an earlier one takes a shorter way
+        assert multiples(shape=[3], of=2).tolist() == [0, 2, 4]
+        assert multiples(shape=(3,), of=np.array(2)).tolist() == [0, 2, 4]
 
 
 @vyre.kernel(workgroup=64)
@@ -342,6 +372,6 @@ def test_a_parameter_cannot_take_a_name_that_calls_use():
 
     assert message(lambda: vyre.kernel(wrong)) == (
         "parameter 'shape' of wrong has a name that every call uses itself: "
-        "again, budget_s, config, out, schedule, shape, stream\n"
+        "again, budget_s, config, out, progress, schedule, shape, stream\n"
         "Fix: rename the parameter"
     )

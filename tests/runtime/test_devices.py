@@ -2,15 +2,16 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import vyre
-from vyre import ir, kernels
+from vyre import In, Out, ir, kernels, u8, u32
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
-from vyre.model import Schedule
+from vyre.model import Code, Schedule
 
 REFERENCE = vyre.open("reference")
 EVERY = pytest.mark.parametrize("device", vyre.devices(), ids=lambda device: device.name)
@@ -70,6 +71,63 @@ def test_a_repeated_call_that_overlaps_is_still_right(device):
     kernels.gelu(x, out=x)
 
     assert np.array_equal(np.asarray(x), expected)
+
+
+@EVERY
+def test_an_array_takes_its_shape_as_numpy_does(device):
+    assert device.zeros(np.int64(3), np.float32).shape == (3,)
+    assert device.empty([2, 3], np.float32).shape == (2, 3)
+    assert np.asarray(device.array([[1, 2]]).copy()).tolist() == [[1, 2]]
+
+
+@vyre.kernel
+def kept(x: In[u32], wanted: In[u8], out: Out[u32]):
+    i = vyre.gid()
+    if wanted[i] != 0:
+        out[i] = x[i]
+
+
+@EVERY
+def test_bool_arrays_of_a_device_bind_as_u8(device):
+    x, wanted = np.arange(1, 5, dtype=np.uint32), np.array([True, False, True, False])
+    arrays = device.array(x), device.array(wanted)
+    out = device.zeros(4, np.uint32)
+
+    for _ in range(2):  # the second call takes the short way
+        assert np.asarray(kept(*arrays, out=out)).tolist() == [1, 0, 3, 0]
+
+
+def test_a_device_array_of_a_wrong_dtype_is_named_with_a_cast_that_works():
+    x = REFERENCE.array(np.ones(4, np.float32))
+
+    with pytest.raises(InvalidInput) as caught:
+        kept(x, x)
+
+    assert str(caught.value) == (
+        "x of kept is float32, not u32 (uint32)\n"
+        "Fix: pass device.array(numpy.asarray(x, dtype=numpy.uint32)), or declare it for float32"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda: REFERENCE.zeros(-3, np.float32),
+            "shape -3\nFix: pass whole numbers of at least 0",
+        ),
+        (lambda: REFERENCE.empty(2.0, "f4"), "shape 2.0\nFix: pass whole numbers of at least 0"),
+        (
+            lambda: REFERENCE.array([object()]),
+            "an array of object on reference:0\nFix: give it a dtype of plain numbers",
+        ),
+    ],
+)
+def test_an_array_that_cannot_be_made_is_refused(make, text):
+    with pytest.raises(InvalidInput) as caught:
+        make()
+
+    assert str(caught.value) == text
 
 
 def test_arrays_of_two_places_are_refused():
@@ -150,6 +208,46 @@ def test_a_schedule_that_needs_proof_is_refused_without_it():
         kernels.saxpy(x, x, a=1, shape=5, schedule=unchecked)
 
     assert caught.value.fix == "use a schedule with Code(checked=True)"
+
+
+@vyre.kernel(workgroup=4)
+def lanes(x: In[u32], out: Out[u32]):
+    out[vyre.gid()] = x[vyre.gid()] + vyre.local_id()
+
+
+@pytest.mark.parametrize("schedule", [Schedule((8, 1, 1)), Schedule((4, 1, 1), Code(items=2))])
+def test_a_schedule_that_could_change_the_result_is_refused(schedule):
+    x = np.zeros(8, np.uint32)
+
+    with pytest.raises(InvalidInput) as caught:
+        lanes(x, schedule=schedule)
+
+    assert str(caught.value) == (
+        f"{schedule} could change the result of this call of lanes: "
+        f"{lanes.facts.reasons[0]}\n"
+        "Fix: leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)"
+    )
+    assert lanes(x, schedule=Schedule((4, 1, 1))).tolist() == [0, 1, 2, 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("width", "why"),
+    [
+        (3, "vectors have 2, 4, 8, 16 elements, not 3"),
+        (16, "16 elements of 4 bytes are more than the 32 of one access"),
+    ],
+)
+def test_vectors_that_compilers_do_not_bear_are_refused(width, why):
+    x = REFERENCE.array(np.ones(64, np.float32))
+    schedule = Schedule((4, 1, 1), Code(items=width, vector=width, checked=False))
+
+    with pytest.raises(InvalidInput) as caught:
+        kernels.saxpy(x, x, a=1, schedule=schedule)
+
+    assert str(caught.value) == (
+        f"vectors of {width} for this call of saxpy: {why}\n"
+        "Fix: use Code(vector=1), or a schedule that kernel.tune found"
+    )
 
 
 def test_a_workgroup_along_an_axis_the_kernel_does_not_use_is_refused():
@@ -269,8 +367,6 @@ def test_a_build_failure_carries_the_compilers_log(monkeypatch):
 
 @OPENCL
 def test_eight_threads_share_a_kernel():
-    from concurrent.futures import ThreadPoolExecutor
-
     device = vyre.open("opencl")
     x = device.array(np.arange(1000, dtype=np.float32))
 

@@ -10,6 +10,7 @@ from vyre import In, InOut, Out, f32, kernels, u32
 from vyre.model import Code, Failed, Reason, Schedule
 from vyre.runtime.helper import CompileHelper
 from vyre.runtime.sweep import Sweep
+from vyre.runtime.tune import space_of
 
 DEFAULT = Schedule((64, 1, 1))
 WIDE = Schedule((256, 1, 1))
@@ -235,8 +236,6 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
 
 
 def test_every_schedule_of_the_space_gives_the_same_bits():
-    from vyre.runtime.tune import space_of
-
     device = vyre.devices()[0]
     x = device.array(np.linspace(-2, 2, 1237, dtype=np.float32))
     expected = np.asarray(kernels.gelu(x))
@@ -286,3 +285,15 @@ def test_an_interrupt_reaches_the_user_after_what_was_learned_is_safe():
         heavy.tune(x, budget_s=5.0, progress=stop)
 
     assert np.array_equal(heavy(x), before)
+
+
+def test_a_default_that_could_not_be_measured_is_said_so(monkeypatch):
+    def silent(*arguments: object) -> Failed:
+        return Failed(arguments[-1], "the device gives no times")
+
+    monkeypatch.setattr("vyre.runtime.tune._measure", silent)
+
+    decision = adding.tune(*np.ones((2, 77), np.uint32), again=True)
+
+    assert decision.reason is Reason.DEFAULT
+    assert decision.detail == "the default could not be measured: the device gives no times"

@@ -1,1 +1,1 @@
-"""The only door to a device: reference, opencl, cuda, webgpu, replay."""
+"""The only door to a device: the reference on NumPy, OpenCL."""

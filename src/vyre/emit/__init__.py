@@ -1,4 +1,4 @@
-"""Program + code -> OpenCL C, CUDA C++, WGSL."""
+"""Program + code -> OpenCL C, CUDA C++."""
 
 from vyre.emit.c import emit
 from vyre.emit.dialect import CUDA, OPENCL, Dialect

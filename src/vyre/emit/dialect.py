@@ -199,6 +199,3 @@ CUDA = Dialect(
     vector_load="*(const {vector}*)({at})",
     vector_store="*({vector}*)({at}) = make_{vector}({values});",
 )
-
-DIALECTS = {dialect.name: dialect for dialect in (OPENCL, CUDA)}
-"""A new C-like dialect is one value and one line here; WGSL will bring its own emitter."""

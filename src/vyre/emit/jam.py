@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from vyre.emit.lanes import variation
 from vyre.emit.writer import Writer, bare
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Expr, Lit, Load
+from vyre.ir.expr import Expr, Load
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Region, Store, While
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions, operands
@@ -69,16 +69,8 @@ class Jam:
                 yield from lines
             case Loop(var, start, stop, body):
                 writer.item = None
-                first, dtype = writer.expr(start, scope)
-                last, _ = writer.expr(stop, scope)
-                counter, t = writer.name(var), writer.use(dtype)
-                end, bound = last, ""
-                if not isinstance(stop, Lit):
-                    end = writer.name(f"{var} end")
-                    bound = f", {end} = {bare(last)}"
+                head, dtype = writer.loop_head(var, start, stop, scope)
                 yield from writer.unrolled(pad)
-                count = f"{t} {counter} = {bare(first)}{bound}"
-                head = f"for ({count}; {counter} < {end}; ++{counter})"
                 yield from self.braced(head, body, {**scope, var: dtype}, level)
             case While(cond, body):
                 writer.item = None

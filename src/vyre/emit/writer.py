@@ -235,16 +235,8 @@ class Writer:
                     lines += list(self.braced("", otherwise, scope, level))[1:]
                 yield from lines
             case Loop(var, start, stop, body):
-                first, dtype = self.expr(start, scope)
-                last, _ = self.expr(stop, scope)
-                counter, t = self.name(var), self.use(dtype)
-                end, bound = last, ""
-                if not isinstance(stop, Lit):
-                    end = self.name(f"{var} end")
-                    bound = f", {end} = {bare(last)}"
+                head, dtype = self.loop_head(var, start, stop, scope)
                 yield from self.unrolled(pad)
-                count = f"{t} {counter} = {bare(first)}{bound}"
-                head = f"for ({count}; {counter} < {end}; ++{counter})"
                 yield from self.braced(head, body, {**scope, var: dtype}, level)
             case While(cond, body):
                 text, _ = self.expr(cond, scope)
@@ -267,6 +259,20 @@ class Writer:
                     f"{statement_text(node)}: no device code for {type(node).__name__}",
                     "leave it out, or run the program elsewhere",
                 )
+
+    def loop_head(
+        self, var: str, start: Expr, stop: Expr, scope: dict[str, DataType]
+    ) -> tuple[str, DataType]:
+        """The `for (…)` of a counted loop and its counter's type; the bounds are read once."""
+        first, dtype = self.expr(start, scope)
+        last, _ = self.expr(stop, scope)
+        counter, t = self.name(var), self.use(dtype)
+        end, bound = last, ""
+        if not isinstance(stop, Lit):
+            end = self.name(f"{var} end")
+            bound = f", {end} = {bare(last)}"
+        head = f"for ({t} {counter} = {bare(first)}{bound}; {counter} < {end}; ++{counter})"
+        return head, dtype
 
     def unrolled(self, pad: str) -> Iterator[str]:
         if self.code.unroll > 1:

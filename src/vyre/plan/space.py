@@ -56,6 +56,7 @@ _MENUS = {
     ),
 }
 _COPIES = 16  # of a loop's body in one code; beyond that compiling takes longer than it can save
+_WIDTHS = (2, 4, 8, 16)  # of vectors, in elements, that every compiler has
 _BRICKS: tuple[Dim3, ...] = ((32, 2, 2), (64, 2, 2), (32, 4, 2), (16, 4, 4), (8, 8, 4))
 
 
@@ -100,15 +101,10 @@ class Space:
         return tuple(dict.fromkeys(schedule.code for schedule in self.legal))
 
 
-def default_schedule(
-    declared: Dim3 | None,
-    rank: int,  # noqa: ARG001  # a dispatch of any rank starts from a row
-    kind: DeviceKind,
-    unchecked: bool,
-) -> Schedule:
+def default_schedule(declared: Dim3 | None, kind: DeviceKind, unchecked: bool) -> Schedule:
     """The declared workgroup or the device's usual row; one item, scalar.
 
-    >>> default_schedule(None, 2, DeviceKind.GPU, unchecked=True).workgroup
+    >>> default_schedule(None, DeviceKind.GPU, unchecked=True).workgroup
     (256, 1, 1)
     """
     return Schedule(declared or (kind.default_width, 1, 1), Code(checked=not unchecked))
@@ -147,14 +143,13 @@ def space(
     known = resources or Resources()
     extent = _extent(launch)
     unchecked = facts.has_unchecked_form and _holds(facts.unchecked_for, launch)
-    rank = max(axis + 1 for axis in range(3) if axis == 0 or extent[axis] > 1)
-    default = default_schedule(declared, rank, kind, unchecked)
+    default = default_schedule(declared, kind, unchecked)
     wide = _wide_axes(program, declared, extent)
     checks = (True, False) if unchecked and checked_too else (not unchecked,)
     shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
     codes = tuple(dict.fromkeys([default.code, *_codes(kind, checks)]))
     fits = _Fit(extent, limits, known)
-    why_not = tuple(_why_not_free(facts, launch))
+    why_not = tuple(why_not_free(facts, launch))
     if why_not or 0 in extent:
         fits.require(default)
         why_not = why_not or (f"the extent {extent} holds nothing",)
@@ -349,6 +344,23 @@ def _rows(facts: Facts, program: Program) -> Iterator[_Row]:
             yield _Row(decl.name, decl.element.min_bytes, (*steps, last.offset), pitch)
 
 
+def why_not_vectors(
+    code: Code,
+    facts: Facts,
+    program: Program,
+    launch: Launch,
+    kind: DeviceKind,
+    traits: LaunchTraits,
+) -> str | None:
+    """Why the device cannot make the accesses of a launch in vectors as wide as the code's."""
+    rows = [] if code.vector == 1 or code.checked else list(_rows(facts, program))
+    if not rows:
+        return None  # elements are accessed one by one
+    if code.vector not in _WIDTHS:
+        return f"vectors have {', '.join(map(str, _WIDTHS))} elements, not {code.vector}"
+    return _why_not_vector(code.vector, rows, launch, kind, traits)
+
+
 def _why_not_vector(
     vector: int, rows: list[_Row], launch: Launch, kind: DeviceKind, traits: LaunchTraits
 ) -> str | None:
@@ -374,7 +386,7 @@ def _why_not_vector(
     return None
 
 
-def _why_not_free(facts: Facts, launch: Launch) -> Iterator[str]:
+def why_not_free(facts: Facts, launch: Launch) -> Iterator[str]:
     """Why this launch has to run as declared; nothing where it has not."""
     yield from (str(reason) for reason in facts.reasons)
     for condition in facts.conditions:

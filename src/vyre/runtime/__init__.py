@@ -1,1 +1,1 @@
-"""Acts on decisions: Kernel, dispatch, session, compile helper, tuner, speculation."""
+"""Acts on decisions: Kernel, dispatch, session, compile helper, tuner."""

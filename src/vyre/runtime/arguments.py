@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, prod
-from operator import index
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
-from vyre.runtime.array import DeviceArray
+from vyre.runtime.array import DeviceArray, extents_of
 
 Shape = tuple[int, ...]
 AnyArray = np.ndarray[Any, Any] | DeviceArray
@@ -95,7 +94,7 @@ def scalar(kernel: Translation, param: Param, value: object) -> np.generic:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise InvalidInput(f"{where} is {value!r}, not a number", "pass a float")
         largest = float(np.finfo(STORAGE[dtype]).max)
-        if isfinite(value) and abs(value) > largest:
+        if largest < abs(value) < inf:
             raise InvalidInput(
                 f"{where} is {value!r}, too large for {dtype}",
                 f"pass a number up to {largest:g}, or declare it f64",
@@ -163,10 +162,16 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
         )
     if isinstance(value, np.ndarray):
         value = _same_bits(param, value)
-    if value.dtype != wanted:
+    flags = value.dtype == np.bool_ and param.dtype == DataType.U8  # of a device; see DeviceArray
+    if value.dtype != wanted and not flags:
+        cast = f"{param.name}.astype(numpy.{wanted.name})"
+        if isinstance(value, DeviceArray):
+            cast = f"device.array(numpy.asarray({param.name}, dtype=numpy.{wanted.name}))"
+        same = value.dtype.name == wanted.name  # but for its byte order
         raise InvalidInput(
-            f"{where} is {value.dtype.name}, not {param.dtype} ({wanted.name})",
-            f"pass {param.name}.astype(numpy.{wanted.name}), or declare it for {value.dtype.name}",
+            f"{where} is {value.dtype.str if same else value.dtype.name}, "
+            f"not {param.dtype} ({wanted.str if same else wanted.name})",
+            f"pass {cast}" + ("" if same else f", or declare it for {value.dtype.name}"),
         )
     if param.rank > 1 and value.ndim != param.rank:
         raise InvalidInput(
@@ -265,12 +270,7 @@ def _shape(
 
 
 def _stated_shape(kernel: Translation, shape: int | Sequence[int]) -> Shape:
-    try:
-        covered = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
-    except TypeError:
-        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0") from None
-    if any(n < 0 for n in covered):
-        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0")
+    covered = extents_of(shape)
     if kernel.rank > 1 and len(covered) != kernel.rank:
         raise InvalidInput(
             f"shape {covered} has {len(covered)} axes; {kernel.name} uses gid of {kernel.rank}",

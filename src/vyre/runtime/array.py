@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend.base import Memory
+from vyre.errors import InvalidInput
 
 if TYPE_CHECKING:
     from vyre.runtime.device import Device
@@ -29,7 +32,8 @@ class DeviceArray:
         self, device: Device, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> None:
         self.device, self.memory = device, memory
-        self.argument = device.backend.typed(memory, dtype)
+        # A bool is a u8 to a kernel.
+        self.argument = device.backend.typed(memory, np.dtype("u1") if dtype == np.bool_ else dtype)
         self.shape, self.dtype, self.size = shape, dtype, prod(shape)
         # What a prepared launch depends on; made once, because every call looks it up.
         self.key = (device.name, shape, dtype.str)
@@ -41,6 +45,12 @@ class DeviceArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    def copy(self) -> DeviceArray:
+        """Another array on the same device with the same elements."""
+        made = self.device.empty(self.shape, self.dtype)
+        self.device.backend.copy(self.memory, made.memory, self.nbytes)
+        return made
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -56,6 +66,21 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.dtype.name}{list(self.shape)} on {self.device.name}>"
+
+
+def extents_of(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """A shape as NumPy's functions take it, as a tuple.
+
+    >>> extents_of(3), extents_of([2, 3])
+    ((3,), (2, 3))
+    """
+    try:
+        extents = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+    except TypeError:
+        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0") from None
+    if min(extents, default=0) < 0:
+        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0")
+    return extents
 
 
 WIDEST = 64

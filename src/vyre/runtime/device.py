@@ -20,7 +20,7 @@ from vyre.ir.validate import check
 from vyre.model import Code, DeviceInfo, Mode
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
-from vyre.runtime.array import DeviceArray
+from vyre.runtime.array import DeviceArray, extents_of
 
 HONOURED = frozenset(
     {"workgroup_override", "grid_override", "dispatch_elements", "dispatch_grid", "label"}
@@ -56,8 +56,11 @@ class Device:
 
     def empty(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:
         """An array on this device whose elements are not set."""
-        extents = (shape,) if isinstance(shape, int) else tuple(shape)
-        kind = np.dtype(dtype)
+        extents, kind = extents_of(shape), np.dtype(dtype)
+        if kind.hasobject:
+            raise InvalidInput(
+                f"an array of {kind.name} on {self.name}", "give it a dtype of plain numbers"
+            )
         return DeviceArray(self, self.backend.alloc(prod(extents) * kind.itemsize), extents, kind)
 
     def zeros(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
@@ -31,7 +32,9 @@ from vyre.runtime.tune import space_of, tune
 T = TypeVar("T")
 Function = Callable[..., Any]
 
-CALL_WORDS = frozenset({"out", "shape", "schedule", "config", "stream", "budget_s", "again"})
+CALL_WORDS = frozenset(
+    {"out", "shape", "schedule", "config", "stream", "budget_s", "again", "progress"}
+)
 """Names that calls keep for themselves, so that no parameter can have them."""
 
 MOST_KEPT = 4096
@@ -89,7 +92,8 @@ class Kernel:
             *arrays: What the kernel reads, in declaration order.
             out: The array to write, or a tuple of them; without it they are made, full of zeros.
             shape: What to cover, where no array says.
-            schedule: How to run it, instead of the default.
+            schedule: How to run it, instead of what was learned; refused where it might change the
+                result.
             **named: Scalars, and arrays by their parameter's name.
 
         Returns:
@@ -97,6 +101,11 @@ class Kernel:
         """
         if schedule is None and self._again(arrays, out, shape, named):
             return out
+        if not (schedule is None or isinstance(schedule, Schedule)):
+            raise InvalidInput(
+                f"schedule= of {self.name} is {schedule!r}",
+                "pass a vyre.Schedule, such as vyre.Schedule((256, 1, 1))",
+            )
         call = read(self._translation, arrays, named, out, shape)
         device = _device_of(call)
         given = {**call.arrays, **self._missing(device, call)}
@@ -124,7 +133,10 @@ class Kernel:
     ) -> bool:
         """Whether this call was like an earlier one and has been launched the short way."""
         key = key_of(arrays, out, shape, named, self._whole_scalars)
-        repeat = self._repeats.get(key) if key is not None else None
+        try:
+            repeat = self._repeats.get(key) if key is not None else None
+        except TypeError:  # a shape in a list has no hash, nor has a number in a 0-d array
+            return False
         if repeat is None:
             return False
         outs = () if out is None else (out,) if type(out) is DeviceArray else tuple(out)
@@ -139,7 +151,7 @@ class Kernel:
     ) -> Prepared:
         launcher = self._launcher(device)
         for name in copies_needed(self._translation, arrays):
-            arrays = {**arrays, name: _copy(arrays[name])}
+            arrays = {**arrays, name: arrays[name].copy()}
         shapes = {name: arrays[name].shape for name in launcher.order if name in arrays}
         if schedule is None:
             schedule = self._choose(launcher, call, arrays, shapes)
@@ -201,6 +213,8 @@ class Kernel:
         Returns:
             The decision: what was chosen, and why. Later calls of this size use it.
         """
+        if not budget_s > 0:
+            raise InvalidInput(f"a budget of {budget_s!r} s", "pass a number of seconds above 0")
         call = read(self._translation, arrays, named, out, shape)
         device = _device_of(call)
         launcher = self._launcher(device)
@@ -268,7 +282,8 @@ class Kernel:
 def _keep(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -> None:
     if len(kept) >= MOST_KEPT:
         kept.clear()
-    kept[key] = value
+    with suppress(TypeError):  # what has no hash is not kept
+        kept[key] = value
 
 
 def _device_of(call: Arguments) -> Device:
@@ -287,19 +302,7 @@ def _make(device: Device, call: Arguments, shape: tuple[int, ...], dtype: DataTy
 
 def _resident(device: Device, array: AnyArray) -> DeviceArray:
     """A copy on the device, which a sweep may change."""
-    if isinstance(array, DeviceArray):
-        made = device.empty(array.shape, array.dtype)
-        device.backend.copy(array.memory, made.memory, array.nbytes)
-        return made
-    return device.array(array)
-
-
-def _copy(array: AnyArray) -> AnyArray:
-    if isinstance(array, DeviceArray):
-        made = array.device.empty(array.shape, array.dtype)
-        array.device.backend.copy(array.memory, made.memory, array.nbytes)
-        return made
-    return array.copy()
+    return array.copy() if isinstance(array, DeviceArray) else device.array(array)
 
 
 @overload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -17,8 +17,9 @@ from vyre.ir.declare import Dim3
 from vyre.lang import Translation
 from vyre.model import Code, Schedule, Workload
 from vyre.plan.geometry import LaunchLimits, tile_grid, validate_launch_geometry
+from vyre.plan.space import LaunchTraits, default_schedule, why_not_free, why_not_vectors
 from vyre.plan.workload import workload_of
-from vyre.runtime.array import DeviceArray
+from vyre.runtime.array import WIDEST, DeviceArray
 from vyre.runtime.device import Device
 
 Shape = tuple[int, ...]
@@ -81,11 +82,12 @@ class Launcher:
         self.order = tuple(decl.name for decl in arguments_of(self.program))
         self._prepared: dict[tuple[object, ...], Prepared] = {}
 
-    @property
-    def default(self) -> Dim3:
-        """The declared workgroup, or the device's usual width."""
-        declared = self.kernel.declared_workgroup
-        return declared or (self.device.info.kind.default_width, 1, 1)
+    def default(self, numbers: Numbers) -> Schedule:
+        """How a launch runs where nothing was learned: checks are left out where it is proved."""
+        unchecked = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
+        return default_schedule(
+            self.kernel.declared_workgroup, self.device.info.kind, unchecked=unchecked
+        )
 
     def numbers(
         self, extent: Dim3, shapes: Mapping[str, Shape], scalars: Mapping[str, np.generic]
@@ -134,13 +136,9 @@ class Launcher:
     ) -> Prepared:
         numbers = self.numbers(extent, shapes, scalars)
         if schedule is None:
-            provable = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
-            schedule = Schedule(self.default, Code(checked=not provable))
-        elif not schedule.code.checked and not self.facts.unchecked_for(numbers):
-            raise InvalidInput(
-                f"{schedule} leaves out bounds checks that this call of {self.kernel.name} needs",
-                "use a schedule with Code(checked=True)",
-            )
+            schedule = self.default(numbers)
+        else:
+            self._refuse_unproved(schedule, numbers)
         binary = self.device.binary(self.program, schedule.code)
         workgroup = schedule.workgroup
         for axis in range(3):
@@ -159,6 +157,31 @@ class Launcher:
                 f"use a workgroup of at most {binary.max_threads} threads",
             )
         return Prepared(binary, schedule, grid, words_of(binary.layout, extent, shapes))
+
+    def _refuse_unproved(self, schedule: Schedule, numbers: Numbers) -> None:
+        """Refuse a schedule that could change the result of this launch, or break its compiler."""
+        code, name = schedule.code, self.kernel.name
+        if not code.checked and not self.facts.unchecked_for(numbers):
+            raise InvalidInput(
+                f"{schedule} leaves out bounds checks that this call of {name} needs",
+                "use a schedule with Code(checked=True)",
+            )
+        default = self.default(numbers)
+        if schedule not in (default, replace(default, code=Code())):
+            for why in why_not_free(self.facts, numbers):
+                raise InvalidInput(
+                    f"{schedule} could change the result of this call of {name}: {why}",
+                    "leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)",
+                )
+        # Only GPUs ask for alignment, and what they work on is memory that the driver allocated.
+        aligned = LaunchTraits(dict.fromkeys(numbers.shapes, WIDEST))
+        kind = self.device.info.kind
+        why_not = why_not_vectors(code, self.facts, self.program, numbers, kind, aligned)
+        if why_not is not None:
+            raise InvalidInput(
+                f"vectors of {code.vector} for this call of {name}: {why_not}",
+                "use Code(vector=1), or a schedule that kernel.tune found",
+            )
 
     def run_host(
         self, prepared: Prepared, arrays: Mapping[str, Array], scalars: Mapping[str, np.generic]

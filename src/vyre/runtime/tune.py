@@ -168,6 +168,9 @@ def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
         why = "nothing was faster with 95 % confidence"
         if len(candidates.legal) == 1:
             why = candidates.refused[0].why if candidates.refused else "there is nothing to choose"
+        for failure in swept.failed:
+            if failure.schedule == swept.default:
+                why = f"the default could not be measured: {failure.reason}"
         return Decision(
             workload=workload, schedule=swept.default, reason=Reason.DEFAULT, detail=why
         )
