@@ -231,7 +231,7 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
     decision = bound.tune(np.ones(64, np.float32), budget_s=1.0)
 
     assert decision.schedule.workgroup == (16, 1, 1)
-    assert decision.reason is Reason.DEFAULT
+    assert decision.reason is Reason.NOT_FREE
     assert "local_id(0) depends on the launch shape" in decision.detail
 
 

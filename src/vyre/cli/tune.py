@@ -73,6 +73,8 @@ def shown(schedule: Schedule) -> str:
 
 
 def _gain(decision: Decision) -> str:
+    if decision.reason is Reason.NOT_FREE:
+        return "not free"
     return "default is best" if decision.gain is None else f"{decision.gain:.2f}x"
 
 

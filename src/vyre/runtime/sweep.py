@@ -19,6 +19,7 @@ FEWEST = 3  # rounds before anything is dropped
 HOPELESS = 1.5  # times the best after the first round that counts
 BEHIND = 1.15  # times the best after FEWEST rounds
 DECIDED = 9  # rounds of the last few against the default
+MARGIN = 1.01  # a gain this small is not worth another code, and noise finds it often enough
 LOOKING = 0.7  # of the budget; the rest is kept for deciding between what was found
 
 
@@ -192,7 +193,7 @@ class Sweep:
                 continue
             # Both sides' latest samples come from the same rounds, so they pair.
             interval = ratio_interval(baseline[-size:], times[-size:], self.rng)
-            if interval.low > 1.0 and (gain is None or interval.middle > gain.middle):
+            if interval.low > MARGIN and (gain is None or interval.middle > gain.middle):
                 winner, gain = schedule, interval
         return Swept(
             winner=winner,

@@ -165,15 +165,15 @@ def _measure(
 
 def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
     if swept.winner == swept.default:
-        why = "nothing was faster with 95 % confidence"
-        if len(candidates.legal) == 1:
-            why = candidates.refused[0].why if candidates.refused else "there is nothing to choose"
+        reason, why = Reason.DEFAULT, "nothing was faster with 95 % confidence"
+        if not swept.finished:
+            why += " within the budget"
+        if len(candidates.legal) == 1 and candidates.refused:
+            reason, why = Reason.NOT_FREE, candidates.refused[0].why
         for failure in swept.failed:
             if failure.schedule == swept.default:
                 why = f"the default could not be measured: {failure.reason}"
-        return Decision(
-            workload=workload, schedule=swept.default, reason=Reason.DEFAULT, detail=why
-        )
+        return Decision(workload=workload, schedule=swept.default, reason=reason, detail=why)
     gain = swept.gain
     assert gain is not None
     return Decision(
