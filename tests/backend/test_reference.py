@@ -486,3 +486,26 @@ def test_a_uniform_scalar_is_an_array_of_one_element():
         assert result(ir.store("out", ME, ir.load("a", 0) * ME), buffers=[decl], a=a) == [
             *(0, 3, 6, 9, 12, 15)
         ]
+
+
+@pytest.mark.parametrize("dtype", [DataType.F32, DataType.F64], ids=str)
+def test_a_power_of_one_half_for_all_is_a_power_and_not_a_root(dtype):
+    """NumPy's shortcut gives NaN at -inf and -0.0 at -0.0."""
+    kind = np.dtype(str(dtype).replace("f", "float"))
+    x, out = np.array([-np.inf, -0.0, 4.0], kind), np.zeros(3, kind)
+    program = ir.Program.wrapped(
+        [ir.BufferDecl.read("x", 0, dtype), ir.BufferDecl.write("out", 1, dtype)],
+        (64, 1, 1),
+        [
+            ir.store(
+                "out",
+                ir.gid(),
+                ir.binary(ir.BinaryOp.POW, ir.load("x", ir.gid()), ir.lit(dtype, 0.5)),
+            )
+        ],
+    )
+
+    run(program, {"x": x, "out": out}, (3, 1, 1))
+
+    assert out.tolist() == [np.inf, 0.0, 2.0]
+    assert not np.signbit(out[1])

@@ -56,8 +56,21 @@ UNARY: Mapping[UnaryOp, Operator] = {
     UnaryOp.TANH: _through_f64(np.tanh),
 }
 
+
+def _power(base: Value, exponent: Value, dtype: np.dtype[Any]) -> Value:
+    """`base ** exponent` by the rules of IEEE 754 for every operand.
+
+    NumPy takes a square root where the exponent is one 0.5 for all, which has another result at
+    -inf and -0; an exponent for each element keeps it from that.
+    """
+    shape = np.broadcast_shapes(base.shape, exponent.shape)
+    each = np.broadcast_to(exponent, shape or (1,)).copy()
+    raised: Value = np.power(np.broadcast_to(base, each.shape), each, dtype=dtype)
+    return raised.reshape(shape)
+
+
 BINARY: Mapping[BinaryOp, Operator] = {
-    BinaryOp.POW: _through_f64(np.power),
+    BinaryOp.POW: _through_f64(_power),
     BinaryOp.ATAN2: _through_f64(np.arctan2),
 }
 
