@@ -25,3 +25,11 @@ def test_the_readme_holds_exactly_the_two_set_up_commands_that_ci_runs():
         "python -m pip install . && vyre tune",
         "python -m pip install '.[test]' && python -m pytest",
     ]
+
+
+def test_the_readme_shows_the_last_results():
+    script = Path(__file__).parents[1] / "scripts" / "results_table.py"
+
+    shown = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr

@@ -8,7 +8,7 @@ from random import Random
 from statistics import median
 
 RESAMPLES = 400
-"""Enough for a 95 % interval to move by less than the noise it describes."""
+"""Enough for the ends of an interval to move by less than the noise it describes."""
 
 
 @dataclass(frozen=True, slots=True)

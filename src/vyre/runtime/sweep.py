@@ -18,7 +18,8 @@ from vyre.stats import Interval, ratio_interval
 FEWEST = 3  # rounds before anything is dropped
 HOPELESS = 1.5  # times the best after the first round that counts
 BEHIND = 1.15  # times the best after FEWEST rounds
-DECIDED = 9  # rounds of the last few against the default
+DECIDED = 15  # rounds of the last few against the default
+CONFIDENCE = 0.99  # the best of many is often lucky, so its own interval must be strict
 MARGIN = 1.01  # a gain this small is not worth another code, and noise finds it often enough
 LOOKING = 0.7  # of the budget; the rest is kept for deciding between what was found
 
@@ -72,6 +73,7 @@ class Sweep:
     report: Callable[[Progress], None] | None = None
     samples: dict[Schedule, list[float]] = field(default_factory=dict)
     failed: dict[Schedule, Failed] = field(default_factory=dict)
+    decided_from: dict[Schedule, int] = field(default_factory=dict)
     started: float = 0.0
 
     def run(self) -> Swept:
@@ -92,6 +94,8 @@ class Sweep:
             leaders = {schedule.code for schedule in (self.default, *self._fastest(3))}
             rest = [s for s in self.candidates if s.code in leaders and s not in self.samples]
             self._race(rest)
+            # What made it the fastest was partly luck, so only what comes now decides.
+            self.decided_from = {s: len(times) for s, times in self.samples.items()}
             self._race(self._fastest(3), rounds=DECIDED)
         except KeyboardInterrupt:
             interrupted = True
@@ -121,9 +125,8 @@ class Sweep:
         entered: list[Schedule] = []
         self.ready.announce([s for s in schedules if s not in self.samples])
         for schedule in schedules:
-            if self._over():
-                break
-            if schedule not in self.samples and schedule not in self.failed:
+            new = schedule not in self.samples and schedule not in self.failed
+            if new and not self._over():
                 self._prepare(schedule)
                 self._tell()
             if schedule in self.samples:
@@ -188,11 +191,11 @@ class Sweep:
         baseline = self.samples.get(self.default, [])
         for schedule in self._fastest(3):
             times = self.samples[schedule]
-            size = min(len(times), len(baseline))
+            size = min(len(times) - self.decided_from.get(schedule, 0), len(baseline))
             if size < FEWEST:
                 continue
             # Both sides' latest samples come from the same rounds, so they pair.
-            interval = ratio_interval(baseline[-size:], times[-size:], self.rng)
+            interval = ratio_interval(baseline[-size:], times[-size:], self.rng, CONFIDENCE)
             if interval.low > MARGIN and (gain is None or interval.middle > gain.middle):
                 winner, gain = schedule, interval
         return Swept(

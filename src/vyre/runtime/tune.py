@@ -20,7 +20,7 @@ from vyre.runtime.bundle import Bundle, Warm
 from vyre.runtime.helper import CompileHelper, Pending, Refused
 from vyre.runtime.launcher import Launcher, Numbers
 from vyre.runtime.recorder import Recorder
-from vyre.runtime.sweep import LOOKING, Progress, Sweep, Swept
+from vyre.runtime.sweep import CONFIDENCE, LOOKING, Progress, Sweep, Swept
 
 MOST_CODES = 14
 """Codes that a sweep compiles at most; on PoCL one costs a third of a second (measured)."""
@@ -165,7 +165,7 @@ def _measure(
 
 def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
     if swept.winner == swept.default:
-        reason, why = Reason.DEFAULT, "nothing was faster with 95 % confidence"
+        reason, why = Reason.DEFAULT, f"nothing was faster with {CONFIDENCE:.0%} confidence"
         if not swept.finished:
             why += " within the budget"
         if len(candidates.legal) == 1 and candidates.refused:
@@ -180,8 +180,8 @@ def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
         workload=workload,
         schedule=swept.winner,
         reason=Reason.ADOPTED,
-        detail=f"{gain.middle:.2f}x the default's speed, 95 % within "
+        detail=f"{gain.middle:.2f}x the default's speed, {CONFIDENCE:.0%} within "
         f"[{gain.low:.2f}, {gain.high:.2f}], of {len(swept.samples)} schedules measured",
         gain=gain.middle,
-        confidence=0.95,
+        confidence=CONFIDENCE,
     )
