@@ -502,13 +502,16 @@ class TestLife:
     @POSIX
     def test_a_forked_copy_of_the_parent_neither_uses_it_nor_keeps_it_alive(self, tmp_path):
         script = textwrap.dedent(self.STARTED) + textwrap.dedent("""
+            def say(text):  # in one write, because two processes share the pipe
+                os.write(1, f"{text}\\n".encode())
+
             copy = os.fork()
             if copy == 0:
-                print(helper.submit(bundle).poll().reason, flush=True)
+                say(helper.submit(bundle).poll().reason)
                 helper.close()
-                print("closed", flush=True)
+                say("closed")
                 time.sleep(600)
-            print(copy, flush=True)
+            say(copy)
             time.sleep(600)
         """)
         with run_script(tmp_path, script) as running:
