@@ -65,6 +65,23 @@ class Schedule:
                 "give three sizes of at least 1, such as (256, 1, 1)",
             )
 
+    @property
+    def text(self) -> str:
+        """The schedule in a few words.
+
+        >>> Schedule((64, 4, 1), Code(items=2, vector=2)).text
+        '64x4, 2 items strided, vectors of 2'
+        """
+        code = self.code
+        words = ["x".join(str(n) for n in self.workgroup if n > 1) or "1"]
+        if code.items > 1:
+            words.append(f"{code.items} items {code.order.value}")
+        if code.vector > 1:
+            words.append(f"vectors of {code.vector}")
+        if code.unroll > 1:
+            words.append(f"unroll {code.unroll}")
+        return ", ".join(words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -119,6 +136,10 @@ class DeviceInfo:
         return _digest("toolchain", self.backend, self.driver, self.compiler)
 
 
+STRUCTURE = "structure="
+"""Begins the trait that names a program's structure, which a rename leaves alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """What a choice is remembered for: everything that may change which schedule wins."""
@@ -128,6 +149,11 @@ class Workload:
     traits: tuple[str, ...]
     device: str
     toolchain: str
+
+    @property
+    def structure(self) -> str:
+        """The trait that programs share which differ in names alone; empty where it is not said."""
+        return next((trait for trait in self.traits if trait.startswith(STRUCTURE)), "")
 
     def key(self) -> str:
         """A collision-free name over the named fields, the same in every process.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from vyre.analysis import Facts
 from vyre.ir.program import Program
-from vyre.model import DeviceInfo, Dim3, Workload
+from vyre.model import STRUCTURE, DeviceInfo, Dim3, Workload
 
 ALIGNED = 16
 """Bytes: what the widest access of a GPU needs of an array's first byte."""
@@ -31,14 +31,16 @@ def workload_of(
     alignment: Mapping[str, int],
     *,
     unchecked: bool,
+    structure: str,
 ) -> Workload:
     """The workload of one launch.
 
     Its buckets are those of the extents, of each array's length by name, and of the scalars that
     reach a loop's bound, because these change how much there is to do.
     """
+    # The structure follows from the fingerprint, so it tells no two workloads apart that were one.
     reaching = [bucket(abs(scalars[name])) for name in facts.loop_scalars if name in scalars]
-    traits = ["unchecked" if unchecked else "checked"]
+    traits = [f"{STRUCTURE}{structure}", "unchecked" if unchecked else "checked"]
     if all(bytes_ >= ALIGNED for bytes_ in alignment.values()):
         traits.append("aligned")
     return Workload(

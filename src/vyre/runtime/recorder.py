@@ -21,8 +21,8 @@ from typing import TypeVar
 from zlib import crc32
 
 from vyre.errors import InvalidInput, StoreFailed
-from vyre.model import Decision, Measurement, Outcome, Summary, Workload
-from vyre.store.base import Bounds, Store
+from vyre.model import Decision, DeviceInfo, Measurement, Outcome, Summary, Workload
+from vyre.store.base import Bounds, Store, is_related
 from vyre.store.notice import say_once
 from vyre.store.open import new_writer, open_store
 from vyre.store.summary import summarise
@@ -63,6 +63,7 @@ class Recorder:
         self._store, self._writes, self._bounds = store, writes, bounds or Bounds()
         self._linger_s, self._new_writer = linger_s, writer
         self._known: dict[Workload, Decision] = {}
+        self._names: dict[str, str] = {}
         self._begin()
         _alive.add(self)
         atexit.register(self.close)
@@ -70,6 +71,10 @@ class Recorder:
     def get(self, workload: Workload) -> Decision | None:
         """What was decided for a workload; the store is asked when it is not in memory."""
         return self._known.get(workload) or self._look_up(workload)
+
+    def at_hand(self, workload: Workload) -> Decision | None:
+        """What was decided for a workload, if that is in memory."""
+        return self._known.get(workload)
 
     def put(self, decision: Decision) -> None:
         """Remember a decision; it holds for this process at once."""
@@ -84,6 +89,18 @@ class Recorder:
             self._seen.append((workload, outcome, size, time.time_ns()))
             self._wake()
 
+    def name(self, workload: Workload, kernel: str, device: DeviceInfo) -> None:
+        """Remember for people what a workload's digests stand for."""
+        names = {
+            workload.fingerprint.hex(): kernel,
+            workload.device: device.model,
+            workload.toolchain: f"{device.backend}, {device.driver}, {device.compiler}",
+        }
+        if self._writes and not names.items() <= self._names.items():
+            self._names |= names
+            self._unnamed.append(names)
+            self._wake()
+
     def measurements(self, workload: Workload) -> list[Measurement]:
         """Every measurement of a workload, written or not, each once."""
         with self._writing:
@@ -95,6 +112,18 @@ class Recorder:
         except StoreFailed as error:
             say_once(error, "what it holds is left out")
         return list({(row.writer, row.sequence): row for row in rows}.values())
+
+    def related(self, workload: Workload) -> list[Decision]:
+        """What was decided for other sizes of the program, or for programs built like it."""
+        rows = {one.workload: one for one in tuple(self._known.values())}
+        try:
+            with self._reading:
+                stored = self._store.related(workload)
+        except StoreFailed as error:
+            say_once(error, "what it holds is left out")
+            stored = []
+        rows = {one.workload: one for one in stored} | rows
+        return [one for one in rows.values() if is_related(workload, one.workload)]
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         """What is known of each schedule for a workload, written or not."""
@@ -129,6 +158,7 @@ class Recorder:
         self._seen: deque[_Seen] = deque(maxlen=MOST_PENDING)
         self._used: deque[Workload] = deque(maxlen=MOST_PENDING)
         self._rows: deque[Measurement] = deque(maxlen=MOST_PENDING)
+        self._unnamed: deque[dict[str, str]] = deque(maxlen=MOST_PENDING)
         self._absent: dict[Workload, float] = {}
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._pending = threading.Event()
@@ -169,6 +199,9 @@ class Recorder:
                 self._try(lambda: self._store.put(*decisions), decisions, self._decided)
             if rows := _taken(self._rows):
                 self._try(lambda: self._store.append(rows), rows, self._rows)
+            if unnamed := _taken(self._unnamed):
+                names = {key: text for some in unnamed for key, text in some.items()}
+                self._try(lambda: self._store.name(names), unnamed, self._unnamed)
             if used := _taken(self._used):
                 self._try(lambda: self._store.used(dict.fromkeys(used)), [], self._used)
             self._prune(len(decisions) + len(rows))

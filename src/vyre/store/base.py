@@ -6,7 +6,7 @@ the later stamp wins. Both rules give the same result in any order and any numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Protocol
@@ -61,6 +61,9 @@ class Decisions(Protocol):
     def put(self, *decisions: Decision) -> None: ...
     def used(self, workloads: Iterable[Workload]) -> None: ...
     def kept(self) -> Iterator[Kept]: ...
+    def related(self, workload: Workload) -> list[Decision]:
+        """Decisions for the same or a structurally equal program, on this device and toolchain."""
+        ...
 
 
 class Evidence(Protocol):
@@ -71,6 +74,13 @@ class Evidence(Protocol):
     def summaries(self, workload: Workload) -> tuple[Summary, ...]: ...
 
 
+class Naming(Protocol):
+    """Remembers what digests stand for, for people: kernels, devices and toolchains."""
+
+    def name(self, names: Mapping[str, str]) -> None: ...
+    def names(self) -> dict[str, str]: ...
+
+
 class Upkeep(Protocol):
     """Takes in what another store holds, and stays small."""
 
@@ -79,7 +89,7 @@ class Upkeep(Protocol):
     def close(self) -> None: ...
 
 
-class Store(Decisions, Evidence, Upkeep, Protocol):
+class Store(Decisions, Evidence, Naming, Upkeep, Protocol):
     """What was learned, kept. Read by one thread at a time, and written by one at a time.
 
     A method that cannot read or write raises StoreFailed and leaves what was there.
@@ -90,11 +100,25 @@ def merge_into(target: Store, *sources: Store) -> None:
     """Give `target` everything the sources hold; the order of stores does not matter."""
     for source in sources:
         target.absorb(source.kept(), source.measurements())
+        known = target.names()
+        target.name({key: text for key, text in source.names().items() if key not in known})
 
 
 def stamp_after(now_ns: int, existing: Kept | None) -> int:
     """A stamp for what is put now, above that of what it replaces even if a clock went back."""
     return now_ns if existing is None else max(now_ns, existing.stamp_ns + 1)
+
+
+def is_related(workload: Workload, other: Workload) -> bool:
+    """Whether what was learned for one may serve as a guess for the other."""
+    return (
+        workload != other
+        and (workload.device, workload.toolchain) == (other.device, other.toolchain)
+        and (
+            workload.fingerprint == other.fingerprint
+            or workload.structure == other.structure != ""
+        )
+    )
 
 
 def tidy(decision: Decision) -> Decision:

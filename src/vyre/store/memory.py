@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from vyre.model import Decision, Measurement, Summary, Workload
-from vyre.store.base import Bounds, Kept, Pruned, stamp_after, tidy
+from vyre.store.base import Bounds, Kept, Pruned, is_related, stamp_after, tidy
 from vyre.store.summary import summarise
 
 ROW_BYTES = 512
@@ -20,6 +20,7 @@ class MemoryStore:
         self._writer, self._now_ns = writer, now_ns
         self._kept: dict[Workload, Kept] = {}
         self._rows: dict[tuple[str, int], Measurement] = {}
+        self._names: dict[str, str] = {}
 
     def get(self, workload: Workload) -> Decision | None:
         found = self._kept.get(workload)
@@ -49,6 +50,10 @@ class MemoryStore:
     def kept(self) -> Iterator[Kept]:
         return iter(tuple(self._kept.values()))
 
+    def related(self, workload: Workload) -> list[Decision]:
+        found = [kept.decision for kept in tuple(self._kept.values())]
+        return [one for one in found if is_related(workload, one.workload)]
+
     def append(self, rows: Iterable[Measurement]) -> None:
         for row in rows:
             self._rows.setdefault((row.writer, row.sequence), row)
@@ -59,6 +64,12 @@ class MemoryStore:
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         return summarise(self.measurements(workload))
+
+    def name(self, names: Mapping[str, str]) -> None:
+        self._names |= names
+
+    def names(self) -> dict[str, str]:
+        return dict(self._names)
 
     def absorb(self, kept: Iterable[Kept], rows: Iterable[Measurement]) -> None:
         for item in kept:

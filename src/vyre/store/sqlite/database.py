@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from vyre.errors import StoreFailed
 from vyre.model import Decision, Measurement, Summary, Workload
-from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, stamp_after, tidy
+from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, is_related, stamp_after, tidy
 from vyre.store.sqlite.file import DatabaseFile, Opening
 from vyre.store.sqlite.prune import prune
 from vyre.store.sqlite.repair import ERRORS, TABLES
@@ -34,14 +34,17 @@ T = TypeVar("T")
 
 _AT_ONCE = 5_000  # rows in a transaction; a long one would keep every other writer waiting
 
-_ADD_WORKLOAD, _ADD_DECISION, _ADD_MEASUREMENT = (table.insert for table in TABLES)
+_ADD_WORKLOAD, _ADD_DECISION, _ADD_MEASUREMENT, _ADD_NAME = (table.insert for table in TABLES)
 _PUT_DECISION = _ADD_DECISION.replace("OR IGNORE", "OR REPLACE")
+_PUT_NAME = _ADD_NAME.replace("OR IGNORE", "OR REPLACE")
 _FIND = """SELECT schedule, reason, detail, gain, confidence, stamp_ns, writer, used_ns
     FROM decisions WHERE workload = ?"""
 _USED = "UPDATE decisions SET used_ns = ? WHERE workload = ? AND used_ns < ?"
 _ALL_DECISIONS = """SELECT fingerprint, buckets, traits, device, toolchain,
     schedule, reason, detail, gain, confidence, stamp_ns, writer, used_ns
     FROM decisions JOIN workloads ON workloads.key = decisions.workload"""
+_RELATED = f"""{_ALL_DECISIONS} WHERE device = ? AND toolchain = ?
+    AND (fingerprint = ? OR instr(traits, ?)) ORDER BY stamp_ns DESC LIMIT 256"""
 _MEASURED = """SELECT writer, sequence, schedule, elapsed_ns, failure, size, at_ns
     FROM measurements WHERE workload = ?"""
 _ALL_MEASUREMENTS = """SELECT fingerprint, buckets, traits, device, toolchain,
@@ -112,6 +115,21 @@ class Database:
             with suppress(DamagedRow):
                 yield read_kept(row[5:], read_workload(row[:5]))
 
+    def related(self, workload: Workload) -> list[Decision]:
+        given = (
+            workload.device,
+            workload.toolchain,
+            workload.fingerprint,
+            workload.structure or "no such trait",
+        )
+        found = []
+        for row in self._reading.attempt(
+            lambda: self._reading.connection().execute(_RELATED, given).fetchall()
+        ):
+            with suppress(DamagedRow):
+                found.append(read_kept(row[5:], read_workload(row[:5])).decision)
+        return [one for one in found if is_related(workload, one.workload)]
+
     def append(self, rows: Iterable[Measurement]) -> None:
         for batch in _batches(rows):
             self._writing.attempt(partial(self._append, batch))
@@ -131,6 +149,17 @@ class Database:
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         return summarise(self.measurements(workload))
+
+    def name(self, names: Mapping[str, str]) -> None:
+        def work() -> None:
+            with self._writing.transaction() as connection:
+                connection.executemany(_PUT_NAME, names.items())
+
+        if names:
+            self._writing.attempt(work)
+
+    def names(self) -> dict[str, str]:
+        return dict(self._stream("SELECT digest, text FROM names"))
 
     def absorb(self, kept: Iterable[Kept], rows: Iterable[Measurement]) -> None:
         for batch in _batches(kept):

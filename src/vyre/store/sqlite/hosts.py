@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import TypeVar
@@ -62,6 +62,10 @@ class HostFiles:
             best[workload] = best.get(workload, item).joined(item)
         return iter(best.values())
 
+    def related(self, workload: Workload) -> list[Decision]:
+        found = self._reading.each(lambda store: store.related(workload))
+        return list({one.workload: one for one in found}.values())
+
     def append(self, rows: Iterable[Measurement]) -> None:
         self._writing.own.append(rows)
 
@@ -74,6 +78,12 @@ class HostFiles:
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         return summarise(self.measurements(workload))
+
+    def name(self, names: Mapping[str, str]) -> None:
+        self._writing.own.name(names)
+
+    def names(self) -> dict[str, str]:
+        return dict(self._reading.each(lambda store: list(store.names().items())))
 
     def absorb(self, kept: Iterable[Kept], rows: Iterable[Measurement]) -> None:
         self._writing.own.absorb(kept, rows)

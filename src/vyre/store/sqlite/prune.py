@@ -16,6 +16,9 @@ _OLD_DECISIONS = """DELETE FROM decisions WHERE workload IN
     (SELECT workload FROM decisions ORDER BY used_ns LIMIT ?)"""
 _ORPHANS = """DELETE FROM workloads WHERE key NOT IN (SELECT workload FROM decisions)
     AND key NOT IN (SELECT workload FROM measurements)"""
+_NAMELESS = """DELETE FROM names WHERE digest NOT IN (
+    SELECT lower(hex(fingerprint)) FROM workloads
+    UNION SELECT device FROM workloads UNION SELECT toolchain FROM workloads)"""
 _SHARE = 10  # a tenth of the rows goes at a time while the file is too large
 
 
@@ -31,6 +34,7 @@ def prune(
         kept += _shrink(writing, _OLD_DECISIONS, _count(writing, "decisions") - bounds.decisions)
         if rows or kept:  # it walks every workload, and every other writer waits
             writing.execute(_ORPHANS)
+            writing.execute(_NAMELESS)
     while _used_bytes(connection) > bounds.size_bytes:
         with transaction() as writing:
             row_count, kept_count = _count(writing, "measurements"), _count(writing, "decisions")

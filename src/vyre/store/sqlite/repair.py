@@ -38,6 +38,7 @@ class Table:
     columns: tuple[str, ...]
     keys: int
     check: Callable[[Row], object]
+    since: int = 1  # the version of the schema that brought it
 
     def select(self, tail: str) -> str:
         return f"SELECT {', '.join(self.columns)} FROM {self.name} {tail}"  # noqa: S608  # our names
@@ -52,6 +53,11 @@ class Table:
 def _check_workload(row: Row) -> None:
     if workload_key(read_workload(row[1:])) != row[0]:
         raise DamagedRow(f"workload {row!r}")
+
+
+def _check_name(row: Row) -> None:
+    if not all(isinstance(text, str) for text in row):
+        raise DamagedRow(f"name {row!r}")
 
 
 TABLES = (
@@ -79,6 +85,7 @@ TABLES = (
         2,
         lambda row: read_measurement((*row[:2], *row[3:]), _ANY),
     ),
+    Table("names", ("digest", "text"), 1, _check_name, since=2),
 )
 
 
@@ -88,10 +95,12 @@ def is_damaged(path: Path) -> bool:
         return False
     try:
         with closing(sqlite3.connect(path, timeout=30.0)) as connection:
-            for table in TABLES:
-                connection.execute(table.select("LIMIT 1")).fetchone()
-            if connection.execute("PRAGMA user_version").fetchone()[0] < 1:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version < 1:
                 return True
+            for table in TABLES:
+                if table.since <= version:
+                    connection.execute(table.select("LIMIT 1")).fetchone()
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except ERRORS:
         return True

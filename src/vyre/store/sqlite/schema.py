@@ -54,6 +54,7 @@ STEPS: tuple[Step, ...] = (
         "CREATE INDEX measurements_by_workload ON measurements (workload)",
         "CREATE INDEX measurements_by_time ON measurements (at_ns)",
     ),
+    ("CREATE TABLE names (digest TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",),
 )
 """Step n takes version n to n + 1; a step that was released never changes."""
 
