@@ -260,7 +260,7 @@ class TestServer:
             for code in codes:
                 for size in sizes:
                     kernels.gelu(x, schedule=Schedule((size, 1, 1), code))
-            print(len(before), len(compiled() - before))
+            print(len(before) >= 4, len(compiled() - before))
             kernels.gelu(x, schedule=Schedule((32, 1, 1)))
             print(len(compiled() - before))
         """
@@ -276,7 +276,7 @@ class TestServer:
             env={**variables, "VYRE_CACHE_DIR": str(tmp_path), "VYRE_DEVICE": "opencl"},
         )
 
-        assert done.stdout.splitlines()[1:] == ["4 0", "1"]
+        assert done.stdout.splitlines()[1:] == ["True 0", "1"]
         assert done.stdout.startswith("Ready(max_threads=(")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from vyre.model import Code, DeviceInfo
 Array = NDArray[Any]
 Memory = Any
 """A backend's own handle of device memory."""
+
+
+Start = Callable[[Sequence[Any], int], object]
+"""Launches with arguments on a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,26 @@ class Queue(Protocol):
         workgroup: Dim3,
         arguments: Sequence[Memory | np.generic],
         words: bytes,
-    ) -> Ticket: ...
+        *,
+        timed: bool = False,
+        stream: int = 0,
+    ) -> Ticket:
+        """Enqueue; only the ticket of a `timed` launch need come to know its time.
+
+        A stream is CUDA's handle; 0 is the default one, and the only one of other backends.
+        """
+        ...
+    def bind(self, binary: Any, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
+        """The quickest way to launch again and again with changing arguments, untimed."""
+        ...
+    def is_capturing(self, stream: int = 0) -> bool:
+        """Whether launches there are recorded instead of run."""
+        ...
+
     def synchronize(self) -> None: ...
+    def keep(self, binary: Any) -> None:
+        """Let other processes have what was compiled of it by now."""
+        ...
 
 
 class Transfers(Protocol):
@@ -81,6 +103,9 @@ class Transfers(Protocol):
     def upload(self, memory: Memory, array: Array) -> None: ...
     def download(self, memory: Memory, array: Array) -> None: ...
     def copy(self, source: Memory, target: Memory, nbytes: int) -> None: ...
+    def clear(self, memory: Memory, nbytes: int) -> None:
+        """Fill memory with zeros."""
+        ...
 
 
 class Borrowing(Protocol):
@@ -99,3 +124,14 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """A device, open."""
 
     info: DeviceInfo
+    compiles_per_workgroup: bool
+    """Whether the driver compiles anew for each workgroup and size of grid."""
+
+
+@runtime_checkable
+class CompilesAhead(Protocol):
+    """A backend that can compile without running anything, where another process finds it."""
+
+    def compile_only(self, jobs: Sequence[Job]) -> Sequence[int | Unbuilt]:
+        """For each job the widest workgroup its registers allow, 0 where that is not known."""
+        ...

@@ -14,7 +14,8 @@ import numpy as np
 import pyopencl as cl
 
 from vyre import settings
-from vyre.backend.base import Array, Job, Unbuilt
+from vyre.backend.base import Array, Job, Start, Unbuilt
+from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
@@ -31,7 +32,9 @@ def found(cache_dir: Path) -> list[OpenCL]:
         platforms = cl.get_platforms()
     except cl.LogicError:  # what the loader raises where no driver is installed
         return []
-    return [OpenCL(device) for platform in platforms for device in platform.get_devices()]
+    kept = Binaries(cache_dir / "opencl")
+    kept.prune()
+    return [OpenCL(device, kept) for platform in platforms for device in platform.get_devices()]
 
 
 def _prepare_pocl(cache_dir: Path) -> None:
@@ -52,6 +55,7 @@ class OpenCLBinary:
     program: Any
     source: Source
     max_threads: int
+    name: str  # under which it is kept on disk
     kernels: dict[int, Any] = field(default_factory=dict)
 
     @property
@@ -84,7 +88,10 @@ class OpenCLTicket:
 
     def elapsed_ns(self) -> int | None:
         """Kernel time from the event's profile, or None while it runs."""
-        if self.event.command_execution_status != cl.command_execution_status.COMPLETE:
+        status = self.event.command_execution_status
+        if status < 0:
+            raise DeviceFailed(f"a launch ended with OpenCL's error {status}", "run it again")
+        if status != cl.command_execution_status.COMPLETE:
             return None
         return int(self.event.profile.end - self.event.profile.start)
 
@@ -95,8 +102,10 @@ class OpenCLTicket:
 class OpenCL:
     """One OpenCL device; its context and queue are made when first needed."""
 
-    def __init__(self, device: Any) -> None:
-        self._device = device
+    compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
+
+    def __init__(self, device: Any, kept: Binaries) -> None:
+        self._device, self._kept = device, kept
         self._opened: tuple[Any, Any] | None = None
         self._opening = threading.Lock()
         self._process = os.getpid()
@@ -135,25 +144,49 @@ class OpenCL:
             return [built for job in jobs for built in self.build([job])]
         if isinstance(together, Unbuilt):
             return [together]
+        program, name = together
         return [
-            OpenCLBinary(together, source, self._max_threads(together, source.entry))
+            OpenCLBinary(program, source, self._max_threads(program, source.entry), name)
             for source in sources
         ]
+
+    def keep(self, binary: OpenCLBinary) -> None:
+        """Keep on disk what the driver has compiled of it by now, for other processes.
+
+        Not for the caller's own: PoCL compiles one more form of each kernel to be able to.
+        """
+        self._kept.put(binary.name, binary.program.get_info(cl.program_info.BINARIES)[0])
 
     def _max_threads(self, program: Any, entry: str) -> int:
         """What the registers of one compiled kernel leave of the device's limit."""
         asked = cl.kernel_work_group_info.WORK_GROUP_SIZE
         return int(cl.Kernel(program, entry).get_work_group_info(asked, self._device))
 
-    def _compile(self, sources: Sequence[Source]) -> Any | Unbuilt:
+    def _compile(self, sources: Sequence[Source]) -> tuple[Any, str] | Unbuilt:
+        """The program of these sources, and its name among those that are kept."""
         context, _ = self._open()
-        options = _FAST if sources[0].fast_math else _EXACT
+        options, text = _FAST if sources[0].fast_math else _EXACT, bundle(sources)
+        name = name_of(self.info.identity, self.info.toolchain, options, text)
+        with warnings.catch_warnings():  # the compiler's own, about names nobody reads
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            loaded = self._loaded(context, name, options)
+            if loaded is not None:
+                return loaded, name
+            try:
+                program = cl.Program(context, text).build(options)
+            except cl.RuntimeError as error:
+                return Unbuilt(f"{self.info.model} could not build the kernel", str(error))
+        return program, name
+
+    def _loaded(self, context: Any, name: str, options: str) -> Any | None:
+        """What was built before, or by the compile helper: on PoCL 1 ms in the place of 25."""
+        binary = self._kept.get(name)
+        if binary is None:
+            return None
         try:
-            with warnings.catch_warnings():  # the compiler's own, about names nobody reads
-                warnings.simplefilter("ignore", cl.CompilerWarning)
-                return cl.Program(context, bundle(sources)).build(options)
-        except cl.RuntimeError as error:
-            return Unbuilt(f"{self.info.model} could not build the kernel", str(error))
+            return cl.Program(context, [self._device], [binary]).build(options)
+        except (cl.RuntimeError, cl.LogicError):  # of another driver than it says
+            return None
 
     def launch(
         self,
@@ -162,6 +195,9 @@ class OpenCL:
         workgroup: Dim3,
         arguments: Sequence[Any],
         words: bytes,
+        *,
+        timed: bool = False,  # noqa: ARG002  # a profiling queue times every launch
+        stream: int = 0,  # noqa: ARG002  # there is one
     ) -> OpenCLTicket:
         """Enqueue one launch."""
         _, queue = self._open()
@@ -185,6 +221,16 @@ class OpenCL:
                 "use a smaller workgroup, or free device memory",
             ) from None
         return OpenCLTicket(event)
+
+    def bind(
+        self, binary: OpenCLBinary, grid: Dim3, workgroup: Dim3, words: bytes
+    ) -> Start:
+        """A launch of which only the arguments are to come."""
+        return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
+
+    def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
+        """Never: launches run."""
+        return False
 
     def synchronize(self) -> None:
         """Wait for everything launched so far."""
@@ -219,6 +265,14 @@ class OpenCL:
     def copy(self, source: Any, target: Any, nbytes: int) -> None:
         """Copy device memory to device memory."""
         cl.enqueue_copy(self._open()[1], target, source, byte_count=nbytes)
+
+    def clear(self, memory: Any, nbytes: int) -> None:
+        """Fill device memory with zeros."""
+        if nbytes:
+            try:
+                cl.enqueue_fill_buffer(self._open()[1], memory, np.uint8(0), 0, nbytes)
+            except cl.MemoryError:  # drivers allocate when memory is first touched
+                raise _exhausted(self.info, nbytes) from None
 
     def typed(self, memory: Any, dtype: np.dtype[Any]) -> Any:  # noqa: ARG002  # a buffer has no type of its own
         """A buffer has no type of its own."""

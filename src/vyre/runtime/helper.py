@@ -9,8 +9,8 @@ import queue
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from vyre import settings
@@ -33,6 +33,7 @@ class Ready:
     """The driver's cache holds the bundle: building it and its first launches are quick now."""
 
     max_threads: tuple[int, ...]  # of each code; 0 where the device does not say
+    cpu_s: float = field(default=0.0, compare=False, repr=False)  # what the helper spent on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Refused:
 
     reason: str
     log: str = ""
+    by_helper: bool = field(default=False, compare=False)  # its own fault, not the bundle's
 
 
 Answer = Ready | Refused
@@ -49,11 +51,12 @@ Answer = Ready | Refused
 class Pending:
     """A bundle that was handed in."""
 
-    __slots__ = ("_answer", "_done")
+    __slots__ = ("_answer", "_done", "_then")
 
-    def __init__(self) -> None:
+    def __init__(self, then: Callable[[], object] | None = None) -> None:
         self._answer: Answer | None = None
         self._done = threading.Event()
+        self._then = then
 
     def poll(self) -> Answer | None:
         """What came of it, or None while it is not known; never waits."""
@@ -67,11 +70,13 @@ class Pending:
     def cancel(self) -> None:
         """Nobody wants it any more: it is not compiled unless that has begun."""
         if self._answer is None:
-            self.settle(Refused("it was no longer wanted"))
+            self.settle(Refused("it was no longer wanted", by_helper=True))
 
     def settle(self, answer: Answer) -> None:
         self._answer = answer
         self._done.set()
+        if self._then is not None:
+            self._then()
 
 
 class CompileHelper:
@@ -102,14 +107,14 @@ class CompileHelper:
         self._sent = 0
         self._failed_starts: list[Refused] = []  # in a row
 
-    def submit(self, bundle: Bundle) -> Pending:
-        """Hand a bundle in."""
-        pending = Pending()
+    def submit(self, bundle: Bundle, then: Callable[[], object] | None = None) -> Pending:
+        """Hand a bundle in; `then` is called, on any thread, once there is an answer."""
+        pending = Pending(then)
         with self._lock:
             if not self._closed and self._thread is None:
                 self._begin()
             if self._closed:
-                pending.settle(Refused(self._closed))
+                pending.settle(Refused(self._closed, by_helper=True))
             else:
                 self._waiting.put((bundle, pending))
         return pending
@@ -151,7 +156,11 @@ class CompileHelper:
             while (work := self._waiting.get()) is not None:
                 bundle, pending = work
                 if pending.poll() is None:  # else it was cancelled
-                    pending.settle(Refused(self._closed) if self._closed else self._compile(bundle))
+                    pending.settle(
+                        Refused(self._closed, by_helper=True)
+                        if self._closed
+                        else self._compile(bundle)
+                    )
         finally:
             self._end(pending)
 
@@ -167,7 +176,7 @@ class CompileHelper:
             work = self._waiting.get()
             left += [] if work is None else [work[1]]
         for pending in left:
-            pending.settle(Refused(self._closed))
+            pending.settle(Refused(self._closed, by_helper=True))
 
     def _compile(self, bundle: Bundle) -> Answer:
         self._sent += 1
@@ -212,7 +221,7 @@ class CompileHelper:
         try:
             child = Child(command, variables)
         except OSError as error:
-            return Refused(f"the compile helper could not be started: {error}")
+            return Refused(f"the compile helper could not be started: {error}", by_helper=True)
         with self._lock:
             self._child = child
             if self._closed:
@@ -220,16 +229,18 @@ class CompileHelper:
         line = child.ask(b"", self._limit_s)
         if isinstance(line, Lost):
             self._drop()
-            return self._refusal(f"the compile helper did not come up: {line.reason}", line.log)
+            reason = f"the compile helper did not come up: {line.reason}"
+            return Refused(self._closed or reason, line.log, by_helper=True)
         if _parsed(line) != {"ready": self._toolchain}:
             self._drop()
             return Refused(
-                f"the compile helper compiles for something else than {self._device_name}"
+                f"the compile helper compiles for something else than {self._device_name}",
+                by_helper=True,
             )
         return child
 
     def _refusal(self, reason: str, log: str) -> Refused:
-        return Refused(self._closed or reason, log)
+        return Refused(self._closed or reason, log, by_helper=bool(self._closed))
 
     def _drop(self) -> None:
         with self._lock:
@@ -264,7 +275,10 @@ if hasattr(os, "register_at_fork"):
 def _own_command(device_name: str) -> tuple[str, ...] | Refused:
     if getattr(sys, "frozen", False) or not sys.executable:
         # There, sys.executable is the user's program, and running it again is not what was asked.
-        return Refused("the compile helper needs a Python interpreter, and this program has none")
+        return Refused(
+            "the compile helper needs a Python interpreter, and this program has none",
+            by_helper=True,
+        )
     # -P, or modules of the folder we are called from could stand in for the library's.
     return (sys.executable, "-P", "-m", "vyre.runtime.compile_server", device_name)
 
@@ -280,9 +294,10 @@ def _parsed(line: bytes) -> Any:
 def _read(line: bytes, number: int) -> Answer | None:
     """The answer to request `number`, or None where the line is no such thing."""
     match _parsed(line):
-        case {"id": of, "ok": True, "max_threads": [*threads]} if of == number:
+        case {"id": of, "ok": True, "max_threads": [*threads], **more} if of == number:
+            cpu_s = more.get("cpu_s", 0.0)
             whole = all(isinstance(count, int) for count in threads)
-            return Ready(tuple(threads)) if whole else None
+            return Ready(tuple(threads), cpu_s) if whole and isinstance(cpu_s, float) else None
         case {"id": of, "ok": False, "reason": str(reason), "log": str(log)} if of == number:
             return Refused(reason, log)
         case _:

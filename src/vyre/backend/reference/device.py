@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre.backend.base import Array, Job
+from vyre.backend.base import Array, Job, Start
 from vyre.backend.reference import run
 from vyre.backend.reference.refuse import refuse_unsupported
 from vyre.emit.layout import WordLayout, arguments_of
@@ -46,6 +46,8 @@ class ReferenceTicket:
 class Reference:
     """NumPy as a device: its memory is arrays, its launches run at once."""
 
+    compiles_per_workgroup = False
+
     info = DeviceInfo(
         backend="reference",
         model=f"NumPy {np.__version__}",
@@ -68,6 +70,9 @@ class Reference:
         names = tuple(decl.name for decl in arguments_of(program))
         return ReferenceBinary(program, WordLayout.of(program), names)
 
+    def keep(self, binary: ReferenceBinary) -> None:
+        """There is nothing to keep."""
+
     def launch(
         self,
         binary: ReferenceBinary,
@@ -75,6 +80,9 @@ class Reference:
         workgroup: Dim3,
         arguments: Sequence[Array | np.generic],
         words: bytes,
+        *,
+        timed: bool = False,  # noqa: ARG002  # every launch is timed
+        stream: int = 0,  # noqa: ARG002  # there is one
     ) -> ReferenceTicket:
         start = time.perf_counter_ns()
         numbers = np.frombuffer(words, np.uint32)
@@ -87,6 +95,16 @@ class Reference:
         x, y, z = (int(numbers[layout.extent(axis)]) for axis in range(3))
         run(binary.program, arrays, (x, y, z), workgroup)
         return ReferenceTicket(time.perf_counter_ns() - start)
+
+    def bind(
+        self, binary: ReferenceBinary, grid: Dim3, workgroup: Dim3, words: bytes
+    ) -> Start:
+        """A launch of which only the arguments are to come."""
+        return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
+
+    def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
+        """Never: launches run."""
+        return False
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""
@@ -102,6 +120,10 @@ class Reference:
 
     def copy(self, source: Array, target: Array, nbytes: int) -> None:
         target[:nbytes] = source[:nbytes]
+
+    def clear(self, memory: Array, nbytes: int) -> None:
+        """Fill memory with zeros."""
+        memory[:nbytes] = 0
 
     def typed(self, memory: Array, dtype: np.dtype[Any]) -> Array:
         """Memory as an argument of a launch."""
