@@ -1,0 +1,457 @@
+"""The policy that learns from live dispatches: a natural gradient over a Gaussian belief.
+
+The inverse of the Fisher matrix is the covariance of the belief. Its square root preconditions a
+softmax over the believed times: what is well measured has nothing left to pull with, what is
+untried and near something fast pulls most, and with nothing left to learn the fastest is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from math import erf, exp, inf, log, sqrt
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vyre.errors import InvalidInput
+from vyre.model import Failed, Outcome, Reason, Schedule, Timed
+from vyre.policy.base import NothingToTry
+from vyre.policy.belief import Belief, Prior, Remembered, Vector
+from vyre.policy.budget import Budget
+from vyre.policy.evidence import GAPS, RECENT, WINDOW, agreeing, doubted, locate, moved, noise_of
+from vyre.policy.natural_step import (
+    FAR,
+    Step,
+    natural_gradient_q16,
+    natural_step_q16,
+    plausible_worst,
+    worth,
+)
+
+Times = tuple[tuple[float, ...], ...]
+Mask = NDArray[np.bool_]
+Ready = Collection[Schedule] | Mask | None
+"""What is compiled; None means all."""
+
+FIRST = 3
+"""Times of the default that agree, before anything else is tried."""
+
+CONFIDENT = 0.95
+"""What is adopted is faster than the default with at least this probability."""
+
+_FREE = 14.0  # of the 20 default dispatches that may be lost: the ledger itself is measured
+_FIRST_AT_MOST = 8  # of them, where they do not come to agree
+_BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
+_AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
+_AHEAD = 0.5  # of the dispatches so far are expected to follow, but at least
+_AHEAD_LEAST = 30
+_SHORTLIST = 24  # candidates that a step weighs: more do not change it, and cost their cube
+_BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
+_CONTRADICTED = 4.0  # standard deviations from what is remembered, at which that is forgotten
+_KEPT = 2  # times of each schedule that outlast a change
+_ANEW = 256  # tells after which rounding is cleared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What to launch next, and why; `gain` and `confidence` are against the default."""
+
+    schedule: Schedule
+    reason: Reason
+    detail: str
+    gain: float  # believed time of the default / of this
+    confidence: float  # that this is faster
+    measures: bool = False  # wanted for its time once, not from now on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What is believed of one schedule: log(time / time of the default), to +-`spread`."""
+
+    schedule: Schedule
+    timings: int  # that this rests on, beside what others tell
+    ratio: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NaturalGradient:
+    """Asks for the default first, then for what is worth a try, then for the fastest.
+
+    A schedule is worth a try if what it may gain over the dispatches that are expected to follow
+    outweighs what it is expected to lose, and if its plausible worst fits the budget. As many are
+    expected to follow as a share of those that have been; so trying never quite ends, and fades.
+
+    Args:
+        space: what may run, the best guess first; the order is all that is taken from the guess.
+        default: what losses are counted against; one of `space`, and always ready.
+        remembered: what an earlier process, a neighbouring size or a program of the same structure
+            measured. It says where to look first; how fast the machine is now is left open.
+
+    >>> one, two = Schedule((64, 1, 1)), Schedule((128, 1, 1))
+    >>> policy = NaturalGradient(space=(two, one), default=one)
+    >>> for ns in (900.0, 910.0, 890.0):
+    ...     policy = policy.tell(Timed(one, ns))
+    >>> policy.ask(Random(0)).workgroup, policy.tell(Timed(two, 500.0)).ask(Random(0)).workgroup
+    ((128, 1, 1), (128, 1, 1))
+    """
+
+    space: tuple[Schedule, ...]
+    default: Schedule
+    remembered: Mapping[Schedule, Remembered] = field(default_factory=dict)
+    prior: Prior = field(default_factory=Prior)
+    budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
+    step: Step = field(default=natural_step_q16, compare=False, repr=False)
+    times: Times = ()  # log times over `origin` of each, the latest
+    gaps: tuple[float, ...] = ()  # between consecutive times of one schedule, the latest
+    failed: frozenset[int] = frozenset()
+    origin: float | None = None  # the first log time
+    dispatches: int = 0
+    default_at: int = 0  # how many there had been when the default was last timed
+    adopted: int | None = None
+    taken_back: int | None = None
+    left_at: float | None = None  # the default's log time before a change, until it is known anew
+    noise: float = noise_of(())
+    belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
+    place: Mapping[Schedule, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.place:  # one that was told something
+            return
+        if len(set(self.space)) < len(self.space):
+            raise InvalidInput("a space that holds a schedule twice", "give each schedule once")
+        if self.default not in self.space:
+            raise InvalidInput(
+                f"the default {self.default} is not in the space",
+                "add it to the space, or name one that is",
+            )
+        object.__setattr__(self, "place", {one: at for at, one in enumerate(self.space)})
+        object.__setattr__(self, "belief", self._believed_first())
+        object.__setattr__(self, "times", ((),) * len(self.space))
+
+    @property
+    def adopted_schedule(self) -> Schedule | None:
+        """What is launched for good, until it turns out slower."""
+        return None if self.adopted is None else self.space[self.adopted]
+
+    def table(self) -> tuple[Row, ...]:
+        """What is believed of each schedule that did not fail, in the order of the space."""
+        difference, variance = self.belief.against(self._base)
+        return tuple(
+            Row(
+                schedule=schedule,
+                timings=len(self.times[place]),
+                ratio=float(difference[place]),
+                spread=sqrt(variance[place]),
+            )
+            for place, schedule in enumerate(self.space)
+            if place not in self.failed
+        )
+
+    def ask(self, rng: Random, ready: Ready = None) -> Schedule:  # noqa: ARG002  # a Policy
+        """What to launch next; `ready` holds what is compiled, None means all."""
+        return self.choose(ready).schedule
+
+    def choose(self, ready: Ready = None) -> Choice:
+        """What to launch next, and why.
+
+        Raises:
+            NothingToTry: everything that is ready has failed.
+        """
+        able = self._able(ready)
+        base = self._base
+        if base not in self.failed and not self._default_is_known:
+            return self._because(base, Reason.DEFAULT, "measured first", measures=True)
+        best = self._fastest(able)
+        if best is None:
+            return self.incumbent(ready)
+        if base not in self.failed and self._default_is_due(best):
+            again = "measured again beside what is chosen"
+            return self._because(base, Reason.DEFAULT, again, measures=True)
+        open_ = self._open(best, able)
+        recalled = self._recalled(best, open_)
+        if recalled is not None:
+            return self._because(recalled, Reason.PROBE, "remembered as faster", measures=True)
+        probe = self._probe(best, open_)
+        if probe is not None:
+            may = "may gain more than it is expected to lose"
+            return self._because(probe, Reason.PROBE, may, measures=True)
+        return self.incumbent(ready)
+
+    def incumbent(self, ready: Ready = None) -> Choice:
+        """What to launch while nothing is tried: the fastest so far.
+
+        Raises:
+            NothingToTry: everything that is ready has failed.
+        """
+        able = self._able(ready)
+        if not able.any():
+            raise NothingToTry(
+                "every schedule of the space has failed"
+                if len(self.failed) == len(self.space)
+                else "every schedule that is ready has failed",
+                "look at the reasons of the failures",
+            )
+        base = self._base
+        if base not in self.failed and not self._default_is_known:
+            return self._because(base, Reason.COLD_START, "the default is measured first")
+        best = self._fastest(able)
+        if best is None:
+            return self._because(int(np.argmax(able)), Reason.COLD_START, "nothing ready was timed")
+        if best == base:
+            if self.taken_back is not None:
+                slow = self.space[self.taken_back]
+                return self._because(base, Reason.TAKEN_BACK, f"{slow.text} turned out slower")
+            return self._because(base, Reason.DEFAULT, "the fastest of what was timed")
+        if self._confidence(best) < CONFIDENT:
+            return self._because(best, Reason.COLD_START, "provisional: faster so far")
+        return self._because(best, Reason.ADOPTED, f"the fastest; {len(self.times[best])} timings")
+
+    def mask(self, ready: Collection[Schedule]) -> Mask:
+        """What is ready as `ask`, `choose` and `wanted` take it quickest."""
+        found: Mask = np.array([schedule in ready for schedule in self.space], np.bool_)
+        return found
+
+    def wanted(self, count: int, ready: Ready = (), *, cost: float = 0.0) -> tuple[Schedule, ...]:
+        """What is not ready and most worth compiling, at most `count`, the most worth first.
+
+        What is not expected to bring more than compiling costs, in dispatches, is left out.
+        """
+        able = self._able(None) & ~self._able(ready)
+        best = self._fastest(self._able(ready))
+        if best is None:
+            order = np.flatnonzero(able)
+        else:
+            more = np.where(able, self._worth(best), -inf)
+            order = np.argsort(-more, kind="stable")[: int((more > cost).sum())]
+        return tuple(self.space[place] for place in order[:count])
+
+    def ran(self, schedule: Schedule, dispatches: int) -> NaturalGradient:
+        """The policy after dispatches that were not timed: they count for the budget."""
+        place = self.place.get(schedule)
+        if place is None:
+            return self
+        budget = self.budget.ran(self._cost(place), dispatches)
+        return replace(self, budget=budget, dispatches=self.dispatches + dispatches)
+
+    def tell(self, outcome: Outcome) -> NaturalGradient:
+        place = self.place.get(outcome.schedule)
+        if place is None or place in self.failed:
+            return self
+        match outcome:
+            case Failed():
+                return self._without(place)
+            case Timed(elapsed_ns=elapsed) if 0.0 < elapsed < inf:
+                return self._timed(place, log(elapsed))._settled()
+            case Timed():
+                return self
+
+    def _without(self, place: int) -> NaturalGradient:
+        return replace(
+            self,
+            failed=self.failed | {place},
+            times=_put(self.times, place, ()),
+            belief=self.belief.seen(place, 0.0, 0.0),
+            adopted=None if self.adopted == place else self.adopted,
+        )
+
+    def _timed(self, place: int, log_ns: float) -> NaturalGradient:
+        origin = log_ns if self.origin is None else self.origin
+        before, time = self.times[place], log_ns - origin
+        gaps = (*self.gaps, abs(time - before[-1]))[-GAPS:] if before else self.gaps
+        told = replace(
+            self,
+            origin=origin,
+            times=_put(self.times, place, (*before, time)[-WINDOW:]),
+            gaps=gaps,
+            dispatches=self.dispatches + 1,
+            default_at=self.dispatches + 1 if place == self._base else self.default_at,
+        )
+        noise = noise_of(gaps)
+        if not 0.8 < noise / self.noise < 1.25:
+            told = told._believed_anew(noise)
+        else:
+            told = told._believed(place)
+        told = replace(told, budget=told.budget.ran(told._cost(place)))
+        return told._reminded(place)._changed(place)
+
+    def _believed(self, place: int) -> NaturalGradient:
+        belief = _learn(self.belief, place, self.times[place], self.noise)
+        return replace(self, belief=belief.anew() if self.dispatches % _ANEW == 0 else belief)
+
+    def _believed_anew(self, noise: float) -> NaturalGradient:
+        nothing = np.zeros(len(self.space))
+        belief = replace(self.belief, precision=nothing, weighted=nothing).anew()
+        for place, times in enumerate(self.times):
+            if times:
+                belief = _learn(belief, place, times, noise)
+        return replace(self, belief=belief, noise=noise)
+
+    def _believed_first(self) -> Belief:
+        inside = {self.place[s]: kept for s, kept in self.remembered.items() if s in self.place}
+        return Belief.of(self.space, self.prior, inside, self._base)
+
+    def _reminded(self, place: int) -> NaturalGradient:
+        """The policy without what it remembers of a schedule, where the times of now deny it."""
+        schedule, base = self.space[place], self.times[self._base]
+        known = self.remembered.get(schedule)
+        if known is None or place == self._base or len(self.times[place]) < 2 or not base:
+            return self
+        (now, sure), (default, sure_too) = (
+            locate(times, self.noise) for times in (self.times[place], base)
+        )
+        apart = sqrt(known.spread**2 + 1 / sure + 1 / sure_too)
+        if abs(now - default - known.log_ratio) <= _CONTRADICTED * apart:
+            return self
+        others = {s: kept for s, kept in self.remembered.items() if s != schedule}
+        forgot = replace(self, remembered=others)
+        return replace(forgot, belief=forgot._believed_first())._believed_anew(self.noise)
+
+    def _changed(self, place: int) -> NaturalGradient:
+        """The policy after looking for a change of speed, which reopens the question.
+
+        If the default moved as well, the machine did, and other evidence moves along. Whether that
+        still holds has to be seen, so little of it is kept.
+        """
+        base, times = self._base, self.times
+        if self.left_at is not None and place == base and self._default_is_known:
+            shift = locate(times[base], self.noise)[0] - self.left_at
+            return replace(self, left_at=None)._moved(shift, keep=self.adopted)
+        if not moved(times[place], self.noise):
+            return self
+        told = replace(self, times=_put(times, place, times[place][-RECENT:]))
+        if place == base:
+            shift = (
+                locate(told.times[base], self.noise)[0]
+                - locate(times[base][:-RECENT], self.noise)[0]
+            )
+            return told._moved(shift, keep=None)
+        if base in self.failed or not times[base]:
+            return told._believed(place)
+        left_at = locate(times[base], self.noise)[0]
+        return replace(told, times=_put(told.times, base, ()), left_at=left_at)._believed(place)
+
+    def _moved(self, shift: float, keep: int | None) -> NaturalGradient:
+        base = self._base
+        times = tuple(
+            kept if place in (base, keep) else tuple(time + shift for time in kept[-_KEPT:])
+            for place, kept in enumerate(self.times)
+        )
+        return replace(self, times=times)._believed_anew(self.noise)
+
+    def _settled(self) -> NaturalGradient:
+        """The policy with what is adopted, and what was taken back, brought up to date."""
+        best = self._fastest(self._able(None))
+        if best is None or best == self.adopted:
+            return self
+        if best != self._base:
+            if self._confidence(best) < CONFIDENT:
+                return self
+            return replace(self, adopted=best, taken_back=None)
+        if self.adopted is None:
+            return self
+        return replace(self, adopted=None, taken_back=self.adopted)
+
+    @property
+    def _base(self) -> int:
+        return self.place[self.default]
+
+    @property
+    def _default_is_known(self) -> bool:
+        times = self.times[self._base]
+        return agreeing(times, self.noise) >= FIRST or len(times) >= _FIRST_AT_MOST
+
+    def _able(self, ready: Ready) -> Mask:
+        if ready is None:
+            able = np.ones(len(self.space), np.bool_)
+        else:
+            able = ready.copy() if isinstance(ready, np.ndarray) else self.mask(frozenset(ready))
+            able[self._base] = True
+        able[list(self.failed)] = False
+        return able
+
+    def _fastest(self, able: NDArray[np.bool_]) -> int | None:
+        """The fastest of what was timed, as far as its own times bear out what is believed."""
+        mean, timed = self.belief.mean, self.belief.precision > 0.0
+        borne_out = self.belief.located - mean <= _BORNE_OUT * self.noise
+        borne_out[self._base] = True
+        places = np.flatnonzero(able & timed & borne_out)
+        if not places.size:
+            places = np.flatnonzero(able & timed)
+        return int(places[np.argmin(mean[places])]) if places.size else None
+
+    def _cost(self, place: int) -> float:
+        """Its time in default dispatches: as it was timed, whatever others make one expect."""
+        times, base = self.times[place], self.belief.mean[self._base]
+        time = locate(times, self.noise)[0] if times else self.belief.mean[place]
+        return 1.0 if place == self._base else exp(min(float(time - base), FAR))
+
+    def _confidence(self, place: int) -> float:
+        difference, variance = self.belief.against(self._base)
+        if variance[place] == 0.0:
+            return 0.5
+        return (1 + erf(-difference[place] / sqrt(2 * variance[place]))) / 2
+
+    def _because(
+        self, place: int, reason: Reason, detail: str, *, measures: bool = False
+    ) -> Choice:
+        return Choice(
+            schedule=self.space[place],
+            reason=reason,
+            detail=detail,
+            gain=exp(self.belief.mean[self._base] - self.belief.mean[place]),
+            confidence=self._confidence(place),
+            measures=measures,
+        )
+
+    def _default_is_due(self, best: int) -> bool:
+        since = self.dispatches - self.default_at
+        if best != self._base and self._confidence(best) < CONFIDENT:
+            return since >= _BESIDE * len(self.times[self._base])
+        return since >= min(max(self.default_at, _AGAIN), _AT_LATEST)
+
+    def _worth(self, best: int) -> Vector:
+        ahead = max(_AHEAD * self.dispatches, _AHEAD_LEAST)
+        return worth(self.belief, best, self.noise, ahead)
+
+    def _open(self, best: int, able: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """What is worth a try and fits the budget, the most worth first."""
+        more = self._worth(best)
+        worst = plausible_worst(self.belief, self._base, self.budget.worst)
+        open_ = able & (more > 0.0) & (worst <= self.budget.left)
+        open_[best] = False
+        places = np.flatnonzero(open_)
+        return places[np.argsort(-more[places], kind="stable")]
+
+    def _recalled(self, best: int, places: NDArray[np.intp]) -> int | None:
+        """What is remembered as the fastest, as long as it was not timed here."""
+        mean, belief = self.belief.mean, self.belief
+        untimed = (belief.recalled > 0.0) & (belief.precision == 0.0) & (mean < mean[best])
+        places = places[untimed[places]]
+        return int(places[np.argmin(mean[places])]) if places.size else None
+
+    def _probe(self, best: int, places: NDArray[np.intp]) -> int | None:
+        if not places.size:
+            return None
+        places = places[:_SHORTLIST]
+        gradient = natural_gradient_q16(self.belief, places, best, self.noise, self.step)
+        return int(places[np.argmax(gradient)])
+
+
+def _learn(belief: Belief, place: int, times: tuple[float, ...], noise: float) -> Belief:
+    location, precision = locate(times, noise)
+    held = belief.precision[place]
+    if len(times) == 1:
+        own = belief.covariance[place, place]
+        rest = max(1.0 / own - held, 1e-9)  # the precision of what the others say of it
+        expected = (belief.mean[place] / own - belief.weighted[place]) / rest
+        location, precision = doubted(location, precision, float(expected), float(1.0 / rest))
+    elif held and abs(location - belief.weighted[place] / held) < noise / 100 and precision <= held:
+        return belief  # nothing new: most dispatches end here, once a choice is settled
+    return belief.seen(place, location, precision)
+
+
+def _put(times: Times, place: int, kept: tuple[float, ...]) -> Times:
+    return (*times[:place], kept, *times[place + 1 :])
