@@ -1,3 +1,4 @@
+import importlib.util
 import os
 import subprocess
 import sys
@@ -273,7 +274,10 @@ def test_an_unknown_device_is_named_with_what_there_is():
     with pytest.raises(InvalidInput) as caught:
         vyre.open("opncl")
 
-    assert caught.value.problem == "no device 'opncl': no backend 'opncl'; known: opencl, reference"
+    assert (
+        caught.value.problem
+        == "no device 'opncl': no backend 'opncl'; known: cuda, opencl, reference"
+    )
     with pytest.raises(InvalidInput) as caught:
         vyre.open("reference:7")
 
@@ -289,7 +293,7 @@ def test_the_environment_names_the_device():
 def test_a_wrong_device_in_the_environment_is_an_error_with_a_fix():
     shown = child("import vyre; vyre.open()", VYRE_DEVICE="gpu")
 
-    assert "no device 'gpu': no backend 'gpu'; known: opencl, reference" in shown.stderr
+    assert "no device 'gpu': no backend 'gpu'; known: cuda, opencl, reference" in shown.stderr
     assert "Fix: use one of " in shown.stderr
 
 
@@ -378,3 +382,16 @@ def test_eight_threads_share_a_kernel():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(call, range(16)))
+
+
+def test_cuda_without_its_library_says_what_to_install(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", missing)
+    with pytest.raises(UnsupportedFeature) as caught:
+        vyre.runtime.devices.BACKENDS["cuda"]()
+
+    assert str(caught.value) == (
+        'backend "cuda" needs cuda-bindings, which is not installed\nFix: pip install "vyre[cuda]"'
+    )

@@ -1,1 +1,1 @@
-"""The only door to a device: the reference on NumPy, OpenCL."""
+"""The only door to a device: the reference on NumPy, OpenCL, CUDA."""

@@ -19,6 +19,20 @@ class SlowDeviceWarning(UserWarning):
     """Kernels run on the reference, because no compiled device is there."""
 
 
+def _cuda() -> list[Backend]:
+    try:
+        installed = importlib.util.find_spec("cuda.bindings") is not None
+    except ModuleNotFoundError:  # not even the package that holds it
+        installed = False
+    if not installed:
+        raise UnsupportedFeature(
+            'backend "cuda" needs cuda-bindings, which is not installed', 'pip install "vyre[cuda]"'
+        )
+    from vyre.backend import cuda  # an optional library, loaded when its backend is asked for
+
+    return list(cuda.found(settings.load().cache_dir))
+
+
 def _opencl() -> list[Backend]:
     if importlib.util.find_spec("pyopencl") is None:
         raise UnsupportedFeature(
@@ -34,7 +48,11 @@ def _reference() -> list[Backend]:
     return [Reference()]
 
 
-BACKENDS: dict[str, Callable[[], list[Backend]]] = {"opencl": _opencl, "reference": _reference}
+BACKENDS: dict[str, Callable[[], list[Backend]]] = {
+    "cuda": _cuda,
+    "opencl": _opencl,
+    "reference": _reference,
+}
 """A new backend is one module and one line here; the order is that of preference."""
 
 _lock = threading.Lock()

@@ -14,6 +14,8 @@ from vyre.backend.base import Unbuilt
 from vyre.ir.types import DataType
 from vyre.model import Code, Schedule
 from vyre.plan.geometry import tile_grid
+from vyre.plan.space import LaunchTraits, why_not_vectors
+from vyre.runtime.array import WIDEST
 from vyre.runtime.device import Device
 from vyre.runtime.launcher import Numbers, words_of
 from vyre.testing.programs import Case
@@ -79,13 +81,12 @@ def differences(
     for number, case in enumerate(cases):
         expected = case.copies()
         reference.run(case.program, expected, case.extent)
-        unchecked = provable(device, case)
         for code in chosen:
             binary = next(built)
             if isinstance(binary, Unbuilt):
                 yield Difference(number, code, "(build)", 0, "", binary.log)
                 continue
-            if not code.checked and not unchecked:
+            if not provable(device, case, code):
                 continue
             found = case.copies()
             _launch(device, binary, case, code, found)
@@ -108,15 +109,21 @@ def differences(
                         )
 
 
-def provable(device: Device, case: Case) -> bool:
-    """Whether the code without bounds checks may run this case."""
+def provable(device: Device, case: Case, code: Code) -> bool:
+    """Whether a code may run this case: what it leaves out is proved, its vectors are aligned."""
+    if code.checked:
+        return True
     scalars = {
         decl.name: int(case.arrays[decl.name][0])
         for decl in case.program.buffers
         if decl.is_scalar_argument and decl.element.is_int
     }
     shapes = {name: array.shape for name, array in case.arrays.items()}
-    return device.facts(case.program).unchecked_for(Numbers(case.extent, shapes, scalars))
+    facts, numbers = device.facts(case.program), Numbers(case.extent, shapes, scalars)
+    aligned = LaunchTraits(dict.fromkeys(shapes, WIDEST))
+    return facts.unchecked_for(numbers) and (
+        why_not_vectors(code, facts, case.program, numbers, device.info.kind, aligned) is None
+    )
 
 
 def _launch(device: Device, binary: Any, case: Case, code: Code, arrays: dict[str, Array]) -> None:

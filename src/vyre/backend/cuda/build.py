@@ -1,0 +1,158 @@
+"""Programs to loaded kernels: emitted, compiled through the cache, loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vyre.backend.base import Job, Unbuilt
+from vyre.backend.cuda import nvrtc
+from vyre.backend.cuda.cache import CubinCache
+from vyre.backend.cuda.context import Context
+from vyre.backend.cuda.frame import Frames
+from vyre.emit import CUDA, Source, WordLayout, bundle, emit
+from vyre.errors import InvalidInput
+from vyre.ir.program import Program
+from vyre.ir.storage import STORAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a compiled kernel takes."""
+
+    max_threads: int  # the widest workgroup its registers allow
+    registers: int  # of a thread
+    shared_bytes: int  # of a workgroup
+    local_bytes: int  # of a thread: spilled registers and arrays
+
+
+@dataclass(frozen=True, slots=True)
+class CudaBinary:
+    """A loaded kernel."""
+
+    function: Any
+    source: Source
+    resources: Resources
+    frames: Frames
+
+    @property
+    def layout(self) -> WordLayout:
+        return self.source.layout
+
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        return self.source.guarded
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self.source.arguments
+
+    @property
+    def max_threads(self) -> int:
+        return self.resources.max_threads
+
+
+class Builder:
+    """Builds for one device. Compiling needs no context; loading does."""
+
+    def __init__(
+        self, context: Context, architecture: str, cache: CubinCache, most_threads: int
+    ) -> None:
+        self._context, self._architecture, self._cache = context, architecture, cache
+        self._most_threads = most_threads
+
+    def build(self, jobs: Sequence[Job]) -> list[CudaBinary | Unbuilt]:
+        """Emit, compile in one build what the cache does not hold, and load."""
+        sources = _sources(jobs)
+        together = self._compile(sources)
+        loaded = together if isinstance(together, Unbuilt) else self._load(together.image)
+        if isinstance(loaded, Unbuilt):
+            if len(jobs) > 1:
+                return [built for job in jobs for built in self.build([job])]
+            return [loaded]
+        return [
+            self._binary(loaded, job.program, source)
+            for job, source in zip(jobs, sources, strict=True)
+        ]
+
+    def compile_only(self, jobs: Sequence[Job]) -> list[int | Unbuilt]:
+        """Leave in the cache what `build` of these jobs will ask for; needs no context.
+
+        Returns:
+            For each job how many threads its registers leave to a workgroup.
+        """
+        sources = _sources(jobs)
+        together = self._compile(sources)
+        if isinstance(together, Unbuilt):
+            if len(jobs) > 1:
+                return [built for job in jobs for built in self.compile_only([job])]
+            return [together]
+        registers = [together.registers.get(source.entry, 0) for source in sources]
+        return [threads_for(count, self._most_threads) for count in registers]
+
+    def _compile(self, sources: Sequence[Source]) -> nvrtc.Cubin | Unbuilt:
+        given = nvrtc.options(self._architecture, fast_math=sources[0].fast_math)
+        version = nvrtc.version()
+        return self._cache.get_or_compile(bundle(sources), given, version, nvrtc.compile)
+
+    def _load(self, image: bytes) -> Any | Unbuilt:
+        with self._context.apart_from_captures():
+            code, module = self._context.driver.cuModuleLoadData(image)
+        if code:
+            self._context.refuse_fork()
+            return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
+        return module
+
+    def _binary(self, module: Any, program: Program, source: Source) -> CudaBinary | Unbuilt:
+        driver, value = self._context.driver, self._context.value
+        with self._context.apart_from_captures():
+            found = driver.cuModuleGetFunction(module, source.entry.encode())
+            function = value(f"find {source.entry}", found)
+            # Now, because a function that is loaded by its first launch waits for the device then,
+            # and cannot be captured.
+            (code,) = driver.cuFuncLoad(function)
+            if code:
+                return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
+            resources = self._resources(function)
+        declared = [program.buffer(name) for name in source.arguments]
+        dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
+        return CudaBinary(function, source, resources, Frames(dtypes, source.layout.count))
+
+    def _resources(self, function: Any) -> Resources:
+        names = self._context.driver.CUfunction_attribute
+        threads, registers, shared, local = (
+            self._context.value(
+                "describe a kernel", self._context.driver.cuFuncGetAttribute(name, function)
+            )
+            for name in (
+                names.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                names.CU_FUNC_ATTRIBUTE_NUM_REGS,
+                names.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                names.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+            )
+        )
+        return Resources(threads, registers, shared, local)
+
+
+def threads_for(registers: int, most: int) -> int:
+    """The widest workgroup for so many registers a thread; 0 where they are not known.
+
+    A quarter of the multiprocessor holds 16,384 registers and gives them to a warp in lots of 256.
+
+    >>> threads_for(80, 1024), threads_for(24, 1024)
+    (768, 1024)
+    """
+    if not registers:
+        return 0
+    of_warp = -(-registers * 32 // 256) * 256
+    return min(most, 4 * (16_384 // of_warp) * 32)
+
+
+def _sources(jobs: Sequence[Job]) -> list[Source]:
+    if not jobs:
+        raise InvalidInput("a build of nothing", "give at least one job")
+    return [
+        emit(job.program, job.code, CUDA, job.facts, f"vyre_kernel_{number}")
+        for number, job in enumerate(jobs)
+    ]

@@ -1,0 +1,67 @@
+"""The arguments of a launch as the driver takes them: pointers to values in one buffer."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_FORMATS = {
+    "u1": "B7x",
+    "u2": "H6x",
+    "u4": "I4x",
+    "u8": "Q",
+    "i1": "b7x",
+    "i2": "h6x",
+    "i4": "i4x",
+    "i8": "q",
+    "f2": "e6x",
+    "f4": "f4x",
+    "f8": "d",
+}
+
+Frame = tuple[Any, int, Any]
+"""A buffer for values, the address of the pointers into it, and these pointers."""
+
+
+class Frames:
+    """Buffers for the arguments of one kernel, each lent to one launch at a time.
+
+    The driver has copied the arguments when a launch returns, so a buffer serves again. Taking one
+    is an atomic pop, so threads and signal handlers never share one, and no lock is needed.
+
+    Args:
+        dtypes: of each scalar, None for a buffer, in the order of the parameters.
+        words: how many parameter words come last.
+    """
+
+    __slots__ = ("_count", "_put", "_size", "free", "pack")
+
+    def __init__(self, dtypes: Sequence[np.dtype[Any] | None], words: int) -> None:
+        slots = ["Q" if dtype is None else _FORMATS[dtype.str[1:]] for dtype in dtypes]
+        self._count, self._size = len(slots), 4 * words
+        self._put = struct.Struct(f"{self._size}s").pack_into
+        self.pack = struct.Struct(f"<{''.join(slots)}").pack_into  # (frame[0], 0, *arguments)
+        self.free: list[Frame] = []
+
+    def take(self, words: bytes) -> Frame:
+        """A frame that nobody else uses, with these words; `free.append` gives it back."""
+        try:
+            frame = self.free.pop()
+        except IndexError:
+            return self.make(words)
+        self._put(frame[0], 8 * self._count, words)
+        return frame
+
+    def make(self, words: bytes) -> Frame:
+        """A new frame with these words."""
+        assert len(words) == self._size, f"{len(words)} bytes of words, {self._size} expected"
+        end = 8 * self._count
+        buffer = ctypes.create_string_buffer(end + self._size)
+        start = ctypes.addressof(buffer)
+        pointers = (ctypes.c_void_p * (self._count + 1))(*range(start, start + end + 1, 8))
+        self._put(buffer, end, words)
+        return buffer, ctypes.addressof(pointers), pointers

@@ -1,0 +1,80 @@
+"""CUDA C++ to a cubin with NVRTC; needs neither a driver nor a GPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuda.bindings import nvrtc
+
+from vyre.backend.base import Unbuilt
+
+# `--minimal` leaves out declarations that no kernel of ours uses: 27 ms against 31 for gelu (NVRTC
+# 13.4, best of 25 on a busy machine). The resource usage is the log's only content unless it fails.
+_ALWAYS = ("--std=c++17", "--minimal", "--diag-suppress=177", "--ptxas-options=--verbose")
+_EXACT = ("--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
+_FAST = ("--use_fast_math",)
+
+_USED = re.compile(r"entry function '(?P<entry>\w+)'.*?Used (?P<registers>\d+) registers", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """Machine code of one build, and how many registers a thread of each kernel takes."""
+
+    image: bytes
+    registers: Mapping[str, int] = field(default_factory=dict)
+
+
+def version() -> str:
+    """NVRTC's version, such as `13.4`.
+
+    Raises:
+        RuntimeError: there is no NVRTC.
+    """
+    _, major, minor = nvrtc.nvrtcVersion()
+    return f"{major}.{minor}"
+
+
+def options(architecture: str, *, fast_math: bool) -> tuple[str, ...]:
+    """What NVRTC is told: the real architecture, and IEEE 754 unless the kernel gives it up.
+
+    >>> options("sm_90", fast_math=True)[0]
+    '--gpu-architecture=sm_90'
+    """
+    return (f"--gpu-architecture={architecture}", *(_FAST if fast_math else _EXACT), *_ALWAYS)
+
+
+def compile(text: str, given: tuple[str, ...]) -> Cubin | Unbuilt:  # noqa: A001  # read as nvrtc.compile
+    """The machine code of `text`, or what the compiler said."""
+    code, program = nvrtc.nvrtcCreateProgram(text.encode(), b"vyre.cu", 0, [], [])
+    if code:
+        return Unbuilt(f"NVRTC {version()} could not start: {code.name}")
+    try:
+        (code,) = nvrtc.nvrtcCompileProgram(program, len(given), [one.encode() for one in given])
+        log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        said = log.rstrip(b"\0").decode(errors="replace")
+        if code:
+            return Unbuilt(f"NVRTC {version()} could not build the kernel ({code.name})", said)
+        image = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Cubin(image, registers_in(said))
+
+
+def registers_in(log: str) -> dict[str, int]:
+    """How many registers each kernel takes, by the log of a verbose build.
+
+    >>> registers_in("Compiling entry function 'f' for 'sm_90': Used 24 registers")
+    {'f': 24}
+    """
+    return {match["entry"]: int(match["registers"]) for match in _USED.finditer(log)}
+
+
+def _read(size_of: Any, read: Any, program: Any) -> bytes:
+    _, size = size_of(program)
+    data = bytearray(size)
+    read(program, data)
+    return bytes(data)

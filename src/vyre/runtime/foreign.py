@@ -1,0 +1,197 @@
+"""Arrays of other libraries as arguments, used where they are, on the stream they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from vyre.errors import InvalidInput
+from vyre.ir.storage import STORAGE
+from vyre.ir.types import DataType
+from vyre.runtime import devices
+from vyre.runtime.array import WIDEST, DeviceArray
+from vyre.runtime.device import Device
+from vyre.runtime.foreign_kinds import BFLOAT16, Kind, Seen, Shape, kind_of
+
+
+class Borrowed:
+    """Another library's memory; its array lives as long as this."""
+
+    __slots__ = ("address", "nbytes", "owner", "stream")
+
+    def __init__(self, address: int, nbytes: int, owner: object, stream: int) -> None:
+        self.address, self.nbytes, self.owner, self.stream = address, nbytes, owner, stream
+
+    def __index__(self) -> int:
+        return self.address
+
+
+class ForeignArray(DeviceArray):
+    """Another library's array as a device array; `source` is what the caller passed."""
+
+    __slots__ = ("kind", "seen", "source")
+
+    def __init__(
+        self, device: Device, source: Any, kind: Kind, seen: Seen, dtype: np.dtype[Any]
+    ) -> None:
+        nbytes = prod(seen.shape) * dtype.itemsize
+        memory = Borrowed(seen.pointer, nbytes, (source, seen.owner), _current(kind, seen) or 0)
+        super().__init__(device, memory, seen.shape, dtype)
+        self.source, self.kind, self.seen = source, kind, seen
+
+    @property
+    def alignment(self) -> int:
+        """The largest power of two, up to `WIDEST`, that divides its address."""
+        return min(WIDEST, self.seen.pointer & -self.seen.pointer) or WIDEST
+
+    def zeros(self, shape: Shape, dtype: DataType) -> DeviceArray:
+        """A new array of the same kind on the same device; `result_of` gives the library's own."""
+        kind, storage = self.kind, STORAGE[dtype]
+        if kind.zeros is None:
+            return self.device.zeros(shape, storage)
+        made = kind.zeros(self.seen, shape, storage)
+        seen = kind.see(made)
+        return ForeignArray(self.device, made, kind, seen, storage)
+
+    def copy(self) -> DeviceArray:
+        """Another array with the same elements, copied on the library's current stream."""
+        if self.kind.copy is None:
+            made = self.device.empty(self.shape, self.dtype)
+            backend: Any = self.device.backend
+            backend.copy(self.memory, made.memory, self.nbytes, stream=self.memory.stream)
+            return made
+        source = self.kind.copy(self.source)
+        return ForeignArray(self.device, source, self.kind, self.kind.see(source), self.dtype)
+
+
+def view(value: object, *, where: str, dtype: DataType, written: bool) -> ForeignArray | None:
+    """A foreign array as an argument declared `dtype`, or None for what is none.
+
+    Args:
+        value: what the caller passed.
+        where: the parameter, for errors, such as `x of saxpy`.
+        dtype: the declared type.
+        written: whether the kernel writes it.
+
+    Raises:
+        InvalidInput: it is on the host, not contiguous, of another type, read-only where it is
+            written, or on a device that Vyre does not see.
+    """
+    kind = kind_of(value)
+    if kind is None:
+        return None
+    seen = kind.see(value)
+    name = where.partition(" ")[0]
+    if seen.refusal is not None:
+        raise InvalidInput(f"{where} {seen.refusal[0]}", seen.refusal[1].format(name=name))
+    if seen.device < 0:
+        raise InvalidInput(
+            f"{where} is a {kind.name} array in host memory", kind.to_device.format(name=name)
+        )
+    storage = _storage(kind, seen, where, dtype)
+    if not seen.contiguous:
+        raise InvalidInput(
+            f"{where} is a {kind.name} array that is not contiguous",
+            f"pass {kind.make_contiguous.format(name=name)}",
+        )
+    if written and not seen.writeable:
+        raise InvalidInput(f"{where} is written, but its array is read-only", "pass a copy")
+    here = devices.found("cuda")
+    if seen.device >= len(here):
+        raise InvalidInput(
+            f"{where} is on CUDA device {seen.device}; Vyre sees {len(here)}",
+            "set CUDA_VISIBLE_DEVICES before the first library uses CUDA, and not afterwards",
+        )
+    return ForeignArray(here[seen.device], value, kind, seen, storage)
+
+
+def result_of(array: DeviceArray) -> Any:
+    """What the caller gets for an output: the library's own array."""
+    return array.source if isinstance(array, ForeignArray) else array
+
+
+def stream_for(
+    arrays: Mapping[str, DeviceArray], stream: object = None, *, where: str = "this call"
+) -> int:
+    """The stream to launch on: `stream=` where it is given, else where all the arrays are.
+
+    Raises:
+        InvalidInput: the libraries are on different streams, or `stream` is none.
+    """
+    if stream is not None:
+        return handle_of(stream)
+    used = {
+        name: (array.kind, current)
+        for name, array in arrays.items()
+        if isinstance(array, ForeignArray)
+        and (current := _current(array.kind, array.seen)) is not None
+    }
+    if len({current for _, current in used.values()}) > 1:
+        listed = ", ".join(
+            f"{name} ({kind.name}) on {_shown(current)}" for name, (kind, current) in used.items()
+        )
+        raise InvalidInput(
+            f"the arrays of {where} are on different streams: {listed}",
+            "make one stream current in each library, or pass stream= and order the others by it",
+        )
+    return next((current for _, current in used.values()), 0)
+
+
+def handle_of(stream: Any) -> int:
+    """The driver's handle of a stream of any library; the legacy default stream is 0.
+
+    >>> handle_of(1), handle_of(4096)
+    (0, 4096)
+    """
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return 0 if stream == 1 else stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return handle_of(int((protocol() if callable(protocol) else protocol)[1]))
+    for name in ("cuda_stream", "ptr"):  # torch's, CuPy's
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle_of(handle)
+    raise InvalidInput(
+        f"stream= is a {type(stream).__name__}, not a CUDA stream",
+        "pass a stream of CuPy, torch or cuda.core, or its handle as an integer",
+    )
+
+
+def overlap(a: DeviceArray, b: DeviceArray) -> bool:
+    """Whether two arrays of one CUDA device share a byte."""
+    first, second = int(a.argument), int(b.argument)
+    return bool(a.nbytes and b.nbytes) and first < second + b.nbytes and second < first + a.nbytes
+
+
+def identical(a: DeviceArray, b: DeviceArray) -> bool:
+    """Whether two arrays of one CUDA device are the same range in the same shape."""
+    return int(a.argument) == int(b.argument) and a.nbytes == b.nbytes and a.shape == b.shape
+
+
+def _current(kind: Kind, seen: Seen) -> int | None:
+    """The stream that an array's contents come to be on."""
+    stream = seen.stream if seen.stream is not None else kind.stream(seen.device)
+    return None if stream is None else handle_of(stream)
+
+
+def _shown(stream: int) -> str:
+    return f"stream {stream:#x}" if stream else "the default stream"
+
+
+def _storage(kind: Kind, seen: Seen, where: str, declared: DataType) -> np.dtype[Any]:
+    """How NumPy holds the elements, or an error that says how to convert them."""
+    wanted = STORAGE[declared]
+    if seen.dtype == "bool" and declared == DataType.U8:
+        return np.dtype(np.bool_)
+    named = BFLOAT16 if declared == DataType.BF16 else wanted.name
+    if seen.dtype == named or (declared == DataType.BF16 and seen.dtype == wanted.name):
+        return wanted
+    cast = kind.cast.format(name=where.partition(" ")[0], dtype=named)
+    raise InvalidInput(
+        f"{where} is {seen.dtype}, not {declared} ({wanted.name})",
+        f"pass {cast}, or declare it for {seen.dtype}",
+    )

@@ -1,0 +1,291 @@
+"""How each library's arrays on CUDA devices are recognised and seen: CuPy, torch, any that tells.
+
+Nothing here loads a library: a value is recognised by its type, whose module is loaded already.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vyre.runtime import devices
+from vyre.runtime.array import WIDEST, DeviceArray
+
+Shape = tuple[int, ...]
+Key = tuple[object, ...]
+
+BFLOAT16 = "bfloat16"
+_ALIGNMENT = WIDEST - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a library says of one of its arrays."""
+
+    pointer: int
+    shape: Shape
+    dtype: str  # by NumPy's name, or `bfloat16`
+    device: int  # CUDA's ordinal; -1 is the host
+    contiguous: bool
+    writeable: bool = True
+    stream: int | None = None  # where its contents come to be, if the array itself says
+    owner: object = None  # what keeps the memory, besides the array
+    refusal: tuple[str, str] | None = None  # a problem of its own kind, and what to do
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How the arrays of one library are used."""
+
+    name: str
+    look: Callable[[Any], tuple[int, Key]]
+    """The address, and a key: two arrays with one key are launched in the same way. Quick."""
+    see: Callable[[Any], Seen]
+    """Everything, for the first call of its kind."""
+    stream: Callable[[int], int | None]
+    """The library's current stream on a device, as an integer; None where it has no such thing."""
+    zeros: Callable[[Seen, Shape, np.dtype[Any]], Any] | None
+    """A new array of this kind; None where the outputs are Vyre's own arrays."""
+    copy: Callable[[Any], Any] | None
+    make_contiguous: str
+    cast: str  # with {name} and {dtype}
+    to_device: str
+
+
+_known: dict[type, Kind | None] = {}
+
+
+def kind_of(value: object) -> Kind | None:
+    """The kind of a value, or None for what is no array of another library's on a device."""
+    family = type(value)
+    try:
+        return _known[family]
+    except KeyError:
+        pass
+    for base in family.__mro__:
+        make = _LIBRARIES.get((base.__module__.partition(".")[0], base.__name__))
+        if make is not None:
+            kind = _known[family] = make()
+            return kind
+    if isinstance(value, (np.ndarray, np.generic, DeviceArray)):
+        _known[family] = None
+        return None
+    # Not remembered: arrays of one type can live on the host and on devices.
+    if hasattr(value, "__cuda_array_interface__"):
+        return INTERFACE
+    return DLPACK if _on_cuda(value) else None
+
+
+def _torch() -> Kind:
+    torch: Any = sys.modules["torch"]
+    raw = torch._C._cuda_getCurrentRawStream if torch.cuda.is_available() else None
+
+    def look(x: Any) -> tuple[int, Key]:
+        at = x.data_ptr()
+        flags = x.is_contiguous(), x.requires_grad
+        return at, (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT, flags)
+
+    def see(x: Any) -> Seen:
+        refusal = None
+        if x.requires_grad:
+            refusal = "is a torch tensor that requires grad", "pass {name}.detach()"
+        elif x.layout != torch.strided:
+            refusal = f"is a torch tensor of layout {x.layout}", "pass {name}.to_dense()"
+        elif x.is_neg() or x.is_conj():
+            refusal = "is a torch tensor with a lazy sign", "pass {name}.clone()"
+        device = x.get_device() if x.is_cuda else -1
+        usable = refusal is None and device >= 0
+        return Seen(
+            pointer=x.data_ptr() if usable else 0,
+            shape=tuple(x.shape),
+            dtype=str(x.dtype).removeprefix("torch."),
+            device=device,
+            contiguous=bool(usable and x.is_contiguous()),
+            refusal=refusal,
+        )
+
+    def zeros(like: Seen, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        # An output of 16-bit patterns is what the inputs are: bfloat16 or whole numbers.
+        name = BFLOAT16 if like.dtype == BFLOAT16 and dtype == np.uint16 else dtype.name
+        return torch.zeros(shape, dtype=getattr(torch, name), device=f"cuda:{like.device}")
+
+    return Kind(
+        name="torch",
+        look=look,
+        see=see,
+        stream=raw or (lambda _: None),
+        zeros=zeros,
+        copy=lambda x: x.clone(),
+        make_contiguous="{name}.contiguous()",
+        cast="{name}.to(torch.{dtype})",
+        to_device="pass {name}.cuda(), or {name}.numpy() to copy it for each call",
+    )
+
+
+def _cupy() -> Kind:
+    cupy: Any = sys.modules["cupy"]
+    current = cupy.cuda.get_current_stream
+
+    def look(x: Any) -> tuple[int, Key]:
+        data = x.data
+        at = data.ptr
+        return at, (x.dtype, x.shape, data.device_id, at & _ALIGNMENT, x.flags.c_contiguous)
+
+    def see(x: Any) -> Seen:
+        return Seen(
+            pointer=int(x.data.ptr),
+            shape=tuple(x.shape),
+            dtype=x.dtype.name,
+            device=int(x.data.device_id),
+            contiguous=bool(x.flags.c_contiguous),
+        )
+
+    def zeros(like: Seen, shape: Shape, dtype: np.dtype[Any]) -> Any:
+        with cupy.cuda.Device(like.device):
+            return cupy.zeros(shape, dtype)
+
+    return Kind(
+        name="cupy",
+        look=look,
+        see=see,
+        stream=lambda _: int(current().ptr),
+        zeros=zeros,
+        copy=lambda x: x.copy(),
+        make_contiguous="cupy.ascontiguousarray({name})",
+        cast="{name}.astype(cupy.{dtype})",
+        to_device="pass cupy.asarray({name})",
+    )
+
+
+_LIBRARIES: Mapping[tuple[str, str], Callable[[], Kind]] = {
+    ("torch", "Tensor"): _torch,
+    ("cupy", "ndarray"): _cupy,
+}
+"""By the root of the module and the name of a class: a new library is one function and one line."""
+
+
+def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
+    """A kind that is seen in one way and makes no arrays."""
+
+    def look(x: Any) -> tuple[int, Key]:
+        seen = look_by(x)
+        at = seen.pointer
+        key = (seen.dtype, seen.shape, seen.device, at & _ALIGNMENT, seen.contiguous, seen.stream)
+        return at, key
+
+    return Kind(
+        name=name,
+        look=look,
+        see=look_by,
+        stream=lambda _: None,
+        zeros=None,
+        copy=None,
+        make_contiguous="a contiguous copy of {name}",
+        cast="{name} as an array of {dtype}",
+        to_device="pass an array on a CUDA device",
+    )
+
+
+def _see_interface(x: Any) -> Seen:
+    told: Mapping[str, Any] = x.__cuda_array_interface__
+    dtype, shape = np.dtype(told["typestr"]), tuple(int(size) for size in told["shape"])
+    pointer, read_only = told["data"]
+    refusal = None
+    if told.get("mask") is not None:
+        refusal = "is an array with a mask", "pass its elements without the mask"
+    return Seen(
+        pointer=int(pointer or 0),
+        shape=shape,
+        dtype=dtype.name if dtype.isnative else dtype.str,
+        device=_ordinal(int(pointer or 0)),
+        contiguous=_is_contiguous(shape, told.get("strides"), dtype.itemsize),
+        writeable=not read_only,
+        stream=told.get("stream"),
+        refusal=refusal,
+    )
+
+
+def _is_contiguous(shape: Shape, strides: Iterable[int] | None, itemsize: int) -> bool:
+    """Whether elements lie one after the other, the last axis fastest; axes of 1 do not count."""
+    if strides is None or 0 in shape:
+        return True
+    expected = itemsize
+    for size, stride in zip(reversed(shape), reversed(tuple(strides)), strict=True):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _ordinal(pointer: int) -> int:
+    """The CUDA device that holds an address, which the interface does not tell."""
+    here = devices.found("cuda")
+    if len(here) <= 1 or not pointer:
+        return 0
+    backend: Any = here[0].backend
+    return int(backend.device_of(pointer))
+
+
+class _DLDevice(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int32), ("id", ctypes.c_int32))
+
+
+class _DLDataType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", _DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_DL_CUDA = 2
+_DL_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+
+
+def _on_cuda(value: Any) -> bool:
+    told = getattr(value, "__dlpack_device__", None)
+    return told is not None and int(told()[0]) == _DL_CUDA
+
+
+def _see_dlpack(x: Any) -> Seen:
+    # The producer makes the legacy default stream, 1, wait for the array's contents.
+    capsule = x.__dlpack__(stream=1)
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    tensor = _DLTensor.from_address(address(capsule, b"dltensor"))
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    itemsize = max(tensor.dtype.bits // 8, 1)
+    strides = None
+    if tensor.strides:
+        strides = [tensor.strides[axis] * itemsize for axis in range(tensor.ndim)]
+    stem = _DL_CODES.get(tensor.dtype.code, f"type {tensor.dtype.code} of ")
+    refusal = None
+    if tensor.dtype.lanes != 1:
+        refusal = "is an array of vectors", "pass an array of single numbers"
+    return Seen(
+        pointer=int(tensor.data or 0) + int(tensor.byte_offset),
+        shape=shape,
+        dtype="bool" if stem == "bool" else f"{stem}{tensor.dtype.bits}",
+        device=int(tensor.device.id),
+        contiguous=_is_contiguous(shape, strides, itemsize),
+        stream=1,
+        owner=capsule,  # it frees the tensor when it goes
+        refusal=refusal,
+    )
+
+
+INTERFACE = _of(_see_interface, "__cuda_array_interface__")
+DLPACK = _of(_see_dlpack, "DLPack")

@@ -1,0 +1,436 @@
+"""Arrays of other libraries become arguments where they are, or are refused with what to do."""
+
+import ctypes
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from vyre.errors import InvalidInput
+from vyre.ir.types import DataType
+from vyre.runtime import devices, foreign, foreign_kinds
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.device import Device
+
+F32 = DataType.F32
+
+
+class Backend:
+    info = SimpleNamespace(backend="cuda", model="fake")
+
+    def __init__(self):
+        self.copied = []
+
+    def typed(self, memory, dtype):  # noqa: ARG002  # as the protocol has it
+        return memory.address
+
+    def alloc(self, nbytes):
+        return SimpleNamespace(address=0x9000, nbytes=nbytes, stream=0)
+
+    def copy(self, source, target, nbytes, stream=0):
+        self.copied.append((source.address, target.address, nbytes, stream))
+
+    def device_of(self, address):
+        return address >> 32
+
+
+@pytest.fixture(autouse=True)
+def cuda(monkeypatch):
+    """Two CUDA devices, and no library remembered."""
+    here = (Device("cuda:0", Backend()), Device("cuda:1", Backend()))
+    monkeypatch.setattr(devices, "found", lambda backend: here if backend == "cuda" else ())
+    monkeypatch.setattr(foreign_kinds, "_known", {})
+    return here
+
+
+def view(value, *, dtype=F32, written=False):
+    return foreign.view(value, where="x of k", dtype=dtype, written=written)
+
+
+def refusal(value, **more):
+    with pytest.raises(InvalidInput) as caught:
+        view(value, **more)
+    return str(caught.value)
+
+
+class Exposed:
+    """Anything with the CUDA array interface."""
+
+    def __init__(self, shape=(4,), typestr="<f4", data=(0x1000, False), **more):
+        told = {"shape": shape, "typestr": typestr, "data": data, "version": 3, **more}
+        self.__cuda_array_interface__ = told
+
+
+class FakeDType:
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return f"torch.{self.name}"
+
+
+class Tensor:
+    """What torch's tensors tell."""
+
+    strided = "torch.strided"
+
+    def __init__(self, *shape, dtype="float32", device=0, at=0x1000, contiguous=True, **more):
+        self.shape, self.dtype = tuple(shape or (4,)), FakeDType(dtype)
+        self.is_cuda, self._device, self._at = device >= 0, device, at
+        self._contiguous = contiguous
+        self.requires_grad = more.get("requires_grad", False)
+        self.layout = more.get("layout", self.strided)
+
+    def get_device(self):
+        return self._device
+
+    def data_ptr(self):
+        return self._at
+
+    def is_contiguous(self):
+        return self._contiguous
+
+    def is_neg(self):
+        return False
+
+    def is_conj(self):
+        return False
+
+    def clone(self):
+        return Tensor(*self.shape, dtype=self.dtype.name, device=self._device, at=0x5000)
+
+
+Tensor.__module__ = "torch"
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """A module that stands in for torch, its current stream to be set."""
+    module = ModuleType("torch")
+    module.strided = Tensor.strided
+    module.current = 0
+    module.made = []
+    module.cuda = SimpleNamespace(is_available=lambda: True)
+    module._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda index: module.current + index)
+    for name in ("float32", "bfloat16", "uint16"):
+        setattr(module, name, FakeDType(name))
+
+    def zeros(shape, dtype, device):
+        module.made.append((shape, dtype.name, device))
+        return Tensor(*shape, dtype=dtype.name, device=int(device.partition(":")[2]), at=0x7000)
+
+    module.zeros = zeros
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+class Cupy:
+    """What CuPy's arrays tell."""
+
+    def __init__(self, *shape, dtype="float32", device=0, at=0x2000, contiguous=True):
+        self.shape, self.dtype = tuple(shape or (4,)), np.dtype(dtype)
+        self.data = SimpleNamespace(ptr=at, device_id=device)
+        self.flags = SimpleNamespace(c_contiguous=contiguous)
+
+
+Cupy.__module__, Cupy.__name__ = "cupy", "ndarray"
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    module = ModuleType("cupy")
+    module.current = 0
+    module.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=module.current))
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros(3), np.float32(1), 3, "x", None, [1.0]], ids=lambda v: type(v).__name__
+)
+def test_what_is_no_array_of_a_device_is_none_of_ours(value):
+    assert view(value) is None
+
+
+def test_an_array_with_the_interface_is_used_where_it_is(cuda):
+    source = Exposed(shape=(2, 3), data=(0x1040, False), stream=7)
+
+    seen = view(source, written=True)
+
+    assert isinstance(seen, DeviceArray)
+    assert seen.device is cuda[0]
+    assert (seen.shape, seen.dtype, seen.argument) == ((2, 3), np.dtype(np.float32), 0x1040)
+    assert seen.alignment == 64
+    assert seen.source is source
+    assert foreign.result_of(seen) is source
+    assert foreign.stream_for({"x": seen}) == 7
+
+
+def test_the_interface_does_not_tell_the_device_so_the_driver_is_asked(cuda):
+    assert view(Exposed(data=(1 << 32, False))).device is cuda[1]
+
+
+def test_a_read_only_array_can_be_read_and_not_written():
+    assert view(Exposed(data=(0x1000, True))) is not None
+
+    assert refusal(Exposed(data=(0x1000, True)), written=True) == (
+        "x of k is written, but its array is read-only\nFix: pass a copy"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "contiguous"),
+    [
+        ((4,), None, True),
+        ((4,), (4,), True),
+        ((4,), (8,), False),
+        ((2, 3), (12, 4), True),
+        ((2, 3), (4, 8), False),
+        ((1, 3), (999, 4), True),
+        ((0, 3), (1, 1), True),
+    ],
+)
+def test_strides_say_whether_an_array_is_contiguous(shape, strides, contiguous):
+    source = Exposed(shape=shape, strides=strides)
+
+    if contiguous:
+        assert view(source).shape == shape
+    else:
+        assert refusal(source) == (
+            "x of k is a __cuda_array_interface__ array that is not contiguous\n"
+            "Fix: pass a contiguous copy of x"
+        )
+
+
+def test_a_masked_array_is_refused():
+    assert refusal(Exposed(mask=Exposed())) == (
+        "x of k is an array with a mask\nFix: pass its elements without the mask"
+    )
+
+
+@pytest.mark.usefixtures("torch", "cupy")
+def test_another_type_is_refused_in_the_words_of_its_library():
+    assert refusal(Tensor(dtype="float64")) == (
+        "x of k is float64, not f32 (float32)\n"
+        "Fix: pass x.to(torch.float32), or declare it for float64"
+    )
+    assert refusal(Cupy(dtype="int32")) == (
+        "x of k is int32, not f32 (float32)\n"
+        "Fix: pass x.astype(cupy.float32), or declare it for int32"
+    )
+
+
+@pytest.mark.usefixtures("torch")
+def test_bool_arrays_are_u8_and_bfloat16_is_its_own_type():
+    assert view(Tensor(dtype="bool"), dtype=DataType.U8).dtype == np.bool_
+    assert view(Tensor(dtype="bfloat16"), dtype=DataType.BF16).dtype == np.uint16
+    assert "is bfloat16, not u16" in refusal(Tensor(dtype="bfloat16"), dtype=DataType.U16)
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_torch_tensor_on_the_host_is_refused():
+    assert refusal(Tensor(device=-1)) == (
+        "x of k is a torch array in host memory\n"
+        "Fix: pass x.cuda(), or x.numpy() to copy it for each call"
+    )
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_torch_tensor_that_requires_grad_is_refused():
+    assert refusal(Tensor(requires_grad=True)) == (
+        "x of k is a torch tensor that requires grad\nFix: pass x.detach()"
+    )
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_torch_tensor_that_is_sparse_is_refused():
+    assert refusal(Tensor(layout="torch.sparse_coo")) == (
+        "x of k is a torch tensor of layout torch.sparse_coo\nFix: pass x.to_dense()"
+    )
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_torch_tensor_that_is_not_contiguous_is_refused():
+    assert refusal(Tensor(contiguous=False)) == (
+        "x of k is a torch array that is not contiguous\nFix: pass x.contiguous()"
+    )
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_subclass_of_a_tensor_is_a_tensor():
+    class Parameter(Tensor):
+        pass
+
+    assert foreign_kinds.kind_of(Parameter()).name == "torch"
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_device_that_vyre_does_not_see_is_refused():
+    assert refusal(Tensor(device=2)) == (
+        "x of k is on CUDA device 2; Vyre sees 2\n"
+        "Fix: set CUDA_VISIBLE_DEVICES before the first library uses CUDA, and not afterwards"
+    )
+
+
+@pytest.mark.usefixtures("torch", "cupy")
+def test_equal_keys_mean_the_same_launch_and_others_do_not():
+    tensors = [
+        Tensor(4),
+        Tensor(5),
+        Tensor(4, device=1),
+        Tensor(4, at=0x1004),
+        Tensor(4, contiguous=False),
+        Tensor(4, requires_grad=True),
+    ]
+    dtype = tensors[0].dtype
+    for tensor in tensors:
+        tensor.dtype = dtype  # torch's are the same objects
+    kind = foreign_kinds.kind_of(tensors[0])
+    keys = [kind.look(tensor) for tensor in tensors]
+
+    assert len({key for _, key in keys}) == len(tensors)
+    assert keys[0][0] == 0x1000
+    same = Tensor(4, at=0x8000)
+    same.dtype = dtype
+    assert kind.look(same)[1] == keys[0][1]
+
+    arrays = [Cupy(4), Cupy(5), Cupy(4, device=1), Cupy(4, at=0x2004), Cupy(4, dtype="int32")]
+    kind = foreign_kinds.kind_of(arrays[0])
+    assert len({kind.look(array)[1] for array in arrays}) == len(arrays)
+    assert kind.look(Cupy(4, at=0x8000))[1] == kind.look(arrays[0])[1]
+
+
+def test_outputs_are_of_the_inputs_kind(torch):
+    x = view(Tensor(4, device=1))
+
+    made = x.zeros((2, 3), F32)
+
+    assert torch.made == [((2, 3), "float32", "cuda:1")]
+    assert type(foreign.result_of(made)) is Tensor
+    assert (made.shape, made.device) == ((2, 3), x.device)
+    view(Tensor(dtype="bfloat16"), dtype=DataType.BF16).zeros((4,), DataType.BF16)
+    assert torch.made[-1] == ((4,), "bfloat16", "cuda:0")
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_copy_is_made_by_the_library_or_on_the_array_s_stream(cuda):
+    assert view(Tensor(4)).copy().argument == 0x5000
+
+    view(Exposed(stream=7)).copy()
+
+    assert cuda[0].backend.copied == [(0x1000, 0x9000, 16, 7)]
+
+
+def test_the_stream_is_the_library_s_current_one(torch, cupy):
+    torch.current = cupy.current = 0x50
+    arrays = {"x": view(Tensor()), "y": view(Cupy())}
+
+    assert foreign.stream_for(arrays) == 0x50
+    assert foreign.stream_for(arrays, 0x60) == 0x60
+    assert foreign.stream_for({}) == 0
+
+
+@pytest.mark.usefixtures("cupy")
+def test_libraries_on_different_streams_are_refused(torch):
+    torch.current = 0x50
+    arrays = {"x": view(Tensor()), "y": view(Cupy())}
+
+    with pytest.raises(InvalidInput) as caught:
+        foreign.stream_for(arrays, where="saxpy")
+
+    assert str(caught.value) == (
+        "the arrays of saxpy are on different streams: "
+        "x (torch) on stream 0x50, y (cupy) on the default stream\n"
+        "Fix: make one stream current in each library, or pass stream= and order the others by it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("stream", "handle"),
+    [
+        (0, 0),
+        (1, 0),
+        (0x50, 0x50),
+        (SimpleNamespace(cuda_stream=0x51), 0x51),
+        (SimpleNamespace(ptr=0x52), 0x52),
+        (SimpleNamespace(__cuda_stream__=lambda: (0, 0x53)), 0x53),
+        (SimpleNamespace(__cuda_stream__=(0, 1)), 0),
+    ],
+)
+def test_a_stream_of_any_library_has_a_handle(stream, handle):
+    assert foreign.handle_of(stream) == handle
+
+
+def test_what_is_no_stream_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        foreign.handle_of("main")
+
+    assert str(caught.value) == (
+        "stream= is a str, not a CUDA stream\n"
+        "Fix: pass a stream of CuPy, torch or cuda.core, or its handle as an integer"
+    )
+
+
+def test_views_of_one_allocation_overlap_by_their_bytes():
+    whole, tail, after = (view(Exposed(data=(at, False))) for at in (0x1000, 0x100C, 0x1010))
+
+    assert foreign.overlap(whole, tail)
+    assert not foreign.overlap(whole, after)
+    assert foreign.identical(whole, view(Exposed()))
+    assert not foreign.identical(whole, tail)
+    assert not foreign.overlap(whole, view(Exposed(shape=(0,))))
+
+
+class Packed:
+    """An array on a CUDA device that tells by DLPack alone."""
+
+    def __init__(self, at=0x1000, shape=(2, 3), code=2, bits=32, strides=None, device=2):
+        self.asked = []
+        self._device = device
+        self._sizes = (ctypes.c_int64 * len(shape))(*shape)
+        self._strides = (ctypes.c_int64 * len(shape))(*strides) if strides else None
+        self._tensor = foreign_kinds._DLTensor(
+            at,
+            foreign_kinds._DLDevice(2, 1),
+            len(shape),
+            foreign_kinds._DLDataType(code, bits, 1),
+            self._sizes,
+            self._strides,
+            8,
+        )
+
+    def __dlpack_device__(self):
+        return (self._device, 1)
+
+    def __dlpack__(self, stream):
+        self.asked.append(stream)
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype = ctypes.py_object
+        make.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return make(ctypes.addressof(self._tensor), b"dltensor", None)
+
+
+def test_an_array_that_tells_by_dlpack_alone_is_used_after_the_legacy_stream(cuda):
+    source = Packed()
+
+    seen = view(source)
+
+    assert (seen.argument, seen.shape, seen.dtype) == (0x1008, (2, 3), np.dtype(np.float32))
+    assert seen.device is cuda[1]
+    assert source.asked == [1]
+    assert foreign.stream_for({"x": seen}) == 0
+
+
+def test_dlpack_tells_types_and_strides():
+    assert view(Packed(code=4, bits=16), dtype=DataType.BF16).dtype == np.uint16
+    assert view(Packed(code=6, bits=8), dtype=DataType.U8).dtype == np.bool_
+    assert view(Packed(code=0, bits=64), dtype=DataType.I64).dtype == np.int64
+    assert "is not contiguous" in refusal(Packed(strides=(1, 2)))
+    assert view(Packed(device=1)) is None  # of the host
+
+
+def test_real_torch_tensors_on_the_host_are_refused():
+    torch = pytest.importorskip("torch")
+
+    assert "is a torch array in host memory" in refusal(torch.zeros(4))
