@@ -1,9 +1,9 @@
 """What compiling variants costs the dispatches beside it: in-process, in the helper, not at all.
 
 saxpy is called on resident arrays once a millisecond and waited for, while new variants of another
-kernel are compiled: on a thread of this process, in the compile helper, or none. A fourth side
-loads on a thread what the helper has made ready: all that is left to this process. A call that had
-to wait for an earlier one counts from when it was due, so a stall counts for as long as it lasts.
+kernel are compiled: on a thread of this process, in the compile helper, or none. As learning does,
+a thread loads what the helper has made ready, one by one. A call that had to wait for an earlier
+one counts from when it was due, so a stall counts for as long as it lasts.
 The sides take turns, block by block; each figure is a percentile over the calls of all blocks.
 """
 
@@ -11,6 +11,7 @@ import argparse
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from measure import save
@@ -60,7 +61,6 @@ class Bench:
         self.device, self.variants, self.bundles = device, variants, fresh()
         self.x, self.y, self.out = (device.array(np.zeros(n, np.float32)) for _ in range(3))
         self.helper = CompileHelper(device)
-        self.ready: list[Bundle] = []
 
     def take(self) -> list[Bundle]:
         return [next(self.bundles) for _ in range(self.variants)]
@@ -86,6 +86,9 @@ class Bench:
             for bundle in bundles:
                 compile_bundle(self.device, bundle)
 
+        return self.beside(work)
+
+    def beside(self, work: Callable[[], None]) -> list[float]:
         thread = threading.Thread(target=work)
         thread.start()
         return self.calls(lambda: not thread.is_alive())
@@ -98,16 +101,14 @@ class Bench:
         return self.beside_thread(self.take())
 
     def in_helper(self) -> list[float]:
-        self.ready = self.take()
-        pending = [self.helper.submit(bundle) for bundle in self.ready]
-        times = self.calls(lambda: pending[-1].poll() is not None)
-        answers = [one.wait() for one in pending]
-        assert all(isinstance(answer, Ready) for answer in answers), answers
-        return times
+        def work() -> None:
+            bundles = self.take()
+            for bundle, pending in [(one, self.helper.submit(one)) for one in bundles]:
+                answer = pending.wait()
+                assert isinstance(answer, Ready), answer
+                self.device.binaries([(bundle.program, code) for code in bundle.codes])
 
-    def load_ready(self) -> list[float]:
-        """Always after `in_helper`, whose bundles it loads."""
-        return self.beside_thread(self.ready)
+        return self.beside(work)
 
 
 def main() -> None:
@@ -121,8 +122,7 @@ def main() -> None:
     sides = [
         ("nothing is compiled", bench.nothing),
         ("compiled on a thread of this process", bench.in_process),
-        ("compiled in the helper", bench.in_helper),
-        ("loaded on a thread once the helper has them", bench.load_ready),
+        ("compiled in the helper, then loaded", bench.in_helper),
     ]
     bench.nothing()
     bench.helper.submit(next(bench.bundles)).wait()
@@ -130,7 +130,7 @@ def main() -> None:
     for _ in range(given.blocks):
         for title, run in sides:
             times[title] += run()
-    results = []
+    results: list[dict[str, Any]] = []
     for title, found in times.items():
         p50, p99, worst = (1e3 * value for value in np.percentile(found, (50, 99, 100)))
         results.append(
@@ -148,6 +148,8 @@ def main() -> None:
             f"  ({len(found)} calls)"
         )
     bench.helper.close()
+    nothing, _, helper = (row["p99_ms"] for row in results)
+    print(f"p99 beside the helper / p99 beside nothing: {helper / nothing:.2f} (limit 3)")
     path = save(
         "compile_ahead",
         results,

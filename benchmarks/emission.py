@@ -17,7 +17,7 @@ def main() -> None:
     device = vyre.open()
     rows = []
     for kernel in kernels.ALL:
-        launcher = kernel._launcher(device)
+        launcher = kernel._dispatcher.launcher(device)
         n = 1 << 20
         shapes = {
             name: (1024, 1024) if launcher.program.buffer(name).rank == 2 else (n,)

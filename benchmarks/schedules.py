@@ -18,7 +18,6 @@ from vyre import kernels
 from vyre.cli.tune import shown
 from vyre.kernels.samples import Sample, sample
 from vyre.model import Schedule
-from vyre.runtime.arguments import read
 from vyre.runtime.kernel import Kernel, _resident
 from vyre.runtime.launcher import Launcher
 
@@ -32,17 +31,16 @@ class Cell:
         self.kernel, self.device = kernel, device
         self.arrays = tuple(_resident(device, array) for array in call.arrays)
         self.options = dict(call.options)
-        self.launcher: Launcher = kernel._launcher(device)
+        self.launcher: Launcher = kernel._dispatcher.launcher(device)
 
     def launch(self, schedule: Schedule | None) -> "partial[float]":
         """A function that launches once and gives the device's nanoseconds."""
-        call = read(self.kernel._translation, self.arrays, self.options, None, None)
-        given = {**call.arrays, **self.kernel._missing(self.device, call)}
-        shapes = {name: given[name].shape for name in self.launcher.order if name in given}
-        prepared = self.launcher.prepare(call.extent, shapes, call.scalars, schedule)
+        bound = self.kernel._dispatcher.bind(self.arrays, None, None, None, self.options)
+        numbers, alignment, _ = bound.numbered
+        prepared = self.launcher.prepare(numbers, alignment, schedule)
 
         def once() -> float:
-            ticket = self.launcher.run_resident(prepared, given, call.scalars)
+            ticket = bound.launch(prepared, timed=True)
             ticket.wait()
             return float(ticket.elapsed_ns() or 0)
 

@@ -38,5 +38,9 @@ class DeviceFailed(VyreError):
     """A device refused or lost work."""
 
 
+class NotRemembered(VyreError):
+    """A frozen process was asked for a launch that was never decided."""
+
+
 class StoreFailed(VyreError):
     """Something kept on disk that cannot be read or written; it is left as it is."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from html import escape
 from math import inf
 
 import blake3
@@ -286,6 +287,26 @@ class Decision:
     detail: str = ""
     gain: float | None = None  # default time / chosen time, where both were measured
     confidence: float | None = None
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("runs", self.schedule.text),
+            ("because", ": ".join(filter(None, (self.reason.value, self.detail)))),
+            ("gain", "" if self.gain is None else f"{self.gain:.2f}x the default's speed"),
+            ("confidence", "" if self.confidence is None else f"{self.confidence:.0%}"),
+        ]
+        return html_rows("Decision", rows)
+
+
+def html_rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """A small table for notebooks, in their own colours; rows that say nothing are left out."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left;white-space:pre-wrap'>{escape(text)}</td></tr>"
+        for name, text in rows
+        if text
+    )
+    return f"<div><b>{escape(title)}</b><table>{cells}</table></div>"
 
 
 def _digest(*parts: str) -> str:

@@ -23,7 +23,7 @@ def smooth(x: In[f32], y: In[f32], out: Out[f32]):
 
 
 def some_schedules(kernel, device, count, **arrays):
-    launcher = kernel._launcher(device)
+    launcher = kernel._dispatcher.launcher(device)
     n = next(iter(arrays.values())).size
     numbers = launcher.numbers((n, 1, 1), {name: a.shape for name, a in arrays.items()}, {})
     legal = space_of(launcher, numbers, {name: alignment_of(a) for name, a in arrays.items()}).legal

@@ -239,7 +239,7 @@ def test_every_schedule_of_the_space_gives_the_same_bits():
     device = vyre.devices()[0]
     x = device.array(np.linspace(-2, 2, 1237, dtype=np.float32))
     expected = np.asarray(kernels.gelu(x))
-    launcher = kernels.gelu._launcher(device)
+    launcher = kernels.gelu._dispatcher.launcher(device)
     numbers = launcher.numbers((1237, 1, 1), {"x": (1237,), "out": (1237,)}, {})
     legal = space_of(launcher, numbers, {"x": 64, "out": 64}).legal
 

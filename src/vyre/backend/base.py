@@ -126,6 +126,8 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     info: DeviceInfo
     compiles_per_workgroup: bool
     """Whether the driver compiles anew for each workgroup and size of grid."""
+    strayed: bool
+    """Whether its memory was ever used on a stream other than the default one."""
 
 
 @runtime_checkable

@@ -103,6 +103,7 @@ class OpenCL:
     """One OpenCL device; its context and queue are made when first needed."""
 
     compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
+    strayed = False
 
     def __init__(self, device: Any, kept: Binaries) -> None:
         self._device, self._kept = device, kept

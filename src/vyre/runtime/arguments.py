@@ -16,6 +16,7 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
 from vyre.runtime.array import DeviceArray, extents_of
+from vyre.runtime.foreign import ForeignArray, view
 
 Shape = tuple[int, ...]
 AnyArray = np.ndarray[Any, Any] | DeviceArray
@@ -156,6 +157,9 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
     where = f"{param.name} of {kernel.name}"
     wanted = STORAGE[param.dtype]
     if not isinstance(value, (np.ndarray, DeviceArray)):
+        written = param.role is not Role.IN
+        value = view(value, where=where, dtype=param.dtype, written=written) or value
+    if not isinstance(value, (np.ndarray, DeviceArray)):
         raise InvalidInput(
             f"{where} is a {type(value).__name__}, not an array",
             f"pass numpy.asarray({param.name}, dtype=numpy.{wanted.name})",
@@ -163,7 +167,7 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
     if isinstance(value, np.ndarray):
         value = _same_bits(param, value)
     flags = value.dtype == np.bool_ and param.dtype == DataType.U8  # of a device; see DeviceArray
-    if value.dtype != wanted and not flags:
+    if value.dtype != wanted and not flags and not isinstance(value, ForeignArray):
         cast = f"{param.name}.astype(numpy.{wanted.name})"
         if isinstance(value, DeviceArray):
             cast = f"device.array(numpy.asarray({param.name}, dtype=numpy.{wanted.name}))"
@@ -221,7 +225,7 @@ def _contiguous(
             f"{where} is not contiguous (strides {value.strides}), so it is copied for each call.\n"
             f"Fix: pass numpy.ascontiguousarray({param.name})",
             CopyWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
     return np.ascontiguousarray(value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from vyre.runtime.device import Device
 
 
+WIDEST = 64
+"""The alignment that no access asks more of, in bytes."""
+
+_serial = count()
+_keys: dict[tuple[str, tuple[int, ...], str], int] = {}
+
+
 class DeviceArray:
     """An array in a device's memory; `numpy.asarray` brings it back.
 
@@ -26,7 +34,7 @@ class DeviceArray:
     ((3,), [0, 1, 2])
     """
 
-    __slots__ = ("argument", "device", "dtype", "key", "memory", "shape", "size")
+    __slots__ = ("argument", "device", "dtype", "key", "memory", "serial", "shape", "size")
 
     def __init__(
         self, device: Device, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -35,8 +43,14 @@ class DeviceArray:
         # A bool is a u8 to a kernel.
         self.argument = device.backend.typed(memory, np.dtype("u1") if dtype == np.bool_ else dtype)
         self.shape, self.dtype, self.size = shape, dtype, prod(shape)
-        # What a prepared launch depends on; made once, because every call looks it up.
-        self.key = (device.name, shape, dtype.str)
+        self.serial = next(_serial)  # never given again, as an id() is
+        # What a prepared launch depends on, as a number: every call looks it up.
+        self.key = _keys.setdefault((device.name, shape, dtype.str), len(_keys))
+
+    @property
+    def alignment(self) -> int:
+        """What divides its address, up to `WIDEST`: drivers align what they allocate so."""
+        return WIDEST
 
     @property
     def ndim(self) -> int:
@@ -83,13 +97,9 @@ def extents_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     return extents
 
 
-WIDEST = 64
-"""The alignment that no access asks more of, in bytes."""
-
-
 def alignment_of(array: NDArray[Any] | DeviceArray) -> int:
     """The largest power of two, up to `WIDEST`, that divides the address of an array."""
     if isinstance(array, DeviceArray):
-        return WIDEST  # drivers align what they allocate at least so
+        return array.alignment
     address = int(array.__array_interface__["data"][0])
     return min(WIDEST, address & -address) or WIDEST

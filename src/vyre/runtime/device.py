@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
@@ -21,6 +21,8 @@ from vyre.model import Code, DeviceInfo, Mode
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.runtime.array import DeviceArray, extents_of
+
+Bytes = NDArray[np.uint8]
 
 HONOURED = frozenset(
     {"workgroup_override", "grid_override", "dispatch_elements", "dispatch_grid", "label"}
@@ -66,7 +68,7 @@ class Device:
     def zeros(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:
         """An array of zeros on this device."""
         made = self.empty(shape, dtype)
-        self.backend.upload(made.memory, np.zeros(made.shape, made.dtype))
+        self.backend.clear(made.memory, made.nbytes)
         return made
 
     def download(self, array: DeviceArray, host: Array) -> None:
@@ -139,7 +141,7 @@ class Device:
         refuse_unsupported(config, self.name, HONOURED)
         facts = self.facts(program)
         given = [_as_bytes(value) for value in inputs]
-        bindings = BindingPlan.from_borrowed_inputs(program, given).bindings
+        bindings = BindingPlan.from_borrowed_inputs(program, [part.data for part in given]).bindings
         limits = LaunchLimits.of(self.info.backend, self.info.limits)
         plan = LaunchPlan.from_bindings(
             program, bindings, config, limits, mode=Mode.OFF, facts=facts
@@ -175,6 +177,8 @@ class Device:
         arrays: Mapping[str, Array],
         program: Program,
         words: bytes,
+        *,
+        timed: bool = False,
     ) -> Ticket:
         """Launch on host arrays and wait: what was written is in them when this returns."""
         declared = {decl.name: decl for decl in program.buffers}
@@ -186,7 +190,7 @@ class Device:
             else:
                 borrowed[name] = self.backend.borrow(arrays[name], read=True)
                 arguments.append(borrowed[name])
-        ticket = self.backend.launch(binary, grid, workgroup, arguments, words)
+        ticket = self.backend.launch(binary, grid, workgroup, arguments, words, timed=timed)
         for name, memory in borrowed.items():
             if declared[name].is_written:
                 self.backend.return_to(memory, arrays[name])
@@ -194,16 +198,20 @@ class Device:
         return ticket
 
 
-def _as_bytes(value: bytes | Array) -> bytes:
-    return value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
+def _as_bytes(value: bytes | Array) -> Bytes:
+    """The bytes of an input, not copied where they lie in one piece."""
+    if isinstance(value, bytes):
+        return np.frombuffer(value, np.uint8)
+    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
 
 
-def _storage(program: Program, item: Binding, given: Sequence[bytes], n: int) -> Array:
+def _storage(program: Program, item: Binding, given: Sequence[Bytes], n: int) -> Array:
     decl = program.buffers[item.buffer_index]
     dtype = STORAGE[decl.element]
-    if item.input_index is not None:
-        return np.frombuffer(bytearray(given[item.input_index]), dtype)
-    return np.zeros(item.element_count or n, dtype)
+    if item.input_index is None:
+        return np.zeros(item.element_count or n, dtype)
+    held = given[item.input_index].view(dtype)
+    return held.copy() if decl.is_written else held
 
 
 def _extent(plan: LaunchPlan, config: DispatchConfig) -> Dim3:

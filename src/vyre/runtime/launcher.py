@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from vyre.analysis.forms import Symbol
-from vyre.backend.base import Array, Memory, Ticket
+from vyre.backend.base import Array, Memory, Start, Ticket
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
+from vyre.ir.structure import structural_hash
 from vyre.lang import Translation
 from vyre.model import Code, Schedule, Workload
 from vyre.plan.geometry import LaunchLimits, tile_grid, validate_launch_geometry
 from vyre.plan.space import LaunchTraits, default_schedule, why_not_free, why_not_vectors
 from vyre.plan.workload import workload_of
-from vyre.runtime.array import WIDEST, DeviceArray
+from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
 
 Shape = tuple[int, ...]
@@ -29,6 +30,10 @@ MOST_PREPARED = 4096
 """Launches kept ready; a stream of ever-new sizes starts anew there."""
 
 
+SMALL_GRID = 65_535
+"""Invocations along x and y below which PoCL compiles a form of its own (3.0, by its cache)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Everything about a launch but its arguments."""
@@ -36,7 +41,9 @@ class Prepared:
     binary: Any
     schedule: Schedule
     grid: Dim3
+    workgroup: Dim3
     words: bytes
+    start: Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,9 @@ class Launcher:
         self.facts = device.facts(kernel.program)
         self.limits = LaunchLimits.of(device.name, device.info.limits)
         self.order = tuple(decl.name for decl in arguments_of(self.program))
+        self.structure = structural_hash(self.program)[:16].hex()
         self._prepared: dict[tuple[object, ...], Prepared] = {}
+        self._warm: set[tuple[object, ...]] = set()
 
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
@@ -107,38 +116,61 @@ class Launcher:
             numbers.scalars,
             alignment,
             unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
+            structure=self.structure,
         )
 
+    @property
+    def has_run(self) -> bool:
+        """Whether anything of this kernel was compiled and launched here."""
+        return bool(self._warm)
+
+    def is_warm(self, numbers: Numbers, schedule: Schedule) -> bool:
+        """Whether launching it so would compile nothing."""
+        return self._form(numbers, schedule) in self._warm
+
+    def warmed(self, numbers: Numbers, schedule: Schedule) -> None:
+        """It was launched so, here or by the compile helper."""
+        self._warm.add(self._form(numbers, schedule))
+
+    def _form(self, numbers: Numbers, schedule: Schedule) -> tuple[object, ...]:
+        """What drivers compile apart: everywhere the code, for some the workgroup as well."""
+        if not self.device.backend.compiles_per_workgroup:
+            return (schedule.code,)
+        grid, workgroup = tile_grid(numbers.extent, schedule), schedule.workgroup
+        widest = max(grid[0] * workgroup[0], grid[1] * workgroup[1])
+        return (schedule.code, workgroup, widest < SMALL_GRID)
+
     def prepare(
-        self,
-        extent: Dim3,
-        shapes: Mapping[str, Shape],
-        scalars: Mapping[str, np.generic],
-        schedule: Schedule | None = None,
+        self, numbers: Numbers, alignment: Mapping[str, int], schedule: Schedule | None = None
     ) -> Prepared:
-        """The launch for these numbers, every limit checked."""
-        whole = tuple(int(v) for v in scalars.values() if isinstance(v, np.integer))
-        key = (extent, tuple(shapes.values()), whole, schedule)
+        """The launch for these numbers, every limit checked; without a schedule, the default one.
+
+        Raises:
+            InvalidInput: the schedule could change the result of this launch, or cannot run it.
+            DeviceFailed: the compiler refused it.
+        """
+        key = (
+            numbers.extent,
+            *numbers.shapes.values(),
+            *numbers.scalars.values(),
+            *alignment.values(),
+            schedule,
+        )
         known = self._prepared.get(key)
         if known is None:
-            known = self._prepare(extent, shapes, scalars, schedule)
+            known = self._prepare(numbers, alignment, schedule)
             if len(self._prepared) >= MOST_PREPARED:
                 self._prepared.clear()
             self._prepared[key] = known
         return known
 
     def _prepare(
-        self,
-        extent: Dim3,
-        shapes: Mapping[str, Shape],
-        scalars: Mapping[str, np.generic],
-        schedule: Schedule | None,
+        self, numbers: Numbers, alignment: Mapping[str, int], schedule: Schedule | None
     ) -> Prepared:
-        numbers = self.numbers(extent, shapes, scalars)
         if schedule is None:
             schedule = self.default(numbers)
         else:
-            self._refuse_unproved(schedule, numbers)
+            self._refuse_unproved(schedule, numbers, alignment)
         binary = self.device.binary(self.program, schedule.code)
         workgroup = schedule.workgroup
         for axis in range(3):
@@ -148,7 +180,7 @@ class Launcher:
                     f"{self.kernel.name} does not use",
                     "give that axis size 1",
                 )
-        grid = tile_grid(extent, schedule)
+        grid = tile_grid(numbers.extent, schedule)
         validate_launch_geometry(workgroup, grid, self.limits)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
@@ -156,9 +188,13 @@ class Launcher:
                 f"for {self.device.info.model} allows {binary.max_threads}",
                 f"use a workgroup of at most {binary.max_threads} threads",
             )
-        return Prepared(binary, schedule, grid, words_of(binary.layout, extent, shapes))
+        words = words_of(binary.layout, numbers.extent, numbers.shapes)
+        start = self.device.backend.bind(binary, grid, workgroup, words)
+        return Prepared(binary, schedule, grid, workgroup, words, start)
 
-    def _refuse_unproved(self, schedule: Schedule, numbers: Numbers) -> None:
+    def _refuse_unproved(
+        self, schedule: Schedule, numbers: Numbers, alignment: Mapping[str, int]
+    ) -> None:
         """Refuse a schedule that could change the result of this launch, or break its compiler."""
         code, name = schedule.code, self.kernel.name
         if not code.checked and not self.facts.unchecked_for(numbers):
@@ -173,10 +209,8 @@ class Launcher:
                     f"{schedule} could change the result of this call of {name}: {why}",
                     "leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)",
                 )
-        # Only GPUs ask for alignment, and what they work on is memory that the driver allocated.
-        aligned = LaunchTraits(dict.fromkeys(numbers.shapes, WIDEST))
-        kind = self.device.info.kind
-        why_not = why_not_vectors(code, self.facts, self.program, numbers, kind, aligned)
+        traits, kind = LaunchTraits(alignment), self.device.info.kind
+        why_not = why_not_vectors(code, self.facts, self.program, numbers, kind, traits)
         if why_not is not None:
             raise InvalidInput(
                 f"vectors of {code.vector} for this call of {name}: {why_not}",
@@ -184,7 +218,12 @@ class Launcher:
             )
 
     def run_host(
-        self, prepared: Prepared, arrays: Mapping[str, Array], scalars: Mapping[str, np.generic]
+        self,
+        prepared: Prepared,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, np.generic],
+        *,
+        timed: bool = False,
     ) -> Ticket:
         """Launch on host arrays and wait for the result."""
         given = {**arrays, **{name: np.array([value]) for name, value in scalars.items()}}
@@ -195,6 +234,7 @@ class Launcher:
             given,
             self.program,
             prepared.words,
+            timed=timed,
         )
 
     def run_resident(
@@ -202,11 +242,20 @@ class Launcher:
         prepared: Prepared,
         arrays: Mapping[str, DeviceArray],
         scalars: Mapping[str, np.generic],
+        *,
+        timed: bool = False,
+        stream: int = 0,
     ) -> Ticket:
         """Launch on device arrays and return at once."""
         arguments: list[Memory | np.generic] = [
             scalars[name] if name in scalars else arrays[name].argument for name in self.order
         ]
         return self.device.backend.launch(
-            prepared.binary, prepared.grid, prepared.schedule.workgroup, arguments, prepared.words
+            prepared.binary,
+            prepared.grid,
+            prepared.schedule.workgroup,
+            arguments,
+            prepared.words,
+            timed=timed,
+            stream=stream,
         )

@@ -13,8 +13,10 @@ import numpy as np
 from vyre.analysis.aliasing import may_share
 from vyre.errors import InvalidInput
 from vyre.lang import Role, Translation
+from vyre.runtime import foreign
 from vyre.runtime.arguments import AnyArray
 from vyre.runtime.array import DeviceArray
+from vyre.runtime.foreign import ForeignArray
 
 
 def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[str, ...]:
@@ -53,17 +55,21 @@ def _keeps(kernel: Translation, arrays: Mapping[str, AnyArray], name: str, targe
 
 def _overlap(a: AnyArray, b: AnyArray) -> bool:
     if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
-        return (
-            a.memory is b.memory
-            if isinstance(a, DeviceArray) and isinstance(b, DeviceArray)
-            else False
-        )
+        if not (isinstance(a, DeviceArray) and isinstance(b, DeviceArray)):
+            return False
+        if isinstance(a, ForeignArray) or isinstance(b, ForeignArray):
+            return foreign.overlap(a, b)
+        return a.memory is b.memory
     return bool(a.size and b.size and np.may_share_memory(a, b))
 
 
 def _identical(a: AnyArray, b: AnyArray) -> bool:
-    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+    if isinstance(a, DeviceArray) and isinstance(b, DeviceArray):
+        if isinstance(a, ForeignArray) or isinstance(b, ForeignArray):
+            return foreign.identical(a, b)
         return True  # one allocation is one array
+    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+        return False
     return _address(a) == _address(b) and a.nbytes == b.nbytes and a.shape == b.shape
 
 

@@ -70,9 +70,10 @@ def tune(
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
     chosen = set(list(codes)[:MOST_CODES])
     size = prod(numbers.extent)
+    recorder.name(workload, launcher.kernel.name, launcher.device.info)
 
     def measure(schedule: Schedule) -> float | Failed:
-        outcome = _measure(launcher, numbers, arrays, scalars, schedule)
+        outcome = _measure(launcher, numbers, alignment, arrays, scalars, schedule)
         elapsed = Timed(schedule, outcome) if isinstance(outcome, float) else outcome
         recorder.record(workload, elapsed, size)
         return outcome
@@ -141,6 +142,7 @@ class _Ahead:
 def _measure(
     launcher: Launcher,
     numbers: Numbers,
+    alignment: Mapping[str, int],
     arrays: Mapping[str, DeviceArray],
     scalars: Mapping[str, np.generic],
     schedule: Schedule,
@@ -148,16 +150,20 @@ def _measure(
     """The median device time of a block of launches."""
     times: list[int] = []
     try:
-        prepared = launcher.prepare(numbers.extent, numbers.shapes, scalars, schedule)
-        deadline = time.monotonic() + BLOCK_S
-        while len(times) < MOST_LAUNCHES:
-            ticket = launcher.run_resident(prepared, arrays, scalars)
+        prepared = launcher.prepare(numbers, alignment, schedule)
+        first = launcher.run_resident(prepared, arrays, scalars, timed=True)
+        first.wait()
+        once = first.elapsed_ns() or 1
+        # The rest one after the other, so that a GPU does not wait for the host in between.
+        more = min(int(BLOCK_S * 1e9 / once), MOST_LAUNCHES - 1)
+        tickets = [
+            launcher.run_resident(prepared, arrays, scalars, timed=True) for _ in range(more)
+        ]
+        for ticket in tickets or [first]:
             ticket.wait()
             elapsed = ticket.elapsed_ns()
             if elapsed:  # a timer that says 0 has not measured
                 times.append(elapsed)
-            if time.monotonic() >= deadline:
-                break
     except VyreError as error:
         return Failed(schedule, error.problem)
     return float(median(times)) if times else Failed(schedule, "the device gives no times")

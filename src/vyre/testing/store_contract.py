@@ -15,6 +15,7 @@ from random import Random
 import pytest
 
 from vyre.model import (
+    STRUCTURE,
     Code,
     Decision,
     Failed,
@@ -134,6 +135,25 @@ class StoreContract:
         store.put(decision(1, 2))
 
         assert store.get(workload(1)) == decision(1, 2)
+
+    def test_it_finds_decisions_of_the_same_and_of_lookalike_programs(self, tmp_path: Path) -> None:
+        """On the same device with the same toolchain, and never its own."""
+        store = self.open(tmp_path, Clock())
+        asked = replace(workload(1), traits=(f"{STRUCTURE}abc", "checked"))
+        another_size = replace(asked, buckets=(7, 7))
+        lookalike = replace(asked, fingerprint=b"another")
+        others = (
+            replace(another_size, device="another"),
+            replace(another_size, toolchain="another"),
+            replace(lookalike, traits=(f"{STRUCTURE}abd",)),
+        )
+        for of in (asked, another_size, lookalike, *others):
+            store.put(replace(decision(1), workload=of))
+
+        found = store.related(asked)
+
+        assert {one.workload for one in found} == {another_size, lookalike}
+        assert all(one == replace(decision(1), workload=one.workload) for one in found)
 
     def test_it_gives_back_the_rows_it_was_given_each_once(self, tmp_path: Path) -> None:
         """A row that is appended again is the same row."""

@@ -47,6 +47,7 @@ class Reference:
     """NumPy as a device: its memory is arrays, its launches run at once."""
 
     compiles_per_workgroup = False
+    strayed = False
 
     info = DeviceInfo(
         backend="reference",

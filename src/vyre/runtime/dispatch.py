@@ -1,0 +1,339 @@
+"""Runs the calls of one kernel: binds, decides, launches, and keeps what repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vyre.backend.base import Ticket
+from vyre.errors import DeviceFailed, InvalidInput
+from vyre.ir.declare import Dim3
+from vyre.ir.storage import STORAGE
+from vyre.lang import Param, Role, Translation
+from vyre.model import Decision, Reason, Schedule, Workload
+from vyre.runtime import session
+from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read
+from vyre.runtime.array import DeviceArray, alignment_of
+from vyre.runtime.decide import site_of
+from vyre.runtime.device import Device
+from vyre.runtime.devices import default
+from vyre.runtime.foreign import ForeignArray, result_of, stream_for
+from vyre.runtime.launch import Launch
+from vyre.runtime.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.overlap import copies_needed
+from vyre.runtime.repeat import Repeat, Same, look
+from vyre.runtime.session import Rule
+from vyre.runtime.site import Site
+from vyre.runtime.sweep import Progress
+from vyre.runtime.tune import tune
+
+T = TypeVar("T")
+
+MOST_KEPT = 4096
+"""Prepared calls and sites that a kernel keeps; a stream of ever-new sizes starts anew there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call whose arguments were checked: every array is there, and where it runs is known."""
+
+    call: Arguments
+    launcher: Launcher
+    arrays: Mapping[str, AnyArray]
+    stream: int
+
+    @property
+    def numbered(self) -> tuple[Numbers, dict[str, int], Workload]:
+        """The numbers of the launch, how arrays are aligned, what a choice is remembered for."""
+        launcher, arrays = self.launcher, self.arrays
+        shapes = {name: arrays[name].shape for name in launcher.order if name in arrays}
+        alignment = {name: alignment_of(arrays[name]) for name in shapes}
+        numbers = launcher.numbers(self.call.extent, shapes, self.call.scalars)
+        return numbers, alignment, launcher.workload(numbers, alignment)
+
+    def launch(self, step: Prepared, *, timed: bool = False) -> Ticket:
+        scalars = self.call.scalars
+        resident = {n: array for n, array in self.arrays.items() if isinstance(array, DeviceArray)}
+        if resident:
+            backend: Any = self.launcher.device.backend
+            if self.launcher.device.info.backend == "cuda":
+                for array in resident.values():
+                    backend.use_on(array.memory, self.stream)
+            return self.launcher.run_resident(
+                step, resident, scalars, timed=timed, stream=self.stream
+            )
+        host = {n: array for n, array in self.arrays.items() if isinstance(array, np.ndarray)}
+        return self.launcher.run_host(step, host, scalars, timed=timed)
+
+
+class Dispatcher:
+    """The calls of one kernel, on any device."""
+
+    def __init__(self, translation: Translation) -> None:
+        self._translation = translation
+        self._launchers: dict[str, Launcher] = {}
+        self._repeats: dict[tuple[object, ...], Repeat] = {}
+        self._same: dict[tuple[object, ...], Same] = {}
+        self._sites: dict[tuple[object, ...], Site] = {}
+        self._whole_scalars = tuple(
+            param.name
+            for param in translation.params
+            if param.role is Role.SCALAR and param.dtype.is_int
+        )
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Where calls were made so far."""
+        return tuple(self._sites.values())
+
+    def again(
+        self,
+        arrays: tuple[Any, ...],
+        out: Any,
+        shape: object,
+        stream: Any,
+        named: Mapping[str, Any],
+    ) -> bool:
+        """Whether this call was like an earlier one and has been launched the short way."""
+        rule = session.rule()
+        if shape is None and stream is None and type(out) is DeviceArray:
+            try:
+                serials: Any = (rule, out.serial, *[array.serial for array in arrays])
+            except AttributeError:  # not all of them are ours
+                serials = None
+            else:
+                same = self._same.get(serials)
+                if same is not None and same.run(named):
+                    return True
+            given: tuple[Any, ...] = (*arrays, out)
+        else:
+            serials, given = None, (*arrays, *_listed(out))
+        try:
+            found = look(rule, given, shape, named, self._whole_scalars)
+            repeat = None if found is None else self._repeats.get(found[0])
+        except TypeError:  # a shape in a list has no hash, nor has a number in a 0-d array
+            return False
+        if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
+            return False
+        if serials is not None and not self._whole_scalars:
+            same = repeat.same(found[1])
+            if same is not None:
+                _put(self._same, serials, same)
+        return True
+
+    def call(
+        self,
+        arrays: tuple[Any, ...],
+        out: object,
+        shape: int | Sequence[int] | None,
+        stream: object,
+        named: Mapping[str, Any],
+        pinned: Schedule | Dim3 | None = None,
+    ) -> Any:
+        """Run a call the long way; what repeats is kept for the short one.
+
+        Args:
+            arrays: as passed.
+            out: as passed.
+            shape: as passed.
+            stream: as passed.
+            named: as passed.
+            pinned: a schedule that the caller insists on, or the workgroup of the default one.
+        """
+        bound = self.bind(arrays, out, shape, stream, named)
+        results = [bound.arrays[p.name] for p in self._translation.params if p.role is Role.OUT]
+        if 0 not in bound.call.extent:
+            site = self._run(bound, pinned)
+            given = (*arrays, *_listed(out))
+            if pinned is None and len(given) == len(bound.arrays):
+                self._keep(bound, site, given, shape, named)
+        mine = [result_of(r) if isinstance(r, DeviceArray) else r for r in results]
+        return None if not mine else mine[0] if len(mine) == 1 else tuple(mine)
+
+    def bind(
+        self,
+        arrays: tuple[Any, ...],
+        out: object,
+        shape: int | Sequence[int] | None,
+        stream: object,
+        named: Mapping[str, Any],
+    ) -> Bound:
+        """Check a call's arguments, and make the outputs that it did not bring."""
+        kernel = self._translation
+        call = read(kernel, arrays, named, out, shape)
+        resident = {n: array for n, array in call.arrays.items() if isinstance(array, DeviceArray)}
+        device = next(iter(resident.values())).device if resident else default()
+        if stream is not None and device.info.backend != "cuda":
+            raise InvalidInput(
+                f"stream= in a call of {kernel.name} on {device.name}",
+                "leave it out: only CUDA devices have streams",
+            )
+        where = stream_for(resident, stream, where=kernel.name)
+        made = {
+            param.name: _made(device, resident, out_shape(kernel, param, call.covered), param)
+            for param in kernel.params
+            if param.role is Role.OUT and param.name not in call.arrays
+        }
+        return Bound(call, self.launcher(device), {**call.arrays, **made}, where)
+
+    def launcher(self, device: Device) -> Launcher:
+        """This kernel on a device."""
+        launcher = self._launchers.get(device.name)
+        if launcher is None:
+            launcher = self._launchers[device.name] = Launcher(self._translation, device)
+        return launcher
+
+    def prepare(
+        self,
+        arrays: tuple[Any, ...],
+        out: object,
+        shape: int | Sequence[int] | None,
+        stream: object,
+        named: Mapping[str, Any],
+    ) -> Launch:
+        """A call to make again and again on the same arrays."""
+        bound = self.bind(arrays, out, shape, stream, named)
+        shared = copies_needed(self._translation, bound.arrays)
+        if shared:
+            raise InvalidInput(
+                f"{', '.join(shared)} of {self._translation.name} shares memory with what is "
+                "written, so it would have to be copied for each launch",
+                "prepare it with arrays that do not overlap",
+            )
+        resident = {n: a for n, a in bound.arrays.items() if isinstance(a, DeviceArray)}
+        if len(resident) < len(bound.arrays):
+            raise InvalidInput(
+                f"the arrays of {self._translation.name} are on the host",
+                "prepare it with arrays of a device, such as device.array(x)",
+            )
+        results = [resident[p.name] for p in self._translation.params if p.role is Role.OUT]
+        site = self._site(bound, None) if 0 not in bound.call.extent else None
+        return Launch(bound.launcher, site, resident, bound.call.scalars, stream, results)
+
+    def sweep(
+        self,
+        bound: Bound,
+        *,
+        budget_s: float = 10.0,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Decision:
+        """Measure every candidate on copies, and remember the best."""
+        numbers, alignment, workload = bound.numbered
+        device = bound.launcher.device
+        copies = {name: _resident(device, array) for name, array in bound.arrays.items()}
+        return tune(
+            bound.launcher,
+            numbers,
+            workload,
+            alignment,
+            copies,
+            bound.call.scalars,
+            session.recorder(),
+            session.helper(device),
+            budget_s=budget_s,
+            progress=progress,
+        )
+
+    def forget(self) -> None:
+        """Decide every call anew."""
+        self._sites.clear()
+        self._repeats.clear()
+        self._same.clear()
+
+    def _run(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
+        arrays = bound.arrays
+        for name in copies_needed(self._translation, arrays):
+            arrays = {**arrays, name: arrays[name].copy()}
+        bound = replace(bound, arrays=arrays)
+        launcher = bound.launcher
+        site = self._site(bound, pinned)
+        step, asked = site.take(capturing=launcher.device.backend.is_capturing(bound.stream))
+        try:
+            ticket = bound.launch(step, timed=asked)
+        except DeviceFailed as error:
+            if not asked:
+                raise
+            asked, step = False, site.fell(step, error)
+            ticket = bound.launch(step)
+        if asked:
+            site.ran(step, ticket)
+        launcher.warmed(site.numbers, step.schedule)
+        return site
+
+    def _site(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
+        """Where such a call is decided; found out once."""
+        rule = session.rule()
+        key = _key(rule, bound)
+        site = self._sites.get(key) if pinned is None else None
+        if site is not None:
+            return site
+        numbers, alignment, workload = bound.numbered
+        launcher = bound.launcher
+        if pinned is not None:
+            if not isinstance(pinned, Schedule):
+                pinned = replace(launcher.default(numbers), workgroup=pinned)
+            decision = Decision(workload=workload, schedule=pinned, reason=Reason.OVERRIDE)
+            return Site(launcher, numbers, alignment, decision)
+        site = site_of(launcher, rule, numbers, alignment, lambda: self.sweep(bound))
+        _put(self._sites, key, site)
+        return site
+
+    def _keep(
+        self,
+        bound: Bound,
+        site: Site,
+        given: tuple[Any, ...],
+        shape: object,
+        named: Mapping[str, Any],
+    ) -> None:
+        resident = {n: a for n, a in bound.arrays.items() if isinstance(a, DeviceArray)}
+        found = look(session.rule(), given, shape, named, self._whole_scalars)
+        if found is not None and len(resident) == len(given):
+            repeat = Repeat(self._translation, bound.launcher, site, resident)
+            _put(self._repeats, found[0], repeat)
+
+
+def _key(rule: Rule, bound: Bound) -> tuple[object, ...]:
+    launcher, call = bound.launcher, bound.call
+    arrays = [bound.arrays[name] for name in launcher.order if name in bound.arrays]
+    whole = (int(v) for v in call.scalars.values() if isinstance(v, np.integer))
+    return (
+        rule,
+        launcher,
+        call.extent,
+        *(array.shape for array in arrays),
+        *whole,
+        *(alignment_of(array) for array in arrays),
+    )
+
+
+def _listed(out: Any) -> tuple[Any, ...]:
+    return () if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+
+def _put(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -> None:
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
+    with suppress(TypeError):  # what has no hash is not kept
+        kept[key] = value
+
+
+def _made(
+    device: Device, resident: Mapping[str, DeviceArray], shape: tuple[int, ...], param: Param
+) -> AnyArray:
+    """A fresh output of the inputs' kind, full of zeros."""
+    for array in resident.values():
+        if isinstance(array, ForeignArray):
+            return array.zeros(shape, param.dtype)
+    if resident:
+        return device.zeros(shape, STORAGE[param.dtype])
+    return np.zeros(shape, STORAGE[param.dtype])
+
+
+def _resident(device: Device, array: AnyArray) -> DeviceArray:
+    """A copy on the device, which a sweep may change."""
+    return array.copy() if isinstance(array, DeviceArray) else device.array(array)

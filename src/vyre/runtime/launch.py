@@ -1,0 +1,89 @@
+"""A call that was bound once: only the launch is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.foreign import ForeignArray, handle_of, result_of
+from vyre.runtime.launcher import Launcher, Prepared
+from vyre.runtime.repeat import fixed, streams_of
+from vyre.runtime.site import Site
+
+
+class Launch:
+    """What `kernel.prepare` returns; calling it launches on the arrays it was prepared with.
+
+    It goes on learning like any call. What the arrays hold may change, the arrays may not.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_backend",
+        "_own",
+        "_results",
+        "_site",
+        "_start",
+        "_step",
+        "_stream",
+        "arrays",
+    )
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        site: Site | None,
+        arrays: Mapping[str, DeviceArray],
+        scalars: Mapping[str, np.generic],
+        stream: object,
+        results: Sequence[DeviceArray],
+    ) -> None:
+        self.arrays = arrays  # and so their memory is kept
+        self._backend: Any = launcher.device.backend
+        self._site = site
+        self._arguments = [
+            scalars[name] if name in scalars else arrays[name].argument for name in launcher.order
+        ]
+        self._own: tuple[DeviceArray, ...] = ()
+        if launcher.device.info.backend == "cuda":
+            self._own = tuple(a for a in arrays.values() if not isinstance(a, ForeignArray))
+        self._stream = _where(arrays, stream)
+        mine = [result_of(result) for result in results]
+        self._results = None if not mine else mine[0] if len(mine) == 1 else tuple(mine)
+        self._step: Prepared | None = None
+        self._start: Callable[[int], object] = lambda _: None
+
+    def __call__(self) -> Any:
+        """Launch once; returns the outputs, which may still be under way."""
+        site = self._site
+        if site is None:  # there is nothing to cover
+            return self._results
+        stream = self._stream() if self._stream is not None else 0
+        for array in self._own:
+            if array.memory.stream != stream:
+                self._backend.use_on(array.memory, stream)
+        site.tick()
+        if site.asked and site.launched_asked(self._arguments, stream):
+            return self._results
+        step = site.best or site.refreshed()
+        if step is not self._step:
+            self._start = fixed(self._backend, step, self._arguments)
+            self._step = step
+        self._start(stream)
+        return self._results
+
+
+def _where(arrays: Mapping[str, DeviceArray], stream: object) -> Callable[[], int] | None:
+    """How to find the stream of a launch; None for the default one."""
+    if stream is not None:
+        handle = handle_of(stream)
+        return lambda: handle
+    streams = streams_of(arrays.values())
+    if not streams:
+        return None
+    current, ordinal = streams[0]
+    return partial(current, ordinal)

@@ -1,0 +1,438 @@
+"""Learns how to run one workload from the dispatches that happen anyway.
+
+Calls take what is asked for and leave tickets; everything else happens on the desk's thread. One
+launch is asked for at a time: the next depends on what came of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from math import exp, log
+from statistics import median
+
+from vyre import substrate
+from vyre.backend.base import Ticket
+from vyre.errors import VyreError
+from vyre.model import Decision, DeviceKind, Failed, Reason, Schedule, Timed, Workload
+from vyre.plan.guess import order
+from vyre.plan.space import Space
+from vyre.policy.base import NothingToTry
+from vyre.policy.natural_live import Choice, Mask, NaturalGradient
+from vyre.policy.trend import Trend
+from vyre.runtime.ahead import Ahead
+from vyre.runtime.desk import Desk
+from vyre.runtime.helper import CompileHelper
+from vyre.runtime.inheritance import Inherited, Known, inherit
+from vyre.runtime.launcher import Launcher, Numbers
+from vyre.runtime.recorder import Recorder
+from vyre.runtime.site import Site
+from vyre.runtime.tune import space_of
+
+logger = logging.getLogger("vyre.learning")
+
+MOST_SCHEDULES = 128
+"""Schedules that a learner chooses from; what the guess ranks below them is left out."""
+
+SHARE, AHEAD_S = 0.03, 0.1
+"""The share of time that the desk works on a workload at most, and what it may work in advance.
+
+Callers share its interpreter; the advance lets a workload be learned while it is new."""
+
+_RESTING_S = 1.0  # at most between two looks at a settled choice
+_SLOWER = 1.4  # by how much that grows from one look to the next
+_SHORTEST_S = 5e-4
+_ENOUGH_S = 0.05  # of launches must have been seen before anything is compiled for them
+_PER_SEEN = 2.0  # seconds of compiling beside a GPU per second of launches
+_NEWS = 0.05  # by how much a remembered gain must have changed to be written again
+_KEPT_BACK = 4.0  # default dispatches of the budget that compiling leaves to probes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a learner knows, for whoever asks; replaced as a whole."""
+
+    decision: Decision
+    default: Schedule
+    asked: Schedule | None = None
+    asked_because: str = ""
+    policy: NaturalGradient | None = field(default=None, repr=False)
+    space: Space | None = None
+    failures: Mapping[Schedule, str] = field(default_factory=dict)
+    timings: int = 0
+    probes: int = 0
+    explored_s: float = 0.0
+    spent_s: float = 0.0
+    saved_s: float = 0.0  # against the default; below 0 where it was lost
+    default_ns: float | None = None
+    pending: int = 0
+    compiled: int = 0
+    compiling_s: float = 0.0
+    stopped: str = ""  # why nothing more is learned
+
+
+class Learner:
+    """One workload's learner; a `site.Teacher`."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        launcher: Launcher,
+        numbers: Numbers,
+        alignment: Mapping[str, int],
+        recorder: Recorder,
+        helper: CompileHelper,
+        *,
+        workload: Workload,
+        known: Decision | None,
+        neighbours: Callable[[Workload], Iterable[Known]],
+    ) -> None:
+        """Learn for `workload`, launching what is `known`, or the default, until more is."""
+        self.workload, self.name = workload, launcher.kernel.name
+        self._desk, self._launcher, self._numbers = desk, launcher, numbers
+        self._alignment, self._recorder = alignment, recorder
+        self._neighbours = neighbours
+        # -- read by calls
+        self.default = launcher.default(numbers)
+        self.best = self.default if known is None else known.schedule
+        self.asked: deque[Schedule] = deque()
+        self._count = count()
+        self.tick: Callable[[], int] = self._count.__next__
+        self.standing = Standing(decision=known or self._cold_start(), default=self.default)
+        self._sites: weakref.WeakSet[Site] = weakref.WeakSet()
+        self._joining = threading.Lock()
+        # -- of the desk's thread alone
+        self._ahead = Ahead(launcher, numbers, helper, lambda: desk.post(self._answered))
+        self._policy: NaturalGradient | None = None
+        self._ready = {self.best}  # by the call that made us
+        self._inherited: Decision | None = known
+        self._timed: Counter[Schedule] = Counter()
+        self._launched: set[Schedule] = {self.default}  # before; its first launch is not timed
+        self._default_ns: deque[int] = deque(maxlen=9)
+        self._trend = Trend()
+        self._told = 0  # dispatches that the policy has heard of
+        self._outstanding: Schedule | None = None  # asked for, and not heard of
+        self._probing = False
+        self._certain: Decision | None = None  # what was last remembered
+        self._resting_s = 0.0
+        self._began, self._worked_s = time.monotonic(), 0.0
+        self._mask: Mask | None = None  # of what is ready
+        desk.post(self._start)
+
+    @property
+    def dispatches(self) -> int:
+        """How many calls there have been; looking counts none."""
+        return int(self._count.__reduce__()[1][0])
+
+    # -- what calls use
+
+    def joined(self, site: Site) -> None:
+        with self._joining:
+            self._sites.add(site)
+
+    def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None:
+        self._desk.post(
+            lambda: self._desk.watch(ticket, lambda heard: self._heard(schedule, heard, size))
+        )
+
+    def fell(self, schedule: Schedule, reason: str) -> None:
+        self._desk.post(lambda: self._drop({schedule: reason}))
+
+    def skipped(self) -> None:
+        self._desk.post(self._skipped)
+
+    def stop(self, why: str) -> None:
+        """Leave the choice as it is, and learn no more."""
+        self._desk.post(lambda: self._stop(why))
+
+    # -- what follows runs on the desk's thread
+
+    def _start(self) -> None:
+        launcher, numbers = self._launcher, self._numbers
+        self._recorder.name(self.workload, self.name, launcher.device.info)
+        space = space_of(launcher, numbers, self._alignment)
+        inherited = inherit(self.workload, space, self._recorder, self._neighbours(self.workload))
+        guess = order(space, launcher.facts, launcher.device.info, numbers)
+        candidates = _shortened(guess, self.default, inherited)
+        self.standing = replace(self.standing, space=space, failures=inherited.failures)
+        if candidates == (self.default,):
+            self._stop("there is one schedule only")
+            return
+        self._policy = NaturalGradient(
+            space=candidates,
+            default=self.default,
+            remembered=inherited.ratios,
+            step=substrate.step,
+        )
+        self._find_ready()
+        self._start_from(inherited.decision)
+        if self.default not in self._ready:
+            self._ahead.fetch([self.default])
+        self._next()
+
+    def _start_from(self, decision: Decision | None) -> None:
+        """Begin with what was decided before or nearby, as soon as it can run."""
+        if decision is None or decision.schedule == self.best:
+            return
+        if decision.schedule in self._ready:
+            self._inherited = decision
+            self._settle(decision)
+        elif decision.schedule != self.default:
+            self._inherited = decision
+            self._ahead.fetch([decision.schedule])
+
+    def _heard(self, schedule: Schedule, elapsed: int | VyreError, size: int) -> None:
+        """The time that was asked for, or why there is none."""
+        self._outstanding = None
+        if self._policy is None:
+            return
+        if isinstance(elapsed, VyreError):
+            self._drop({schedule: elapsed.problem})
+        elif elapsed <= 0:
+            self._drop({schedule: f"the device gave a time of {elapsed} ns"})
+        elif schedule not in self._launched:  # the first launch also loads the code
+            self._launched.add(schedule)
+            cost = elapsed / median(self._default_ns) if self._default_ns else 1.0
+            self._policy = replace(self._policy, budget=self._policy.budget.ran(cost))
+            self._told += 1
+            self._next()
+        else:
+            began = time.perf_counter()
+            self._learn(schedule, elapsed, size)
+            self._next(time.perf_counter() - began)
+
+    def _skipped(self) -> None:
+        """A call could not launch what was asked for: its size compiles to something else."""
+        self._outstanding = None
+        self._next()
+
+    def _learn(self, schedule: Schedule, elapsed: int, size: int) -> None:
+        assert self._policy is not None
+        untimed = self.dispatches - 1 - self._told
+        if untimed > 0:
+            self._policy = self._policy.ran(self.best, untimed)
+            self._told += untimed
+        self._trend = self._trend.told(schedule, size, log(elapsed))
+        comparable = exp(log(elapsed) - self._trend.level(size))
+        self._policy = self._policy.tell(Timed(schedule, comparable))
+        self._told += 1
+        self._timed[schedule] += 1
+        if schedule == self.default:
+            self._default_ns.append(elapsed)
+        explored = self._probing and schedule != self.best
+        self.standing = replace(
+            self.standing,
+            timings=self.standing.timings + 1,
+            probes=self.standing.probes + explored,
+            explored_s=self.standing.explored_s + explored * elapsed * 1e-9,
+        )
+        self._recorder.record(self.workload, Timed(schedule, float(elapsed)), size)
+
+    def _drop(self, reasons: Mapping[Schedule, str]) -> None:
+        """Never try these again."""
+        if self._outstanding in reasons:
+            self._outstanding = None
+        known = self.standing.failures
+        for schedule, reason in reasons.items():
+            if schedule not in known and self._policy is not None:
+                logger.info("%s: %s is dropped: %s", self.name, schedule.text, reason)
+                self._recorder.record(self.workload, Failed(schedule, reason), self._elements)
+                self._policy = self._policy.tell(Failed(schedule, reason))
+        self._ready -= reasons.keys()
+        self._mask = None
+        self.standing = replace(self.standing, failures={**reasons, **known})
+        if self.default in reasons:
+            self._stop(f"the default cannot be timed: {reasons[self.default]}")
+        else:
+            self._next()
+
+    @property
+    def _elements(self) -> int:
+        x, y, z = self._numbers.extent
+        return x * y * z
+
+    def _answered(self) -> None:
+        """The compile helper has said something."""
+        if self._policy is None:
+            return
+        answered = self._ahead.take()
+        self._find_ready()
+        inherited = self._inherited
+        if inherited is not None and inherited.schedule in self._ready and self._holds(inherited):
+            self._settle(inherited)
+        failed = {s: why for s in self._policy.space if (why := answered.refused.get(s.code))}
+        failed |= answered.failed
+        if failed:
+            self._drop(failed)
+        else:
+            self._next()
+
+    def _find_ready(self) -> None:
+        assert self._policy is not None
+        warm = {s for s in self._policy.space if self._launcher.is_warm(self._numbers, s)}
+        self._ready |= warm - self.standing.failures.keys()
+        self._mask = None
+
+    def _next(self, worked_s: float = 0.0) -> None:
+        """Decide what calls launch from now on, and what to ask for next."""
+        policy = self._policy
+        if policy is None:
+            return
+        if self._mask is None:
+            self._mask = policy.mask(self._ready)
+        try:
+            keep, choice = policy.incumbent(self._mask), policy.choose(self._mask)
+        except NothingToTry as error:
+            self._stop(error.problem)
+            return
+        ask, inherited = choice.schedule, self._inherited
+        if inherited is not None and self._holds(inherited):
+            if not choice.measures:
+                ask = inherited.schedule  # it has to show first whether it still holds
+        else:
+            self._settle(keep)
+        self._compile_ahead()
+        self._probing = choice.reason is Reason.PROBE
+        self._publish(ask, choice.detail)
+        if self._outstanding is None and ask in self._ready:
+            self._outstanding = ask
+            resting = not choice.measures and not self._ahead.pending
+            self._desk.at(self._when(worked_s, resting=resting), lambda: self._ask(ask))
+
+    def _when(self, worked_s: float, *, resting: bool) -> float:
+        """When to ask next: soon while there is something to learn, ever later while not."""
+        now = time.monotonic()
+        self._worked_s += worked_s
+        owed = (self._worked_s - AHEAD_S) / SHARE - (now - self._began)
+        self._resting_s = min(max(_SLOWER * self._resting_s, _SHORTEST_S), _RESTING_S)
+        if not resting:
+            self._resting_s = 0.0
+        return now + max(owed, self._resting_s)
+
+    def _holds(self, inherited: Decision) -> bool:
+        """Whether what was inherited is still neither confirmed nor refuted here."""
+        schedule = inherited.schedule
+        return (
+            schedule in self._ready
+            and schedule != self.default
+            and not self._timed[schedule]
+            and schedule not in self.standing.failures
+        )
+
+    def _ask(self, schedule: Schedule) -> None:
+        if self._policy is not None and schedule in self._ready:
+            self._outstanding = schedule
+            self.asked.append(schedule)
+
+    def _settle(self, choice: Choice | Decision) -> None:
+        """Launch this from now on, and remember it where it is certain."""
+        decision = choice
+        if isinstance(choice, Choice):
+            decision = Decision(
+                workload=self.workload,
+                schedule=choice.schedule,
+                reason=choice.reason,
+                detail=choice.detail,
+                gain=choice.gain,
+                confidence=choice.confidence,
+            )
+        assert isinstance(decision, Decision)
+        self.standing = replace(self.standing, decision=decision)
+        if decision.schedule != self.best:
+            self.best = decision.schedule
+            with self._joining:
+                for site in self._sites:
+                    site.best = None
+        if decision.reason not in (Reason.ADOPTED, Reason.TAKEN_BACK):
+            return
+        before, self._certain = self._certain, decision
+        if before is None or before.schedule != decision.schedule:
+            logger.info(
+                "%s: %s: %s: %s",
+                self.name,
+                decision.reason,
+                decision.schedule.text,
+                decision.detail,
+            )
+        elif abs(_log_gain(decision) - _log_gain(before)) < _NEWS:
+            self._certain = before
+            return
+        self._recorder.put(decision)
+
+    def _compile_ahead(self) -> None:
+        """Hand the next candidates to the helper, while they can still pay."""
+        policy, ahead = self._policy, self._ahead
+        if policy is None or ahead.pending or ahead.broken or not self._default_ns:
+            return
+        default_s = median(self._default_ns) * 1e-9
+        seen_s = policy.budget.spent * default_s
+        info = self._launcher.device.info
+        if seen_s < _ENOUGH_S:
+            return
+        charge = 0.0
+        if not ahead.bundles:
+            pass  # the first bundle is free, or nothing could ever be learned
+        elif info.kind is DeviceKind.CPU:
+            # There, a compiler takes time from the kernels: what it takes is a loss like others.
+            charge = ahead.cost_s / max(info.compute_units, 1) / default_s
+            if charge > policy.budget.left - _KEPT_BACK:
+                return
+        elif ahead.spent_s + ahead.cost_s > _PER_SEEN * seen_s:
+            return
+        wanted = policy.wanted(16, self._mask, cost=charge)
+        if wanted:
+            ahead.fetch(wanted)
+            budget = replace(policy.budget, lost=policy.budget.lost + charge)
+            self._policy = replace(policy, budget=budget)
+
+    def _publish(self, ask: Schedule, because: str) -> None:
+        policy = self._policy
+        assert policy is not None
+        default_ns = median(self._default_ns) if self._default_ns else None
+        self.standing = replace(
+            self.standing,
+            asked=ask,
+            asked_because=because,
+            policy=policy,
+            spent_s=policy.budget.spent * (default_ns or 0.0) * 1e-9,
+            saved_s=-policy.budget.lost * (default_ns or 0.0) * 1e-9,
+            default_ns=default_ns,
+            pending=self._ahead.pending,
+            compiled=self._ahead.bundles,
+            compiling_s=self._ahead.spent_s,
+        )
+
+    def _stop(self, why: str) -> None:
+        self._policy = None
+        self.asked.clear()
+        self._ahead.cancel()
+        self.standing = replace(self.standing, stopped=why, asked=None, pending=0)
+
+    def _cold_start(self) -> Decision:
+        return Decision(
+            workload=self.workload,
+            schedule=self.default,
+            reason=Reason.COLD_START,
+            detail="nothing is known yet; the default is measured first",
+        )
+
+
+def _log_gain(decision: Decision) -> float:
+    return log(decision.gain) if decision.gain else 0.0
+
+
+def _shortened(
+    guess: Iterable[Schedule], default: Schedule, inherited: Inherited
+) -> tuple[Schedule, ...]:
+    """What to choose from in the order of the guess: its first, the remembered, the default."""
+    ordered = [s for s in dict.fromkeys((*guess, default)) if s not in inherited.failures]
+    must = {default, *inherited.ratios}
+    room = max(MOST_SCHEDULES - len(must), 0)
+    kept = set([s for s in ordered if s not in must][:room]) | must
+    return tuple(s for s in ordered if s in kept)

@@ -1,0 +1,289 @@
+"""What calls have come to: explanations of one kernel's choices, and counts of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import erf, exp, sqrt
+
+from vyre.analysis import Facts
+from vyre.model import Decision, Schedule, html_rows
+from vyre.runtime.learner import Learner, Standing
+from vyre.runtime.site import Site
+
+_SHOWN = 5  # schedules of a table
+_LABEL = 12
+_TEXT = 2 + _LABEL  # where a line's text begins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is believed of one schedule: how many times as fast as the default, and how surely."""
+
+    schedule: Schedule
+    timings: int
+    speed: float
+    confidence: float  # that it is faster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """One workload of a kernel: what runs it, why, and what is known besides."""
+
+    covers: tuple[int, ...]
+    device: str
+    decision: Decision
+    default: Schedule
+    dispatches: int
+    evidence: tuple[Evidence, ...] = ()  # the fastest first
+    candidates: int = 0
+    legal: int = 0
+    refused: tuple[str, ...] = ()
+    failures: Mapping[Schedule, str] = field(default_factory=dict)
+    timings: int = 0
+    probes: int = 0
+    explored_s: float = 0.0
+    spent_s: float = 0.0
+    saved_s: float = 0.0
+    compiled: int = 0
+    compiling_s: float = 0.0
+    pending: int = 0
+    next: str = ""
+    stopped: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        decision = self.decision
+        gain = ""
+        if decision.gain is not None and decision.schedule != self.default:
+            gain = f", {decision.gain:.2f}x the default's speed"
+        if gain and decision.confidence is not None:
+            gain += f" ({decision.confidence:.0%} sure to be faster)"
+        size = " x ".join(f"{extent:,}" for extent in self.covers)
+        yield f"{size} elements on {self.device}"
+        yield _line("runs", f"{decision.schedule.text}{gain}")
+        yield _line("because", ": ".join(filter(None, (decision.reason.value, decision.detail))))
+        if decision.schedule != self.default:
+            yield _line("default", self.default.text)
+        yield _line("calls", f"{self.dispatches:,}, {self.timings:,} of them timed")
+        if self.legal:
+            yield _line("space", f"{self.candidates} candidates of {self.legal} legal schedules")
+        if self.spent_s:
+            word = "saved" if self.saved_s >= 0 else "lost"
+            yield _line(
+                "learning",
+                f"{self.probes} probes, {_share(self.explored_s, self.spent_s)} of "
+                f"{_seconds(self.spent_s)}; {word} {_seconds(abs(self.saved_s))} so far",
+            )
+        if self.compiled or self.pending:
+            yield _line(
+                "compiled",
+                f"{self.compiled} codes in {_seconds(self.compiling_s)}, {self.pending} under way",
+            )
+        for number, row in enumerate(self.evidence[:_SHOWN]):
+            yield _line(
+                "" if number else "fastest",
+                f"{row.speed:5.2f}x  {row.timings:4} timings  {row.schedule.text}",
+            )
+        if self.stopped:
+            yield _line("at rest", self.stopped)
+        elif self.next:
+            yield _line("next", self.next)
+        for schedule, reason in list(self.failures.items())[:_SHOWN]:
+            yield _line("dropped", f"{schedule.text}: {reason}")
+        for text in self.refused:
+            yield _line("left out", text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What `kernel.explain()` says: what is proved, and each workload that was called."""
+
+    kernel: str
+    free: bool
+    proof: tuple[str, ...]  # the reasons why not, or the conditions
+    workloads: tuple[Explained, ...]
+
+    def __str__(self) -> str:
+        if self.free:
+            lines = [f"{self.kernel}: its result does not depend on how it is launched"]
+            lines += [f"  as long as {text}" for text in self.proof]
+        else:
+            lines = [f"{self.kernel}: it is launched as declared, because"]
+            lines += [f"  {text}" for text in self.proof]
+        if not self.workloads:
+            lines.append("  it has not been called in this process")
+        return "\n".join([*lines, *(f"\n{one}" for one in self.workloads)])
+
+    def _repr_html_(self) -> str:
+        head, *proof = str(replace(self, workloads=())).splitlines()
+        shown = [html_rows(head, [("", line.strip()) for line in proof[: len(self.proof)]])]
+        for one in self.workloads:
+            head, *lines = str(one).splitlines()
+            shown.append(html_rows(head, [(line[:_TEXT].strip(), line[_TEXT:]) for line in lines]))
+        return "".join(shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What learning has come to in this process."""
+
+    dispatches: int
+    workloads: int
+    timings: int
+    probes: int
+    explored_s: float  # time of the launches that were probes
+    spent_s: float  # time of all launches, as far as it is known
+    saved_s: float  # against the defaults; below 0 where time was lost
+    pending: int  # codes being compiled
+    compiled: int
+    compiling_s: float  # in the helper processes
+    failures: tuple[tuple[str, Schedule, str], ...]  # kernel, schedule, reason
+
+    @property
+    def explored(self) -> float:
+        """The share of time that went into probes."""
+        return self.explored_s / self.spent_s if self.spent_s else 0.0
+
+    def __str__(self) -> str:
+        word = "saved" if self.saved_s >= 0 else "lost"
+        lines = [
+            f"{self.dispatches:,} calls of {self.workloads} workloads, {self.timings:,} timed",
+            f"{self.probes:,} probes, {_share(self.explored_s, self.spent_s)} of "
+            f"{_seconds(self.spent_s)}",
+            f"{_seconds(abs(self.saved_s))} {word} against the defaults",
+            f"{self.compiled} codes compiled in {_seconds(self.compiling_s)}, "
+            f"{self.pending} under way",
+        ]
+        lines += [
+            f"{name}: dropped {schedule.text}: {why}" for name, schedule, why in self.failures
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_rows(
+            "What learning has come to", [("", line) for line in str(self).splitlines()]
+        )
+
+
+def explanation(name: str, facts: Facts, sites: Iterable[Site]) -> Explanation:
+    """What is known of a kernel that was called at these sites."""
+    proof = facts.conditions if facts.free else facts.reasons
+    seen: dict[object, Explained] = {}
+    for site in sites:
+        teacher = site.teacher
+        if isinstance(teacher, Learner):
+            seen.setdefault(teacher, learned(teacher, site))
+        else:
+            seen[site] = Explained(
+                covers=_covers(site),
+                device=site.launcher.device.name,
+                decision=site.decision,
+                default=site.launcher.default(site.numbers),
+                dispatches=site.dispatches,
+            )
+    return Explanation(
+        kernel=name,
+        free=facts.free,
+        proof=tuple(str(part) for part in proof),
+        workloads=tuple(seen.values()),
+    )
+
+
+def learned(learner: Learner, site: Site) -> Explained:
+    """What a learner knows, as of now."""
+    standing = learner.standing
+    policy, space = standing.policy, standing.space
+    rows = policy.table() if policy is not None else ()
+    evidence = [
+        Evidence(
+            schedule=row.schedule,
+            timings=row.timings,
+            speed=exp(-row.ratio),
+            confidence=_below(row.ratio, row.spread),
+        )
+        for row in rows
+        if row.timings
+    ]
+    return Explained(
+        covers=_covers(site),
+        device=site.launcher.device.name,
+        decision=standing.decision,
+        default=standing.default,
+        dispatches=learner.dispatches,
+        evidence=tuple(sorted(evidence, key=lambda row: -row.speed)),
+        candidates=len(rows),
+        legal=len(space.legal) if space else 0,
+        refused=tuple(str(one) for one in space.refused) if space else (),
+        failures=standing.failures,
+        next=_next(standing),
+        timings=standing.timings,
+        probes=standing.probes,
+        explored_s=standing.explored_s,
+        spent_s=standing.spent_s,
+        saved_s=standing.saved_s,
+        compiled=standing.compiled,
+        compiling_s=standing.compiling_s,
+        pending=standing.pending,
+        stopped=standing.stopped,
+    )
+
+
+def counted(learners: Iterable[Learner], sites: Iterable[Site]) -> Stats:
+    """The counts of these learners, and of the calls that nobody learns from."""
+    all_of = [(learner, learner.standing) for learner in learners]
+    alone = [site for site in sites if not isinstance(site.teacher, Learner)]
+    return Stats(
+        dispatches=sum(one.dispatches for one, _ in all_of) + sum(s.dispatches for s in alone),
+        workloads=len(all_of) + len(alone),
+        timings=sum(standing.timings for _, standing in all_of),
+        probes=sum(standing.probes for _, standing in all_of),
+        explored_s=sum(standing.explored_s for _, standing in all_of),
+        spent_s=sum(standing.spent_s for _, standing in all_of),
+        saved_s=sum(standing.saved_s for _, standing in all_of),
+        pending=sum(standing.pending for _, standing in all_of),
+        compiled=sum(standing.compiled for _, standing in all_of),
+        compiling_s=sum(standing.compiling_s for _, standing in all_of),
+        failures=tuple(
+            (learner.name, schedule, reason)
+            for learner, standing in all_of
+            for schedule, reason in standing.failures.items()
+        ),
+    )
+
+
+def _next(standing: Standing) -> str:
+    if standing.asked is None:
+        return ""
+    return f"{standing.asked.text}: {standing.asked_because}"
+
+
+def _covers(site: Site) -> tuple[int, ...]:
+    x, y, z = site.numbers.extent
+    return (z, y, x) if z > 1 else (y, x) if y > 1 else (x,)
+
+
+def _below(mean: float, spread: float) -> float:
+    """The probability that a normal value is below 0."""
+    if spread == 0.0:
+        return float(mean < 0.0)
+    return (1 + erf(-mean / spread / sqrt(2))) / 2
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}}{text}"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "0.0%"
+
+
+def _seconds(seconds: float) -> str:
+    """A span as people say it.
+
+    >>> _seconds(0.0123), _seconds(12.3)
+    ('12.3 ms', '12.3 s')
+    """
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"

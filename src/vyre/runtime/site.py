@@ -1,0 +1,150 @@
+"""One call's exact numbers on one device: what it launches next."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from math import prod
+from typing import Any, Protocol
+
+from vyre.backend.base import Ticket
+from vyre.errors import VyreError
+from vyre.model import Decision, Schedule
+from vyre.runtime.launcher import Launcher, Numbers, Prepared
+
+
+class Teacher(Protocol):
+    """Who decides what the sites of a workload launch; `learner.Learner` is one."""
+
+    @property
+    def best(self) -> Schedule: ...
+    @property
+    def asked(self) -> deque[Schedule]: ...
+    @property
+    def tick(self) -> Callable[[], int]: ...
+    def joined(self, site: Site) -> None: ...
+    def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None: ...
+    def fell(self, schedule: Schedule, reason: str) -> None: ...
+    def skipped(self) -> None: ...
+
+
+class Site:
+    """Launches of one kernel with the same numbers; each call takes its step from here.
+
+    A call reads `asked` and `best` and nothing else. Both are replaced or filled by the thread that
+    learns, never held locked.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "alignment",
+        "asked",
+        "best",
+        "count",
+        "decision",
+        "launcher",
+        "numbers",
+        "size",
+        "teacher",
+        "tick",
+    )
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        numbers: Numbers,
+        alignment: Mapping[str, int],
+        decision: Decision,
+        teacher: Teacher | None = None,
+    ) -> None:
+        """Launch as `teacher` says, or always as was decided."""
+        self.launcher, self.numbers, self.alignment = launcher, numbers, alignment
+        self.size = prod(numbers.extent)
+        self.decision, self.teacher = decision, teacher
+        self.best: Prepared | None = None
+        self.asked: deque[Schedule] = deque()
+        self.count = count()
+        self.tick: Callable[[], int] = self.count.__next__
+        if teacher is not None:
+            self.asked, self.tick = teacher.asked, teacher.tick
+            teacher.joined(self)
+
+    @property
+    def dispatches(self) -> int:
+        """How many calls were made here, where nobody learns; looking counts none."""
+        return int(self.count.__reduce__()[1][0])
+
+    def take(self, *, capturing: bool = False) -> tuple[Prepared, bool]:
+        """What to launch now, and whether its time is asked for; nothing is tried in a capture."""
+        self.tick()
+        asked = self.next_asked() if self.asked and not capturing else None
+        return (self.best or self.refreshed(), False) if asked is None else (asked, True)
+
+    def next_asked(self) -> Prepared | None:
+        """The launch whose time is asked for, if it fits these numbers."""
+        try:
+            schedule = self.asked.popleft()
+        except IndexError:  # another thread was quicker
+            return None
+        assert self.teacher is not None
+        if not self.launcher.is_warm(self.numbers, schedule):
+            self.teacher.skipped()
+            return None
+        try:
+            return self.prepared(schedule)
+        except VyreError:  # proved for other sizes of the workload, not for this one
+            self.teacher.skipped()
+            return None
+
+    def launched_asked(self, arguments: Sequence[Any], stream: int) -> bool:
+        """Whether the launch whose time is asked for was made; never in a capture."""
+        backend = self.launcher.device.backend
+        step = None if backend.is_capturing(stream) else self.next_asked()
+        if step is None:
+            return False
+        try:
+            ticket = backend.launch(
+                step.binary,
+                step.grid,
+                step.workgroup,
+                arguments,
+                step.words,
+                timed=True,
+                stream=stream,
+            )
+        except VyreError as error:
+            self.fell(step, error)
+            return False
+        self.ran(step, ticket)
+        return True
+
+    def refreshed(self) -> Prepared:
+        """What to launch after the choice has changed."""
+        if self.teacher is None:
+            self.best = self.prepared(self.decision.schedule)
+            return self.best
+        while True:
+            schedule = self.teacher.best
+            try:
+                best = self.prepared(schedule)
+            except VyreError:
+                best = self.prepared(None)
+            self.best = best
+            if self.teacher.best is schedule:
+                return best
+
+    def prepared(self, schedule: Schedule | None) -> Prepared:
+        """The launch of these numbers by a schedule, or by the default."""
+        return self.launcher.prepare(self.numbers, self.alignment, schedule)
+
+    def ran(self, step: Prepared, ticket: Ticket) -> None:
+        """Hand in a launch whose time was asked for."""
+        assert self.teacher is not None
+        self.teacher.ran(step.schedule, ticket, self.size)
+
+    def fell(self, step: Prepared, error: VyreError) -> Prepared:
+        """Drop a launch that was asked for and failed; what to launch in its place."""
+        assert self.teacher is not None
+        self.teacher.fell(step.schedule, error.problem)
+        return self.prepared(None)

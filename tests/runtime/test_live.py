@@ -1,0 +1,500 @@
+"""Learning from live dispatches, on a device whose times come from a table."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from math import log2
+
+import numpy as np
+import pytest
+
+import vyre
+from vyre import In, Out, f32
+from vyre.backend.replay import Noise
+from vyre.backend.replayed import Replayed
+from vyre.errors import InvalidInput, NotRemembered
+from vyre.model import Code, Mode, Reason, Schedule
+from vyre.runtime import learner as learner_module
+from vyre.runtime import session
+from vyre.runtime.device import Device
+from vyre.runtime.helper import Pending, Ready, Refused
+from vyre.runtime.learners import Learners
+from vyre.runtime.recorder import Recorder
+from vyre.store.memory import MemoryStore
+
+DEFAULT = Schedule((256, 1, 1), Code(checked=False))
+WINNER = Schedule((128, 1, 1), Code(items=4, vector=4, checked=False))
+
+
+def bowl(schedule):
+    """Fastest at `WINNER`, and slower the further away; the default takes twice as long."""
+    code = schedule.code
+    away = abs(log2(schedule.workgroup[0] / 128)) + abs(log2(code.items / 4))
+    away += abs(log2(code.vector / 4)) + (code.order != "strided")
+    return 1e6 * (1 + 0.2 * away)
+
+
+@dataclass
+class Helper:
+    """Answers at once, or when it is told to."""
+
+    refuses: dict = field(default_factory=dict)  # by code: a Refused
+    answers: bool = True
+    asked: list = field(default_factory=list)
+    waiting: list = field(default_factory=list)
+
+    def submit(self, bundle, then=None):
+        pending = Pending(then)
+        self.asked.append(bundle)
+        self.waiting.append((bundle, pending))
+        if self.answers:
+            self.answer()
+        return pending
+
+    def answer(self):
+        for bundle, pending in self.waiting:
+            ready = Ready((0,) * len(bundle.codes), 0.01)
+            pending.settle(self.refuses.get(bundle.codes[0], ready))
+        self.waiting = []
+
+
+def make_kernel():
+    @vyre.kernel
+    def twice(x: In[f32], out: Out[f32]):
+        i = vyre.gid()
+        out[i] = x[i] + x[i]
+
+    return twice
+
+
+@dataclass
+class Bench:
+    """A kernel on a device of our own, with a memory of its own."""
+
+    device: Device
+    helper: Helper
+    store: MemoryStore
+    learners: Learners
+    kernel: object = field(default_factory=make_kernel)
+    recorder: Recorder = None
+
+    def arrays(self, n):
+        return self.device.array(np.arange(n, dtype=np.float32)), self.device.zeros(n, np.float32)
+
+    def call(self, times, n=1 << 14, done=lambda _: False):
+        """Call until `done`, at most so often; every result is checked."""
+        x, out = self.arrays(n)
+        expected = 2 * np.arange(n, dtype=np.float32)
+        for _ in range(times):
+            self.kernel(x, out=out)
+            assert np.array_equal(out, expected)
+            out = self.device.zeros(n, np.float32) if out is None else out
+            assert self.learners.desk.drained(10)
+            if done(self.standing(n)):
+                return True
+        return False
+
+    def learner(self, n=1 << 14):
+        found = [one for one in self.learners.all() if one.workload.buckets[0] == n.bit_length()]
+        return found[0] if found else None
+
+    def standing(self, n=1 << 14):
+        found = self.learner(n)
+        return found.standing if found else None
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """Makes a bench; nothing waits for the clock of the wall."""
+    monkeypatch.setattr(learner_module, "AHEAD_S", 1e9)
+    monkeypatch.setattr(learner_module, "_SHORTEST_S", 0.0)
+    monkeypatch.setattr(learner_module, "_RESTING_S", 0.0)
+    monkeypatch.setattr(learner_module, "_ENOUGH_S", 0.0)
+
+    def make(times_ns=bowl, *, refuses=None, answers=True, store=None, **more):
+        store = store or MemoryStore()
+        helper = Helper(refuses or {}, answers)
+        learners, recorder = Learners(), Recorder(store, linger_s=0.01)
+        monkeypatch.setattr(session, "helper", lambda _: helper)
+        monkeypatch.setattr(session, "learners", lambda: learners)
+        monkeypatch.setattr(session, "recorder", lambda **_: recorder)
+        device = Device("replay:0", Replayed(times_ns, **more))
+        return Bench(device, helper, store, learners, recorder=recorder)
+
+    return make
+
+
+def adopted(schedule):
+    return lambda s: s.decision.reason is Reason.ADOPTED and s.decision.schedule == schedule
+
+
+def test_it_finds_the_fastest_schedule_from_the_calls_alone(bench):
+    live = bench(noise=Noise(spread=0.02))
+
+    assert live.call(600, done=adopted(WINNER))
+
+    standing = live.standing()
+    assert standing.decision.gain == pytest.approx(bowl(DEFAULT) / bowl(WINNER), rel=0.2)
+    assert standing.decision.confidence > 0.95
+    assert standing.probes > 0
+    assert live.recorder.get(standing.decision.workload).schedule == WINNER
+
+
+def test_each_call_launches_exactly_one_variant_once(bench):
+    live = bench()
+
+    live.call(100)
+
+    assert len(live.device.backend.launched) == 100
+
+
+def test_an_accumulating_kernel_is_safe(bench):
+    live = bench()
+
+    @vyre.kernel
+    def bump(x: vyre.InOut[f32]):
+        i = vyre.gid()
+        x[i] = x[i] + 1.0
+
+    x = live.device.zeros(1 << 14, np.float32)
+    for _ in range(120):
+        bump(x)
+        live.learners.desk.drained(10)
+
+    assert np.array_equal(x, np.full(1 << 14, 120, np.float32))
+
+
+def test_the_default_is_measured_first_and_runs_until_something_is_known(bench):
+    live = bench(answers=False)
+
+    live.call(50)
+
+    launched = live.device.backend.launched
+    assert launched[:4] == [DEFAULT] * 4
+    assert {schedule.code for schedule in launched} == {DEFAULT.code}
+
+
+def test_what_is_not_ready_is_not_tried_and_no_call_waits_for_it(bench):
+    live = bench(answers=False)
+    live.call(30)
+    assert live.helper.asked
+
+    live.helper.answer()
+    live.call(30)
+
+    tried = {schedule.code for schedule in live.device.backend.launched}
+    asked = {code for bundle in live.helper.asked for code in bundle.codes}
+    assert tried - {DEFAULT.code} <= asked
+
+
+def test_what_is_lost_stays_within_the_budget(bench):
+    def worse(schedule):
+        return 1e6 if schedule == DEFAULT else 3e6
+
+    live = bench(worse)
+    live.call(400)
+
+    backend = live.device.backend
+    lost = backend.spent_ns - 1e6 * len(backend.launched)
+    assert lost <= 0.01 * backend.spent_ns + 20 * 1e6
+    assert live.standing().decision.schedule == DEFAULT
+
+
+class TestFaults:
+    def test_a_candidate_that_fails_to_compile_is_dropped_with_its_reason(self, bench):
+        live = bench(refuses={WINNER.code: Refused("the compiler hung for 30 s")})
+
+        live.call(300)
+
+        failures = live.standing().failures
+        assert {s.code for s in failures} == {WINNER.code}
+        assert set(failures.values()) == {"the compiler hung for 30 s"}
+        assert WINNER.code not in {s.code for s in live.device.backend.launched}
+        assert [b.codes[0] for b in live.helper.asked].count(WINNER.code) == 1
+
+    def test_a_candidate_that_does_not_build_here_is_dropped(self, bench):
+        refusal = {WINNER.code: "no such instruction"}
+        live = bench()
+        live.device.backend.refuses = refusal
+
+        live.call(300)
+
+        assert "no such instruction" in live.standing().failures.values()
+        assert live.standing().decision.schedule.code != WINNER.code
+
+    def test_a_candidate_that_fails_to_launch_is_dropped_and_the_call_gets_its_result(self, bench):
+        live = bench(falls={WINNER: "out of registers"})
+
+        live.call(400)
+
+        assert live.standing().failures == {WINNER: "out of registers"}
+        assert len(live.device.backend.launched) == 400
+
+    def test_a_time_of_zero_drops_the_candidate(self, bench):
+        live = bench(lambda s: 0.0 if s == WINNER else bowl(s))
+
+        live.call(400)
+
+        assert live.standing().failures == {WINNER: "the device gave a time of 0 ns"}
+
+    def test_a_default_without_a_time_ends_learning_and_nothing_else(self, bench):
+        live = bench(lambda _: 0.0)
+
+        live.call(50)
+
+        stopped = live.standing().stopped
+        assert stopped == "the default cannot be timed: the device gave a time of 0 ns"
+        assert set(live.device.backend.launched) == {DEFAULT}
+
+    def test_a_helper_that_is_broken_is_no_fault_of_the_candidates(self, bench):
+        broken = Refused("the compile helper is closed", by_helper=True)
+        live = bench()
+        live.helper.refuses = {WINNER.code: broken}
+        live.helper.submit = lambda _, then: _settled(Pending(then), broken)
+
+        live.call(100)
+
+        assert live.standing().failures == {}
+
+    def test_what_failed_once_is_not_tried_by_the_next_process(self, bench):
+        first = bench(falls={WINNER: "out of registers"})
+        first.call(400)
+        first.recorder.flush()
+
+        second = bench(store=first.store)
+        second.call(100)
+
+        assert second.standing().failures == {WINNER: "out of registers"}
+        assert WINNER not in second.device.backend.launched
+
+
+def _settled(pending, answer):
+    pending.settle(answer)
+    return pending
+
+
+class TestMemory:
+    def test_the_next_process_starts_with_what_was_remembered(self, bench):
+        first = bench()
+        assert first.call(600, done=adopted(WINNER))
+        first.recorder.flush()
+
+        second = bench(store=first.store)
+        second.call(1)
+
+        assert second.device.backend.launched == [WINNER]
+        assert second.kernel.explain().workloads[0].decision.reason is Reason.REMEMBERED
+
+    def test_a_remembered_choice_that_lost_is_taken_back(self, bench):
+        first = bench()
+        assert first.call(600, done=adopted(WINNER))
+        first.recorder.flush()
+
+        def changed(schedule):
+            return 1e6 if schedule == DEFAULT else 3e6
+
+        second = bench(changed, store=first.store)
+        assert second.call(200, done=lambda s: s.decision.schedule == DEFAULT)
+
+        backend = second.device.backend
+        assert backend.spent_ns <= 1.01 * 1e6 * len(backend.launched) + 20 * 1e6
+
+    def test_a_new_size_starts_from_its_neighbour(self, bench):
+        live = bench()
+        assert live.call(600, done=adopted(WINNER))
+
+        live.call(2, n=1 << 15)
+
+        decision = live.standing(1 << 15).decision
+        assert decision.schedule == WINNER
+        assert decision.reason is Reason.TRANSFERRED
+        assert decision.detail == "from sizes nearby, 1 doublings away"
+
+    def test_a_renamed_kernel_starts_from_its_lookalike(self, bench):
+        live = bench()
+        assert live.call(600, done=adopted(WINNER))
+
+        @vyre.kernel
+        def doubled(values: In[f32], result: Out[f32]):
+            at = vyre.gid()
+            result[at] = values[at] + values[at]
+
+        x, out = live.arrays(1 << 14)
+        doubled(x, out=out)
+        live.learners.desk.drained(10)
+
+        decision = live.learners.all()[-1].standing.decision
+        assert decision.reason is Reason.TRANSFERRED
+        assert decision.detail == "from a program of the same structure, 0 doublings away"
+
+    def test_ever_different_sizes_of_one_bucket_converge(self, bench):
+        live = bench(noise=Noise(spread=0.02))
+        for n in range(16_384, 17_200):
+            live.call(1, n=n)
+            if adopted(WINNER)(live.standing()):
+                break
+
+        assert live.standing().decision.schedule == WINNER
+
+    def test_tuning_on_purpose_ends_learning_of_that_size(self, bench):
+        live = bench()
+        live.call(20)
+        x, out = live.arrays(1 << 14)
+
+        live.kernel.tune(x, out=out, budget_s=0.5, again=True)
+
+        assert live.learners.all() == ()
+
+
+class TestDrift:
+    def test_a_choice_that_turns_slow_is_left(self, bench):
+        slow = set()
+        live = bench(lambda s: 5e6 if s in slow else bowl(s))
+        assert live.call(600, done=adopted(WINNER))
+
+        slow.add(WINNER)
+
+        assert live.call(1500, done=lambda s: s.decision.schedule != WINNER)
+
+
+class TestModes:
+    def test_off_measures_nothing_and_says_so(self, bench):
+        live = bench()
+        with vyre.mode("off"):
+            x, out = live.arrays(1000)
+            live.kernel(x, out=out)
+
+        assert live.learners.all() == ()
+        assert live.kernel.explain().workloads[0].decision.reason is Reason.OFF
+
+    def test_off_uses_what_is_remembered(self, bench):
+        live = bench()
+        assert live.call(600, done=adopted(WINNER))
+        launched = live.device.backend.launched
+        before = len(launched)
+
+        with vyre.mode(Mode.OFF):
+            x, out = live.arrays(1 << 14)
+            live.kernel(x, out=out)
+
+        assert launched[before:] == [WINNER]
+
+    def test_a_mode_ends_with_its_block_and_holds_for_its_thread_alone(self):
+        seen = []
+        with vyre.mode("off"):
+            other = threading.Thread(target=lambda: seen.append(session.rule().mode))
+            other.start()
+            other.join()
+            assert session.rule().mode is Mode.OFF
+
+        assert session.rule().mode is seen[0] is Mode.NATURAL_GRADIENT
+
+    def test_frozen_a_miss_is_the_default_or_an_error(self, bench):
+        live = bench()
+        x, out = live.arrays(1000)
+
+        with vyre.freeze():
+            live.kernel(x, out=out)
+        with vyre.freeze(missing="error"), pytest.raises(NotRemembered) as caught:
+            live.kernel(x, out=out)
+
+        assert caught.value.problem == (
+            "nothing is remembered for twice over (1000, 1, 1) on a table of times, "
+            "and this process is frozen"
+        )
+        assert caught.value.fix == (
+            "tune it first, with twice.tune(...) on such arrays, "
+            'or freeze with missing="default"'
+        )
+        assert session.rule().mode is Mode.NATURAL_GRADIENT
+
+    def test_freeze_asks_for_one_of_two_words(self):
+        with pytest.raises(InvalidInput) as caught:
+            vyre.freeze(missing="crash")
+
+        assert caught.value.problem == "missing='crash'"
+        assert caught.value.fix == 'pass "default" or "error"'
+
+    def test_a_pinned_schedule_is_launched_and_not_learned_from(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+
+        live.kernel(x, out=out, schedule=WINNER)
+
+        assert live.device.backend.launched == [WINNER]
+        assert live.learners.all() == ()
+
+
+class TestAnswers:
+    def test_explain_says_what_runs_and_why(self, bench):
+        live = bench()
+        assert live.call(600, done=adopted(WINNER))
+
+        said = str(live.kernel.explain())
+
+        assert said.startswith(
+            "twice: its result does not depend on how it is launched\n"
+            "  as long as each invocation has its own elements of out[gid(0)]\n"
+            "\n"
+            "16,384 elements on replay:0\n"
+            "  runs        128, 4 items strided, vectors of 4, "
+        )
+        assert "\n  because     adopted: the fastest; " in said
+        assert "\n  default     256\n" in said
+        assert all(len(line) <= 100 for line in said.splitlines())
+
+    def test_explain_of_a_kernel_that_never_ran(self):
+        said = str(make_kernel().explain())
+
+        assert said.endswith("\n  it has not been called in this process")
+
+    def test_explain_of_arguments_tells_of_such_calls_alone(self, bench):
+        live = bench()
+        live.call(3)
+        live.call(3, n=1 << 10)
+        x, out = live.arrays(1 << 10)
+
+        (one,) = live.kernel.explain(x, out=out).workloads
+
+        assert one.covers == (1 << 10,)
+
+    def test_stats_count_calls_probes_and_failures(self, bench):
+        live = bench(falls={WINNER: "out of registers"})
+        live.call(400)
+
+        stats = vyre.stats()
+
+        assert stats.dispatches >= 400
+        assert stats.probes > 0
+        assert 0 < stats.explored < 0.5
+        assert stats.saved_s > 0
+        assert ("twice", WINNER, "out of registers") in stats.failures
+        assert "dropped 128, 4 items strided, vectors of 4: out of registers" in str(stats)
+
+
+def test_threads_share_what_is_learned_and_lose_no_timing(bench):
+    live = bench()
+    stop = time.monotonic() + 3
+    wrong = []
+
+    def work():
+        x, out = live.arrays(1 << 14)
+        expected = 2 * np.arange(1 << 14, dtype=np.float32)
+        while time.monotonic() < stop:
+            live.kernel(x, out=out)
+            if not np.array_equal(out, expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    live.learners.desk.drained(10)
+    live.recorder.flush()
+
+    assert not wrong
+    learner = live.learner()
+    assert learner.dispatches == len(live.device.backend.launched)
+    kept = sum(s.count for s in live.recorder.summaries(learner.workload))
+    assert kept == learner.standing.timings
