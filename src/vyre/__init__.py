@@ -3,12 +3,13 @@
 import builtins
 from importlib.metadata import version
 
-from vyre import ir
+from vyre import ir, substrate
 from vyre.errors import (
     DeviceFailed,
     InvalidInput,
     InvalidProgram,
     LanguageError,
+    NotRemembered,
     StoreFailed,
     UnsupportedFeature,
     VyreError,
@@ -30,7 +31,8 @@ from vyre.model import (
     Timed,
     Workload,
 )
-from vyre.plan import DispatchConfig
+from vyre.plan import DispatchConfig, SpeculationMode
+from vyre.plan.counter_tail import SpeculationReport, encode_counter_tail, parse_counter_tail
 from vyre.policy.base import NothingToTry, Policy
 from vyre.policy.natural import (
     Q16_ONE,
@@ -45,6 +47,8 @@ from vyre.policy.natural import (
 )
 from vyre.policy.resize import DefaultPolicy, ResizePolicy, TunerFeedback
 from vyre.policy.seed_cold_start import WORKGROUP_CANDIDATES, estimate_cold_start_ns
+from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
+from vyre.policy.ways import Way
 from vyre.runtime.arguments import CopyWarning
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
@@ -52,6 +56,23 @@ from vyre.runtime.devices import SlowDeviceWarning, devices
 from vyre.runtime.devices import open as open  # noqa: A004  # read as vyre.open; not for a star import
 from vyre.runtime.feedback import LaunchFeedback, record_launch_measurement
 from vyre.runtime.kernel import Kernel, kernel
+from vyre.runtime.observe import Explanation, Stats
+from vyre.runtime.session import freeze, mode, stats
+from vyre.runtime.speculation.call import Speculation, speculate
+from vyre.runtime.speculation.dispatch import (
+    SpeculationOutcome,
+    SpeculationTimes,
+    SpeculativeDispatchPlan,
+    dispatch_prefilter_confirm,
+)
+from vyre.runtime.speculation.variants import (
+    VariantDecision,
+    VariantKeys,
+    VariantKind,
+    VariantRace,
+    record_variant_race,
+    time_in_turns,
+)
 from vyre.runtime.tuner import BackendTimer, Tuner
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.exchange.tuner_cache import TunerCache
@@ -62,12 +83,14 @@ from vyre.store.specialization import SpecCacheKey, SpecMap, SpecValue
 __version__ = version("vyre")
 
 __all__ = [
+    "AdaptiveSpeculator",
     "AutotuneKey",
     "AutotuneRecord",
     "AutotuneStore",
     "BackendTimer",
     "Code",
     "CopyWarning",
+    "DEFAULT_THRESHOLD_PCT",
     "Decision",
     "DefaultPolicy",
     "Device",
@@ -76,6 +99,7 @@ __all__ = [
     "DeviceInfo",
     "DispatchConfig",
     "EmptyMeasurements",
+    "Explanation",
     "Failed",
     "FisherMatrixShape",
     "InvalidInput",
@@ -89,6 +113,7 @@ __all__ = [
     "NaturalGradientPolicy",
     "NaturalGradientStep",
     "NaturalGradientTuningError",
+    "NotRemembered",
     "NothingToTry",
     "Policy",
     "Q16_ONE",
@@ -99,7 +124,14 @@ __all__ = [
     "SpecCacheKey",
     "SpecMap",
     "SpecValue",
+    "Speculation",
+    "SpeculationMode",
+    "SpeculationOutcome",
+    "SpeculationReport",
+    "SpeculationTimes",
+    "SpeculativeDispatchPlan",
     "StaticProgramShape",
+    "Stats",
     "StoreFailed",
     "Summary",
     "Timed",
@@ -109,17 +141,32 @@ __all__ = [
     "TunerProgramKey",
     "TuningMeasurement",
     "UnsupportedFeature",
+    "VariantDecision",
+    "VariantKeys",
+    "VariantKind",
+    "VariantRace",
     "VyreError",
     "WORKGROUP_CANDIDATES",
+    "Way",
     "WireError",
     "Workload",
     "ZeroTemperature",
     "__version__",
     "devices",
+    "dispatch_prefilter_confirm",
+    "encode_counter_tail",
     "estimate_cold_start_ns",
+    "freeze",
     "identity_fisher_q16",
     "ir",
     "kernel",
+    "mode",
+    "parse_counter_tail",
     "record_launch_measurement",
+    "record_variant_race",
+    "speculate",
+    "stats",
+    "substrate",
+    "time_in_turns",
     *(name for name in _language if name not in vars(builtins)),  # a star import takes no builtin
 ]

@@ -65,7 +65,7 @@ def made(**options):
 @pytest.fixture(autouse=True)
 def every_call_is_learned_from(monkeypatch):
     """However short it is: what is learned must not depend on the clock."""
-    monkeypatch.setattr("vyre.runtime.speculation.call.READING_SHARE", float("inf"))
+    monkeypatch.setattr("vyre.runtime.speculation.evidence.READING_SHARE", float("inf"))
 
 
 SHARED = made()

@@ -1,0 +1,1 @@
+"""Runs a cheap test before an exact one, whichever way is fastest."""

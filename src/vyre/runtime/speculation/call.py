@@ -1,0 +1,378 @@
+"""A prefilter and a confirm as their user holds them: call them as one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.ir.storage import STORAGE
+from vyre.lang import Param, Role
+from vyre.model import DeviceKind
+from vyre.plan.config import SpeculationMode
+from vyre.plan.fusion import Fused, fuse
+from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
+from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
+from vyre.runtime import session
+from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.device import Device
+from vyre.runtime.devices import default
+from vyre.runtime.kernel import Kernel
+from vyre.runtime.overlap import copies_needed
+from vyre.runtime.speculation.evidence import Reading, Waiting, Workload
+from vyre.runtime.speculation.programs import Programs
+
+MOST_ITEMS = 1 << 31
+"""Items of one call; positions stay within 32 bits while several are taken per invocation."""
+
+MOST_WAITING = 64
+"""Calls whose times are not known yet; beyond them the oldest is forgotten."""
+
+SLICES = {DeviceKind.CPU: (8192, 64), DeviceKind.GPU: (1 << 20, 16)}
+"""The least items of a slice, and which share of a call it is otherwise."""
+
+Key = tuple[object, ...]
+
+
+class Speculation:
+    """A prefilter and a confirm, run the way that is fastest at the present hit rate."""
+
+    def __init__(
+        self, prefilter: Kernel, confirm: Kernel, mode: SpeculationMode, threshold_pct: int
+    ) -> None:
+        self._prefilter, self._confirm, self.mode = prefilter, confirm, mode
+        self.speculator = AdaptiveSpeculator(threshold_pct)
+        self._fused: dict[DeviceKind, Fused] = {}
+        self._programs: dict[str, Programs] = {}
+        self._workloads: dict[Key, Workload] = {}
+        self._waiting: dict[str, deque[Waiting]] = {}
+        self._readings: dict[str, Reading] = {}
+        self._running = threading.Lock()
+        self._call = self._fuse(DeviceKind.CPU).call
+
+    @property
+    def name(self) -> str:
+        return self._call.name
+
+    def __call__(
+        self,
+        *arrays: object,
+        out: object = None,
+        shape: int | Sequence[int] | None = None,
+        way: Way | str | None = None,
+        check: bool = False,
+        **named: object,
+    ) -> Any:
+        """Run the confirm on every item that the prefilter says yes to.
+
+        Args:
+            *arrays: What the prefilter reads, then what the confirm reads beside it.
+            out: The array to write, or a tuple of them; without it they are made, full of zeros.
+            shape: How many items there are; without it, as many as the first array is long.
+            way: Run this way, and learn nothing from it.
+            check: First confirm every item, and report one that the prefilter wrongly says no to.
+            **named: Scalars, and arrays by their parameter's name.
+
+        Returns:
+            What the confirm writes: its output, or a tuple of them in declaration order. Items that
+            the prefilter says no to are left as they are.
+
+        Raises:
+            InvalidInput: the arguments do not fit, or under `check` the prefilter is wrong.
+        """
+        pinned = None if way is None else _way(way)
+        if shape is None and out is None:
+            shape = _items_of(arrays, named, self._call.params)
+        call = read(self._call, arrays, named, out, shape)
+        items = call.extent[0]
+        if items > MOST_ITEMS:
+            raise InvalidInput(
+                f"{items} items for {self.name}; {MOST_ITEMS} allowed", "split the call"
+            )
+        device = _device_of(call)
+        if check:
+            self._check(device, call)
+        given = {**call.arrays, **self._missing(device, call)}
+        if items:
+            for name in copies_needed(self._call, given):
+                given[name] = given[name].copy()
+            with self._running:
+                self._run(device, call, given, items, pinned)
+        results = tuple(given[p.name] for p in self._outputs)
+        return results[0] if len(results) == 1 else results
+
+    @property
+    def _outputs(self) -> list[Param]:
+        return [param for param in self._call.params if param.role is Role.OUT]
+
+    def explain(self) -> str:
+        """Which way runs, and why, for each size of call so far; the latest first."""
+        with self._running:
+            for programs in self._programs.values():
+                self._collect(programs, now=True)
+        if not self._workloads:
+            return f"{self.name} has not run yet"
+        lines = [
+            f"{self.name} over about {known.items:,} items on {known.device.name}: "
+            f"{known.policy.explain()}"
+            + (f"; mode {self.mode}" if self.mode is not SpeculationMode.AUTO else "")
+            for known in reversed(self._workloads.values())
+        ]
+        lines += [
+            f"{way} cannot run on {programs.device.name}: {reason}"
+            for programs in self._programs.values()
+            for way, reason in programs.refused.items()
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<vyre.speculate {self._prefilter.name}, {self._confirm.name}>"
+
+    def _run(
+        self,
+        device: Device,
+        call: Arguments,
+        given: Mapping[str, AnyArray],
+        items: int,
+        pinned: Way | None,
+    ) -> None:
+        learns = session.rule().mode.writes
+        programs = self._on(device)
+        lent = {name: _lend(device, array) for name, array in given.items()}
+        if learns:
+            self._collect(programs)
+        known = self._workload(programs, call, given, items)
+        step = self._step(programs, known, lent, call, items, pinned, learns=learns)
+        tickets = tuple(
+            tuple(programs.run(piece, lent, call.scalars, items)) for piece in step.pieces
+        )
+        if learns:
+            waiting = self._waiting.setdefault(device.name, deque(maxlen=MOST_WAITING))
+            waiting.append(Waiting(known, step, tickets, pinned is not None))
+        for param in self._outputs:
+            array = given[param.name]
+            if isinstance(array, np.ndarray):
+                device.backend.return_to(lent[param.name].memory, array)
+        if any(isinstance(array, np.ndarray) for array in given.values()):
+            for ticket in (ticket for launched in tickets for ticket in launched):
+                ticket.wait()
+            if learns:
+                self._collect(programs)
+
+    def _step(
+        self,
+        programs: Programs,
+        known: Workload,
+        lent: Mapping[str, DeviceArray],
+        call: Arguments,
+        items: int,
+        pinned: Way | None,
+        *,
+        learns: bool,
+    ) -> Step:
+        """How this call runs, decided before anything is launched."""
+        least, share = SLICES[known.device.info.kind]
+        slice_items = max(least, items // share)
+        if pinned is not None:
+            if pinned in programs.refused:
+                raise UnsupportedFeature(
+                    f"{pinned} cannot run on {known.device.name}: {programs.refused[pinned]}",
+                    f"use way={programs.able[0].value!r}, or leave way= out",
+                )
+            return Step(Purpose.WHOLE, (Piece(pinned, 0, items),))
+        for way in known.policy.able:
+            for size in (items, slice_items):
+                programs.warm(way, lent, call.scalars, items, size)
+        waiting = not learns or bool(self._waiting.get(known.device.name))
+        return known.policy.ask(items, slice_items, waiting=waiting)
+
+    def _collect(self, programs: Programs, *, now: bool = False) -> None:
+        """Learn from the calls so far, if all of them are over; never wait for one.
+
+        Short calls are learned from several at a time, unless it is to be `now`.
+        """
+        waiting = self._waiting.get(programs.device.name)
+        reading = self._readings.setdefault(programs.device.name, Reading())
+        began = time.perf_counter_ns()
+        if not waiting or (began < reading.due_ns and not now):
+            return
+        times = [call.times_ns for call in waiting]
+        if any(found is None for found in times):
+            return
+        report = programs.report()
+        self.speculator.record(report)
+        for call, found in zip(waiting, times, strict=True):
+            if found is not None and not call.pinned:
+                policy = call.workload.policy
+                call.workload.policy = policy.tell(call.step, found, report.rate)
+        waiting.clear()
+        reading.done(began, time.perf_counter_ns())
+
+    def _workload(
+        self, programs: Programs, call: Arguments, given: Mapping[str, AnyArray], items: int
+    ) -> Workload:
+        """What is known of calls like this one, moved to the end of the table."""
+        sizes = [array.size.bit_length() for array in given.values()]
+        rounds = [
+            int(call.scalars[name]).bit_length()
+            for name in programs.loop_scalars
+            if name in call.scalars
+        ]
+        key = (programs.device.name, items.bit_length(), *sizes, *rounds)
+        known = self._workloads.pop(key, None)
+        if known is None:
+            able = self._able(programs)
+            guess = Way.GATED if self.speculator.should_speculate() else Way.SERIAL
+            guess = guess if guess in able else able[0]
+            known = Workload(programs.device, items, WayPolicy(able=able, guess=guess))
+        if len(self._workloads) >= MOST_WORKLOADS:
+            del self._workloads[next(iter(self._workloads))]
+        self._workloads[key] = known
+        return known
+
+    def _able(self, programs: Programs) -> tuple[Way, ...]:
+        wanted = _OF_MODE[self.mode]
+        able = tuple(way for way in programs.able if way in wanted)
+        if not able:
+            why = "; ".join(f"{way}: {programs.refused[way]}" for way in wanted)
+            raise UnsupportedFeature(
+                f"mode {self.mode} of {self.name} cannot run on {programs.device.name}: {why}",
+                "use mode='auto', or another device",
+            )
+        return able
+
+    def _on(self, device: Device) -> Programs:
+        if device.name not in self._programs:
+            self._programs[device.name] = Programs(self._fuse(device.info.kind), device)
+        return self._programs[device.name]
+
+    def _fuse(self, kind: DeviceKind) -> Fused:
+        if kind not in self._fused:
+            self._fused[kind] = fuse(self._prefilter._translation, self._confirm._translation, kind)
+        return self._fused[kind]
+
+    def _missing(self, device: Device, call: Arguments) -> dict[str, AnyArray]:
+        """The outputs that the call did not bring, made."""
+        resident = any(isinstance(array, DeviceArray) for array in call.arrays.values())
+        made: dict[str, AnyArray] = {}
+        for param in self._outputs:
+            if param.name not in call.arrays:
+                shape = out_shape(self._call, param, call.covered)
+                make = device.zeros if resident else np.zeros
+                made[param.name] = make(shape, STORAGE[param.dtype])
+        return made
+
+    def _check(self, device: Device, call: Arguments) -> None:
+        """Refuse a prefilter that says no to an item for which the confirm writes something."""
+        items = call.extent[0]
+        if items == 0:
+            return
+        (flag,) = _alone(self._prefilter, call)
+        no = np.asarray(flag).reshape(-1) == 0
+        for param, found in zip(self._outputs, _alone(self._confirm, call), strict=True):
+            values = np.asarray(found).reshape(items, -1)
+            wrong = np.flatnonzero(no & (values != 0).any(axis=1))
+            if wrong.size:
+                item = int(wrong[0])
+                shown = values[item] if values.shape[1] > 1 else values[item, 0]
+                raise InvalidInput(
+                    f"prefilter {self._prefilter.name} says no to {wrong.size} of {items} items "
+                    f"on {device.name} that {self._confirm.name} confirms, such as item {item}, "
+                    f"where {param.name} is {shown}",
+                    f"let {self._prefilter.name} say yes to every item that may be confirmed",
+                )
+
+
+MOST_WORKLOADS = 256
+"""Sizes of calls that are told apart; a stream of ever-new ones forgets the oldest."""
+
+_OF_MODE = {
+    SpeculationMode.AUTO: tuple(Way),
+    SpeculationMode.FORCE: (Way.GATED, Way.EAGER),
+    SpeculationMode.DISABLE: (Way.SERIAL,),
+}
+
+
+def speculate(
+    *,
+    prefilter: Kernel,
+    confirm: Kernel,
+    mode: SpeculationMode | str = SpeculationMode.AUTO,
+    threshold_pct: int = DEFAULT_THRESHOLD_PCT,
+) -> Speculation:
+    """Make one callable of a cheap test and an exact one over the same items.
+
+    Args:
+        prefilter: A kernel with one output of whole numbers, not 0 for items that may be confirmed.
+            It may say yes wrongly, never no.
+        confirm: A kernel that writes what it finds at its own item, and nothing where there is
+            nothing.
+        mode: `auto` runs whichever way is fastest, `force` never the serial one, `disable` only
+            that.
+        threshold_pct: The commit rate from which the first call is fused.
+
+    Raises:
+        InvalidInput: the kernels cannot be put together, for the reason it says.
+    """
+    for kernel, word in ((prefilter, "prefilter"), (confirm, "confirm")):
+        if not isinstance(kernel, Kernel):
+            raise InvalidInput(
+                f"{word}= is {kernel!r}, not a kernel", "put @vyre.kernel above its function"
+            )
+    try:
+        wanted = SpeculationMode(mode)
+    except ValueError:
+        known = ", ".join(SpeculationMode)
+        raise InvalidInput(f"no mode {mode!r}; known: {known}", "use mode='auto'") from None
+    return Speculation(prefilter, confirm, wanted, threshold_pct)
+
+
+def _way(given: Way | str) -> Way:
+    try:
+        return Way(given)
+    except ValueError:
+        raise InvalidInput(
+            f"no way {given!r}; known: {', '.join(Way)}", "use one of them, or leave way= out"
+        ) from None
+
+
+def _items_of(
+    arrays: tuple[object, ...], named: Mapping[str, object], params: tuple[Param, ...]
+) -> int | None:
+    """As many items as the first array is long; None where there is none to ask."""
+    first = arrays[0] if arrays else named.get(params[0].name)
+    if isinstance(first, (np.ndarray, DeviceArray)) and first.ndim:
+        return first.shape[0]
+    return None
+
+
+def _device_of(call: Arguments) -> Device:
+    for array in call.arrays.values():
+        if isinstance(array, DeviceArray):
+            return array.device
+    return default()
+
+
+def _lend(device: Device, array: AnyArray) -> DeviceArray:
+    """A host array as the device sees it for one call: itself, where they share memory."""
+    if isinstance(array, DeviceArray):
+        return array
+    return DeviceArray(device, device.backend.borrow(array, read=True), array.shape, array.dtype)
+
+
+def _alone(kernel: Kernel, call: Arguments) -> tuple[AnyArray, ...]:
+    """What one of the two kernels writes when it runs on every item."""
+    params = kernel._translation.params
+    named: dict[str, Any] = {
+        param.name: call.arrays.get(param.name, call.scalars.get(param.name))
+        for param in params
+        if param.role is not Role.OUT
+    }
+    made = kernel(shape=call.extent[0], **named)
+    return made if isinstance(made, tuple) else (made,)

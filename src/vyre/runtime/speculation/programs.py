@@ -1,0 +1,165 @@
+"""The three ways on one device: their programs, built, and the memory they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vyre.backend.base import Ticket
+from vyre.errors import DeviceFailed, UnsupportedFeature
+from vyre.lang import Role, Translation
+from vyre.model import U32_MAX, Code
+from vyre.plan.counter_tail import TAIL_WORDS, SpeculationReport, parse_counter_tail
+from vyre.plan.fusion import (
+    COUNT,
+    FIRST,
+    HITS,
+    ITEMS,
+    NUMBER,
+    SLOT,
+    STRIPE,
+    STRIPES,
+    TAIL,
+    Fused,
+)
+from vyre.plan.geometry import ceil_div
+from vyre.policy.ways import Piece, Way
+from vyre.runtime.array import DeviceArray
+from vyre.runtime.device import Device
+from vyre.runtime.launcher import words_of
+
+Scalars = Mapping[str, np.generic]
+Arrays = Mapping[str, DeviceArray]
+Key = tuple[object, ...]
+
+MOST_WORDS = 1024
+"""Launches whose parameter words are kept; a stream of ever-new sizes starts anew there."""
+
+
+class Programs:
+    """What runs pieces of calls on one device. Counters go on from launch to launch."""
+
+    def __init__(self, fused: Fused, device: Device) -> None:
+        self.device, self.fused = device, fused
+        ways: dict[Way, tuple[Translation, ...]] = {
+            Way.SERIAL: (fused.compact, fused.gathered),
+            Way.GATED: (fused.gated,),
+            Way.EAGER: (fused.eager,),
+        }
+        self.refused: dict[Way, str] = {}
+        self._launches: dict[Way, tuple[_Launch, ...]] = {}
+        for way, kernels in ways.items():
+            try:
+                self._launches[way] = tuple(_Launch(kernel, device) for kernel in kernels)
+            except (UnsupportedFeature, DeviceFailed) as error:
+                self.refused[way] = error.problem
+        self._tail = device.zeros(TAIL_WORDS, np.uint32)
+        self._count = device.zeros(2, np.uint32)
+        self._hits = device.empty(1, np.uint32)
+        self._slot = 0
+        self._read = SpeculationReport()
+        self._warm: set[tuple[Way, bool]] = set()
+
+    @property
+    def loop_scalars(self) -> tuple[str, ...]:
+        """The scalars that say how long an item takes."""
+        return self.device.facts(self.fused.eager.program).loop_scalars
+
+    @property
+    def able(self) -> tuple[Way, ...]:
+        return tuple(self._launches)
+
+    def warm(self, way: Way, arrays: Arrays, scalars: Scalars, items: int, piece: int) -> None:
+        """Let a driver that compiles at the first launch do so now, with no items to run.
+
+        PoCL compiles once for small grids and once for others.
+        """
+        width = ceil_div(piece, self.fused.per_invocation)
+        key = (way, width < _SMALL_GRID)
+        if key not in self._warm:
+            self._warm.add(key)
+            self._launch(Piece(way, 0, 0), arrays, scalars, items, width)
+
+    def run(self, piece: Piece, arrays: Arrays, scalars: Scalars, items: int) -> list[Ticket]:
+        """Launch one piece; nothing is waited for."""
+        width = ceil_div(piece.items, self.fused.per_invocation)
+        return self._launch(piece, arrays, scalars, items, width)
+
+    def report(self) -> SpeculationReport:
+        """What was committed and rolled back since the last report; waits for what was launched.
+
+        Raises:
+            DeviceFailed: the programs did not write their counters.
+        """
+        host = np.empty(TAIL_WORDS, np.uint32)
+        self.device.download(self._tail, host)
+        total = parse_counter_tail(host.tobytes())
+        if total is None:
+            raise DeviceFailed(
+                f"{self.fused.call.name} left no counter tail on {self.device.name}: {host}",
+                "look for a kernel that writes outside its arrays",
+            )
+        before, self._read = self._read, total
+        return SpeculationReport(
+            (total.committed_tiles - before.committed_tiles) & U32_MAX,
+            (total.rolled_back_tiles - before.rolled_back_tiles) & U32_MAX,
+        )
+
+    def _launch(
+        self, piece: Piece, arrays: Arrays, scalars: Scalars, items: int, width: int
+    ) -> list[Ticket]:
+        ours: dict[str, DeviceArray] = {TAIL: self._tail}
+        if piece.way is Way.SERIAL:
+            self._slot = 1 - self._slot
+            ours |= {HITS: self._room(items), COUNT: self._count}
+        numbers = {
+            FIRST: piece.first,
+            NUMBER: piece.items,
+            ITEMS: items,
+            SLOT: self._slot,
+            STRIPE: piece.stripe,
+            STRIPES: piece.stripes,
+        }
+        given = {**scalars, **{name: np.uint32(value) for name, value in numbers.items()}}
+        used = {**arrays, **ours}
+        return [launch(used, given, width) for launch in self._launches[piece.way]]
+
+    def _room(self, items: int) -> DeviceArray:
+        """Memory for as many hits as there can be; it grows with the largest call."""
+        if self._hits.size < items:
+            self._hits = self.device.empty(1 << (items - 1).bit_length(), np.uint32)
+        return self._hits
+
+
+_SMALL_GRID = 65_000
+"""Where PoCL's classes of grids divide, about; see design note 6."""
+
+
+class _Launch:
+    """One program on one device, with the device's usual workgroup."""
+
+    def __init__(self, kernel: Translation, device: Device) -> None:
+        self._backend = device.backend
+        self._binary: Any = device.binary(kernel.program, Code())
+        width = device.info.kind.default_width
+        self._width = min(width, self._binary.max_threads or width)
+        scalars = {param.name for param in kernel.params if param.role is Role.SCALAR}
+        self._arguments = tuple((name, name in scalars) for name in self._binary.arguments)
+        self._words: dict[Key, bytes] = {}
+
+    def __call__(self, arrays: Arrays, scalars: Scalars, extent: int) -> Ticket:
+        shapes = {name: arrays[name].shape for name, scalar in self._arguments if not scalar}
+        key = (extent, *shapes.values())
+        words = self._words.get(key)
+        if words is None:
+            if len(self._words) >= MOST_WORDS:
+                self._words.clear()
+            words = words_of(self._binary.layout, (extent, 1, 1), shapes)
+            self._words[key] = words
+        arguments = [
+            scalars[name] if scalar else arrays[name].argument for name, scalar in self._arguments
+        ]
+        grid, workgroup = (ceil_div(extent, self._width), 1, 1), (self._width, 1, 1)
+        return self._backend.launch(self._binary, grid, workgroup, arguments, words, timed=True)
