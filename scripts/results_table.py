@@ -1,4 +1,4 @@
-"""Writes the table of results in README.md from benchmarks/results; --check only compares."""
+"""Writes the tables of results in README.md from benchmarks/results; --check only compares."""
 
 import json
 import math
@@ -8,6 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- results: python scripts/results_table.py -->\n", "<!-- /results -->"
+
+PEERS = ("cupy", "triton", "torch_eager", "torch_compile")
 
 
 def load(name: str) -> dict:
@@ -30,14 +32,58 @@ def table() -> str:
         shown = " | ".join(f"{cells[size]:.2f}x" for size in ("2^16", "2^20", "2^24"))
         lines.append(f"| {kernel} | {shown} |")
     gains = [gain for cells in rows.values() for gain in cells.values()]
-    mean = math.exp(sum(map(math.log, gains)) / len(gains))
-    lines += [f"| geometric mean | {mean:.2f}x over all | | |", ""]
+    lines += [f"| geometric mean | {geometric_mean(gains)} over all | | |", ""]
     lines += ["| what a call costs | ratio | 95 % interval |", "|---|---|---|"]
     lines += [
         f"| {row['what']} | {row['ratio']:.2f}x | {row['low']:.2f} to {row['high']:.2f} |"
         for row in calls["results"]
     ]
+    if (RESULTS / "gpu.json").exists():
+        lines += ["", *gpu_table(load("gpu"))]
     return "\n".join(lines) + "\n"
+
+
+def gpu_table(gpu: dict) -> list[str]:
+    """Vyre's swept choice against the others of the GPU suite, by kernel and over all cells."""
+    others = {
+        "the fastest peer": lambda us: min((us[p] for p in PEERS if p in us), default=None),
+        "256 threads": lambda us: us.get("vyre_default"),
+        "Triton": lambda us: us.get("triton"),
+        "torch.compile": lambda us: us.get("torch_compile"),
+        "CuPy": lambda us: us.get("cupy"),
+    }
+    cells: dict[str, list[dict]] = {}
+    for row in gpu["results"]:
+        if "vyre_swept" in row["us"]:
+            cells.setdefault(row["kernel"], []).append(row)
+    lines = [
+        f"Tuned against others on one GPU, device time by graph replay, {gpu['device']}, "
+        f"{gpu['date']}; geometric means over sizes, above 1 is faster:",
+        "",
+        f"| kernel | sizes | {' | '.join(others)} |",
+        f"|---|---|{'---|' * len(others)}",
+    ]
+    every = [("all", [row for rows in cells.values() for row in rows])]
+    for name, rows in [*cells.items(), *every]:
+        ratios = [
+            [time / row["us"]["vyre_swept"] for row in rows if (time := against(row["us"]))]
+            for against in others.values()
+        ]
+        sizes = f"{rows[0]['size']} to {rows[-1]['size']}" if name != "all" else "all"
+        shown = " | ".join(geometric_mean(some) for some in ratios)
+        lines.append(f"| {name} | {sizes} | {shown} |")
+    launches = gpu["figures"]["launch_ratios"]
+    if launches:
+        lines += ["", "| what a launch costs the host | ratio | 95 % interval |", "|---|---|---|"]
+    lines += [
+        f"| {what} | {row['ratio']:.2f}x | {row['low']:.2f} to {row['high']:.2f} |"
+        for what, row in launches.items()
+    ]
+    return lines
+
+
+def geometric_mean(ratios: list[float]) -> str:
+    return f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}x" if ratios else ""
 
 
 def main() -> int:

@@ -1,0 +1,190 @@
+"""What the GPU suite runs: each bundled kernel at each size, on arrays made on the device.
+
+How each peer expresses a kernel, and where it cannot do so as the kernel is meant:
+
+| kernel     | CuPy elementwise | Triton             | torch eager       | torch.compile       |
+|------------|------------------|--------------------|-------------------|---------------------|
+| saxpy      | yes              | yes                | add(alpha=)       | yes                 |
+| gelu       | yes              | by a sigmoid       | gelu("tanh")      | yes                 |
+| exp_log    | yes              | yes                | softplus          | yes                 |
+| polynomial | yes              | yes                | 1,024 operators   | 512 rounds unrolled |
+| stencil9   | raw x            | yes                | conv1d            | a sum of slices     |
+| stencil5   | raw x            | 2-D tiles          | a sum of slices   | a sum of slices     |
+| gather     | raw table        | yes                | index_select      | yes                 |
+| histogram  | atomicAdd        | tl.histogram, adds | histc             | scatter_add         |
+| mandelbrot | yes              | a block's rounds   | 100 masked rounds | 10 rounds at a time |
+| nbody      | raw arrays       | tiles of pairs     | rows of pairs     | one reduction       |
+
+A loop that each element leaves on its own (mandelbrot) is beyond Triton and torch: Triton goes on
+until a whole block is done, torch makes every round for all.
+
+Peers contract `a * b + c` into one rounding unless they are told not to; Vyre does so only where a
+kernel says `fast_math`. Where arithmetic is what takes the time (`ARITHMETIC`), CuPy and Triton are
+also run without contraction, and Vyre's kernel also with `fast_math`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isqrt
+from typing import Any
+
+LARGE = (14, 18, 20, 22, 24, 26, 28)
+POWERS: dict[str, tuple[int, ...]] = {
+    "saxpy": LARGE,
+    "gelu": LARGE,
+    "exp_log": LARGE,
+    "polynomial": LARGE[:-1],
+    "stencil9": LARGE,
+    "stencil5": LARGE,
+    "gather": LARGE,
+    "histogram": LARGE,
+    "mandelbrot": LARGE[:-1],
+    "nbody": (12, 14, 16),
+}
+ARITHMETIC = ("polynomial", "mandelbrot", "nbody")
+
+SAME = 1e-3
+"""How far a peer's number may be off, as a share of the results' root mean square."""
+
+ESCAPED = 0.01
+"""The share of points whose count may differ: near the set, one rounding decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One kernel at one size: torch tensors on the device."""
+
+    kernel: str
+    power: int
+    arrays: tuple[Any, ...]  # what is read, in the kernel's order, and what is updated
+    outs: tuple[Any, ...]  # what is written
+    moved: int  # bytes that have to be read and written
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> str:
+        return f"2^{self.power}"
+
+    @property
+    def out(self) -> Any:
+        """As `out=` of a call takes it."""
+        return None if self.updates else self.outs[0] if len(self.outs) == 1 else self.outs
+
+    @property
+    def updates(self) -> bool:
+        """Whether the result is an argument that each call adds to."""
+        return self.kernel == "histogram"
+
+    def clear(self) -> None:
+        """Leave nothing in the outputs that could pass for a result."""
+        for out in self.outs:
+            whole = signed(out)
+            if self.updates:
+                whole.zero_()
+            elif whole.is_floating_point():
+                whole.fill_(float("nan"))
+            else:
+                whole.fill_(-1)
+
+
+def wanted(kernels: str, sizes: str) -> list[tuple[str, int]]:
+    """The cells of the words of a command line, such as `saxpy,gelu` and `2^14,2^20`.
+
+    >>> wanted("nbody,gelu", "2^14,2^28")
+    [('gelu', 14), ('gelu', 28), ('nbody', 14)]
+    """
+    names = kernels.split(",") if kernels else list(POWERS)
+    unknown = [name for name in names if name not in POWERS]
+    if unknown:
+        raise SystemExit(f"no kernel {unknown[0]!r}\nFix: use some of {','.join(POWERS)}")
+    powers = [int(size.removeprefix("2^")) for size in sizes.split(",")] if sizes else None
+    return [
+        (name, power)
+        for name, all_of in POWERS.items()
+        if name in names
+        for power in all_of
+        if powers is None or power in powers
+    ]
+
+
+def make(torch: Any, kernel: str, power: int) -> Cell:
+    """The arrays of a cell, the same in every process."""
+    generator = torch.Generator(device="cuda").manual_seed(power)
+    n = 1 << power
+
+    def normal(*shape: int) -> Any:
+        return torch.randn(shape, device="cuda", generator=generator)
+
+    def between(low: float, high: float) -> Any:
+        return torch.rand(n, device="cuda", generator=generator) * (high - low) + low
+
+    def whole(most: int, dtype: Any) -> Any:
+        return torch.randint(0, most, (n,), device="cuda", generator=generator, dtype=dtype)
+
+    def floats(*shape: int) -> Any:
+        return torch.zeros(shape, device="cuda")
+
+    def cell(arrays: Any, outs: Any, per_element: int, **options: Any) -> Cell:
+        return Cell(kernel, power, tuple(arrays), tuple(outs), per_element * n, options)
+
+    match kernel:
+        case "saxpy":
+            return cell((normal(n), normal(n)), (floats(n),), 12, a=2.5)
+        case "gelu" | "exp_log":
+            return cell((normal(n),), (floats(n),), 8)
+        case "polynomial":
+            return cell((between(-0.9, 0.9),), (floats(n),), 8)
+        case "stencil9":
+            return cell((normal(n), normal(9)), (floats(n),), 8)
+        case "stencil5":
+            rows = isqrt(n)
+            return cell((normal(rows, n // rows),), (floats(rows, n // rows),), 8)
+        case "gather":
+            index = whole(n, torch.int32).view(torch.uint32)
+            return cell((normal(n), index), (floats(n),), 12)
+        case "histogram":
+            bins = torch.zeros(256, dtype=torch.int32, device="cuda").view(torch.uint32)
+            return cell((whole(256, torch.uint8), bins), (bins,), 1)
+        case "mandelbrot":
+            counts = torch.zeros(n, dtype=torch.int32, device="cuda").view(torch.uint32)
+            return cell((between(-2, 1), between(-1.5, 1.5)), (counts,), 12, most=100)
+        case _:
+            assert kernel == "nbody", kernel
+            places = [normal(n) for _ in range(3)]
+            return cell((*places, between(0, 1)), [floats(n) for _ in range(3)], 28)
+
+
+def signed(array: Any) -> Any:
+    """Unsigned 32-bit numbers as signed ones, which torch computes with; others as they are."""
+    # Where a tensor is at hand, torch is; who only reads results need not load it.
+    return array.view(sys.modules["torch"].int32) if str(array.dtype) == "torch.uint32" else array
+
+
+def results(cell: Cell, run: Callable[[], Any]) -> tuple[Any, ...]:
+    """What a side computes, copied: what it returns, or what it leaves in the outputs."""
+    cell.clear()
+    made = run()
+    if made is None:
+        made = cell.outs
+    several = made if isinstance(made, (tuple, list)) else (made,)
+    return tuple(signed(one).clone().reshape(-1) for one in several)
+
+
+def apart(cell: Cell, expected: tuple[Any, ...], found: tuple[Any, ...]) -> float:
+    """How far two results are apart, as a share of what is allowed; above 1 is wrong."""
+    most = 0.0
+    for right, got in zip(expected, found, strict=True):
+        if right.shape != got.shape:
+            return float("inf")
+        if not right.is_floating_point():
+            share = (right != got).float().mean().item()
+            allowed = ESCAPED if cell.kernel == "mandelbrot" else 0.0
+            most = max(most, share / allowed if allowed else float("inf") if share else 0.0)
+            continue
+        scale = right.square().mean().sqrt()
+        off = ((right - got).abs().max() / scale).item() / SAME
+        most = max(most, off if off == off else float("inf"))  # what is not a number is wrong
+    return most
