@@ -26,6 +26,7 @@ class FakeDriver:
         self.mode = real.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
         self.capture_modes = []
         self.room = 1 << 20
+        self.recorded = 0
 
     def __getattr__(self, name):
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -188,9 +189,38 @@ class FakeDriver:
 
     _cuStreamIsCapturing.gives = 1
 
+    def _cuStreamCreate(self, flags):
+        return (0x51,)
+
+    def _cuStreamBeginCapture(self, stream, mode):
+        self.capturing.add(int(stream))
+        self.recorded = 0
+
+    def _cuStreamEndCapture(self, stream):
+        self.capturing.discard(int(stream))
+        return (("graph", self.recorded),)
+
+    _cuStreamEndCapture.gives = 1
+
+    def _cuGraphInstantiate(self, graph, flags):
+        return (("ready", graph[1]),)
+
+    _cuGraphInstantiate.gives = 1
+
+    def _cuGraphLaunch(self, ready, stream):
+        self.now_ms += 0.25 * ready[1]
+
+    def _cuGraphExecDestroy(self, ready):
+        pass
+
+    def _cuGraphDestroy(self, graph):
+        pass
+
     def _cuLaunchKernel(self, function, *rest):
         grid, workgroup, shared, stream, address, extra = rest[:3], rest[3:6], *rest[6:]
         assert (shared, extra) == (0, 0)
+        if int(stream) in self.capturing:
+            self.recorded += 1
         self.launches.append((function, grid, workgroup, int(stream), address))
         self.now_ms += 0.25
 

@@ -280,6 +280,26 @@ def test_polling_and_loading_leave_captures_of_others_alone(cuda, driver, saxpy)
     assert driver.mode.name == "CU_STREAM_CAPTURE_MODE_GLOBAL"
 
 
+def test_a_block_of_launches_is_timed_as_a_graph_on_a_stream_of_its_own(cuda, driver, saxpy):
+    words = bytes(4 * saxpy.layout.count)
+
+    took = cuda.time_block(saxpy, (1, 1, 1), (64, 1, 1), [1, 2, 3, np.float32(1)], words, 8)
+
+    assert took == 250_000
+    assert driver.calls.count("cuGraphLaunch") == 2  # the first one is not timed
+    assert driver.calls.count("cuGraphDestroy") == driver.calls.count("cuGraphExecDestroy") == 1
+
+
+def test_a_launch_that_is_refused_while_recording_ends_the_recording(cuda, driver, saxpy):
+    driver.answers["cuLaunchKernel"] = [driver.CUresult.CUDA_ERROR_INVALID_VALUE]
+    words = bytes(4 * saxpy.layout.count)
+
+    with pytest.raises(DeviceFailed):
+        cuda.time_block(saxpy, (1, 1, 1), (64, 1, 1), [1, 2, 3, np.float32(1)], words, 8)
+
+    assert driver.capturing == set()
+
+
 def test_inside_a_capture_nothing_is_timed(cuda, driver, saxpy):
     driver.capturing.add(0x50)
 

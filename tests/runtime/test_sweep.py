@@ -77,6 +77,20 @@ def test_what_is_not_faster_with_confidence_leaves_the_default():
     assert (swept.winner, swept.gain) == (DEFAULT, None)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_among_many_that_are_equally_fast_one_wins(seed):
+    """Those that were only lucky before the last rounds must not hide those that ran in them."""
+    equal = [Schedule((width, 1, 1), Code(items=4)) for width in range(1, 80)]
+    bench = Bench({DEFAULT: 1000.0, **dict.fromkeys(equal, 100.0)}, noise=0.2)
+    bench.rng.seed(seed)
+
+    swept = bench.sweep()
+
+    assert swept.winner != DEFAULT
+    assert swept.gain is not None
+    assert 7 < swept.gain.middle < 13
+
+
 def test_the_best_code_is_tried_at_every_workgroup():
     times = dict.fromkeys([DEFAULT, *MANY], 1000.0) | {MANY[8]: 400.0, MANY[6]: 600.0}
     times |= {MANY[7]: 500.0}

@@ -126,8 +126,27 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     info: DeviceInfo
     compiles_per_workgroup: bool
     """Whether the driver compiles anew for each workgroup and size of grid."""
+    shortest_ns: int
+    """What a launch must take for the times of single launches to tell schedules apart."""
     strayed: bool
     """Whether its memory was ever used on a stream other than the default one."""
+
+
+@runtime_checkable
+class TimesBlocks(Protocol):
+    """A backend that can time launches in a row without the host's share."""
+
+    def time_block(
+        self,
+        binary: Any,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: Sequence[Any],
+        words: bytes,
+        count: int,
+    ) -> float:
+        """The device's nanoseconds of one launch among `count` in a row; waits for them."""
+        ...
 
 
 @runtime_checkable

@@ -104,6 +104,7 @@ class OpenCL:
 
     compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
     strayed = False
+    shortest_ns = 0
 
     def __init__(self, device: Any, kept: Binaries) -> None:
         self._device, self._kept = device, kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 WIDEST = 64
 """The alignment that no access asks more of, in bytes."""
 
-_serial = count()
 _keys: dict[tuple[str, tuple[int, ...], str], int] = {}
 
 
@@ -34,7 +32,7 @@ class DeviceArray:
     ((3,), [0, 1, 2])
     """
 
-    __slots__ = ("argument", "device", "dtype", "key", "memory", "serial", "shape", "size")
+    __slots__ = ("__weakref__", "argument", "device", "dtype", "key", "memory", "shape", "size")
 
     def __init__(
         self, device: Device, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -43,7 +41,6 @@ class DeviceArray:
         # A bool is a u8 to a kernel.
         self.argument = device.backend.typed(memory, np.dtype("u1") if dtype == np.bool_ else dtype)
         self.shape, self.dtype, self.size = shape, dtype, prod(shape)
-        self.serial = next(_serial)  # never given again, as an id() is
         # What a prepared launch depends on, as a number: every call looks it up.
         self.key = _keys.setdefault((device.name, shape, dtype.str), len(_keys))
 

@@ -100,18 +100,20 @@ class Dispatcher:
     ) -> bool:
         """Whether this call was like an earlier one and has been launched the short way."""
         rule = session.rule()
-        if shape is None and stream is None and type(out) is DeviceArray:
-            try:
-                serials: Any = (rule, out.serial, *[array.serial for array in arrays])
-            except AttributeError:  # not all of them are ours
-                serials = None
-            else:
-                same = self._same.get(serials)
-                if same is not None and same.run(named):
-                    return True
-            given: tuple[Any, ...] = (*arrays, out)
-        else:
-            serials, given = None, (*arrays, *_listed(out))
+        given: tuple[Any, ...] = (
+            (*arrays, out)
+            if type(out) is DeviceArray
+            else (
+                *arrays,
+                *_listed(out),
+            )
+        )
+        very = None
+        if shape is None and stream is None:
+            very = (rule, *map(id, given))
+            same = self._same.get(very)
+            if same is not None and same.run(given, named):
+                return True
         try:
             found = look(rule, given, shape, named, self._whole_scalars)
             repeat = None if found is None else self._repeats.get(found[0])
@@ -119,10 +121,10 @@ class Dispatcher:
             return False
         if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
             return False
-        if serials is not None and not self._whole_scalars:
-            same = repeat.same(found[1])
+        if very is not None and not self._whole_scalars:
+            same = repeat.same(given, found[1])
             if same is not None:
-                _put(self._same, serials, same)
+                _put(self._same, very, same)
         return True
 
     def call(

@@ -45,6 +45,8 @@ class Kind:
     name: str
     look: Callable[[Any], tuple[int, Key]]
     """The address, and a key: two arrays with one key are launched in the same way. Quick."""
+    token: Callable[[Any], object]
+    """What changes when the same array comes to lie elsewhere or to have another shape."""
     see: Callable[[Any], Seen]
     """Everything, for the first call of its kind."""
     stream: Callable[[int], int | None]
@@ -117,6 +119,7 @@ def _torch() -> Kind:
     return Kind(
         name="torch",
         look=look,
+        token=lambda x: (x.data_ptr(), x.shape),
         see=see,
         stream=raw or (lambda _: None),
         zeros=zeros,
@@ -152,6 +155,7 @@ def _cupy() -> Kind:
     return Kind(
         name="cupy",
         look=look,
+        token=lambda x: (x.data.ptr, x.shape),
         see=see,
         stream=lambda _: int(current().ptr),
         zeros=zeros,
@@ -181,6 +185,7 @@ def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
     return Kind(
         name=name,
         look=look,
+        token=look,
         see=look_by,
         stream=lambda _: None,
         zeros=None,

@@ -237,6 +237,12 @@ class Launcher:
             timed=timed,
         )
 
+    def arguments(
+        self, arrays: Mapping[str, DeviceArray], scalars: Mapping[str, np.generic]
+    ) -> list[Memory | np.generic]:
+        """Arrays and scalars in the order of the kernel's arguments."""
+        return [scalars[name] if name in scalars else arrays[name].argument for name in self.order]
+
     def run_resident(
         self,
         prepared: Prepared,
@@ -247,9 +253,7 @@ class Launcher:
         stream: int = 0,
     ) -> Ticket:
         """Launch on device arrays and return at once."""
-        arguments: list[Memory | np.generic] = [
-            scalars[name] if name in scalars else arrays[name].argument for name in self.order
-        ]
+        arguments = self.arguments(arrays, scalars)
         return self.device.backend.launch(
             prepared.binary,
             prepared.grid,

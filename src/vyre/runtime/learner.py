@@ -40,14 +40,16 @@ logger = logging.getLogger("vyre.learning")
 MOST_SCHEDULES = 128
 """Schedules that a learner chooses from; what the guess ranks below them is left out."""
 
-SHARE, AHEAD_S = 0.03, 0.1
+SHARE, AHEAD_S = {DeviceKind.CPU: 0.01, DeviceKind.GPU: 0.03}, 0.1
 """The share of time that the desk works on a workload at most, and what it may work in advance.
 
-Callers share its interpreter; the advance lets a workload be learned while it is new."""
+Callers share its interpreter, and on a CPU their kernels its cores. Beside a GPU a workload is
+learned in advance while it is new: there the host waits for the device as a rule."""
 
 _RESTING_S = 1.0  # at most between two looks at a settled choice
 _SLOWER = 1.4  # by how much that grows from one look to the next
 _SHORTEST_S = 5e-4
+_ENOUGH = 3  # times of the default that say whether it can be timed
 _ENOUGH_S = 0.05  # of launches must have been seen before anything is compiled for them
 _PER_SEEN = 2.0  # seconds of compiling beside a GPU per second of launches
 _NEWS = 0.05  # by how much a remembered gain must have changed to be written again
@@ -205,7 +207,23 @@ class Learner:
         else:
             began = time.perf_counter()
             self._learn(schedule, elapsed, size)
-            self._next(time.perf_counter() - began)
+            if self._is_too_short:
+                self._leave_alone()
+            else:
+                self._next(time.perf_counter() - began)
+
+    @property
+    def _is_too_short(self) -> bool:
+        """Whether times of single launches say more about the timer than about the schedule."""
+        shortest = self._launcher.device.backend.shortest_ns
+        return len(self._default_ns) >= _ENOUGH and median(self._default_ns) < shortest
+
+    def _leave_alone(self) -> None:
+        """Keep what was remembered for this very workload, else go back to the default."""
+        took = f"{median(self._default_ns) / 1e3:.1f} us are too short to be timed one by one"
+        if self.standing.decision.reason is not Reason.REMEMBERED:
+            self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=took))
+        self._stop(f"{took}; kernel.tune measures many in a row")
 
     def _skipped(self) -> None:
         """A call could not launch what was asked for: its size compiles to something else."""
@@ -309,7 +327,9 @@ class Learner:
         """When to ask next: soon while there is something to learn, ever later while not."""
         now = time.monotonic()
         self._worked_s += worked_s
-        owed = (self._worked_s - AHEAD_S) / SHARE - (now - self._began)
+        kind = self._launcher.device.info.kind
+        advance = AHEAD_S if kind is DeviceKind.GPU else 0.0
+        owed = (self._worked_s - advance) / SHARE[kind] - (now - self._began)
         self._resting_s = min(max(_SLOWER * self._resting_s, _SHORTEST_S), _RESTING_S)
         if not resting:
             self._resting_s = 0.0

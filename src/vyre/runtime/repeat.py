@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import is_, itemgetter
 from typing import Any
+from weakref import ref
 
 from vyre.lang import Role, Translation
 from vyre.runtime.array import DeviceArray
@@ -84,11 +85,19 @@ class Repeat:
         sizes = [arrays[name].nbytes for name in names]
         self._apart = _ranges(written, sizes) if cuda else _distinct
 
-    def same(self, pointers: Sequence[Any]) -> Same | None:
-        """The same call on the same arrays; None where they share memory or have streams."""
-        if self._streams or not self._apart(pointers):
+    def same(self, arrays: Sequence[Any], pointers: Sequence[Any]) -> Same | None:
+        """The same call on the same arrays.
+
+        None where they share memory, where libraries have a stream each, and where Vyre's arrays
+        would have to follow a library's stream.
+        """
+        mixed = len(self._streams) > 1 or (self._streams and self._own)
+        if mixed or not self._apart(pointers):
             return None
-        return Same(self, pointers)
+        try:
+            return Same(self, arrays, pointers)
+        except TypeError:  # an array without weak references
+            return None
 
     def run(
         self, arrays: Sequence[Any], pointers: Sequence[Any], named: Mapping[str, Any], stream: Any
@@ -126,22 +135,50 @@ class Repeat:
 class Same:
     """A call on the very arrays of an earlier one: only the numbers may differ.
 
-    Where they are the same objects as well, as a literal in a loop is, nothing is packed again.
+    Arrays are known again by identity, and those of other libraries by address and shape as well,
+    because their owners may change them in place. Where the numbers are the same objects, too, as
+    a literal in a loop is, nothing is packed again.
     """
 
-    __slots__ = ("_backend", "_fixed", "_ordered", "_pointers", "_scalars", "_site", "_values")
+    __slots__ = (
+        "_backend",
+        "_fixed",
+        "_known",
+        "_ordered",
+        "_pointers",
+        "_scalars",
+        "_site",
+        "_stream",
+        "_values",
+    )
 
-    def __init__(self, repeat: Repeat, pointers: Sequence[Any]) -> None:
+    def __init__(self, repeat: Repeat, arrays: Sequence[Any], pointers: Sequence[Any]) -> None:
         self._site, self._backend = repeat._site, repeat._backend
         self._scalars, self._ordered = repeat._scalars, repeat._ordered
         self._pointers = tuple(pointers)
+        self._stream = None
+        if repeat._streams:
+            current, ordinal = repeat._streams[0]
+            self._stream = partial(current, ordinal)
+        known = []
+        for array in arrays:
+            kind = kind_of(array)
+            token = None if kind is None else kind.token
+            known.append((ref(array), token, token and token(array)))
+        self._known = tuple(known)
         self._values: tuple[object, ...] | None = None  # of the last call
         self._fixed: tuple[Any, Prepared, Callable[[int], object]] | None = None
 
-    def run(self, named: Mapping[str, Any]) -> bool:
-        """Launch on the default stream, or say that this call needs a longer way."""
+    def run(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        """Launch, or say that this call needs a longer way."""
+        for array, (known, token, before) in zip(arrays, self._known, strict=True):
+            if known() is not array or (token is not None and token(array) != before):
+                return False
+        if self._backend.strayed:
+            return False
         site = self._site
         fixed = self._fixed
+        stream = self._stream() if self._stream is not None else 0
         if fixed is not None:
             values, step, start = fixed
             if step is site.best and not site.asked and len(named) == len(values):
@@ -149,15 +186,14 @@ class Same:
                     if named.get(name, values) is not value:
                         break
                 else:
-                    if not self._backend.strayed:
-                        site.tick()
-                        start(0)
-                        return True
-        return self._run(named)
+                    site.tick()
+                    start(stream)
+                    return True
+        return self._run(named, stream)
 
-    def _run(self, named: Mapping[str, Any]) -> bool:
+    def _run(self, named: Mapping[str, Any], stream: int) -> bool:
         scalars, site = self._scalars, self._site
-        if len(named) != len(scalars) or self._backend.strayed:
+        if len(named) != len(scalars):
             return False
         try:
             values = tuple([named[name] for name, _ in scalars])
@@ -168,16 +204,16 @@ class Same:
         if self._ordered is not None:
             arguments = self._ordered(arguments)
         site.tick()
-        if site.asked and site.launched_asked(arguments, 0):
+        if site.asked and site.launched_asked(arguments, stream):
             return True
         step = site.best or site.refreshed()
         before, self._values = self._values, values
         if before is not None and all(map(is_, before, values)):
             start = fixed(self._backend, step, arguments)
             self._fixed = tuple(zip(self._names, values, strict=True)), step, start
-            start(0)
+            start(stream)
         else:
-            step.start(arguments, 0)
+            step.start(arguments, stream)
         return True
 
     @property

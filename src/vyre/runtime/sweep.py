@@ -74,6 +74,7 @@ class Sweep:
     samples: dict[Schedule, list[float]] = field(default_factory=dict)
     failed: dict[Schedule, Failed] = field(default_factory=dict)
     decided_from: dict[Schedule, int] = field(default_factory=dict)
+    finalists: list[Schedule] = field(default_factory=list)
     started: float = 0.0
 
     def run(self) -> Swept:
@@ -96,7 +97,8 @@ class Sweep:
             self._race(rest)
             # What made it the fastest was partly luck, so only what comes now decides.
             self.decided_from = {s: len(times) for s, times in self.samples.items()}
-            self._race(self._fastest(3), rounds=DECIDED)
+            self.finalists = self._fastest(3)
+            self._race(self.finalists, rounds=DECIDED)
         except KeyboardInterrupt:
             interrupted = True
         return self._result(finished=not interrupted and not self._over(), interrupted=interrupted)
@@ -189,8 +191,9 @@ class Sweep:
         """The fastest that is faster than the default with confidence, else the default."""
         winner, gain = self.default, None
         baseline = self.samples.get(self.default, [])
-        for schedule in self._fastest(3):
-            times = self.samples[schedule]
+        # Others may look faster by now, but only because they were not measured again.
+        for schedule in self.finalists or self._fastest(3):
+            times = self.samples.get(schedule, [])  # none where it failed in the end
             size = min(len(times) - self.decided_from.get(schedule, 0), len(baseline))
             if size < FEWEST:
                 continue

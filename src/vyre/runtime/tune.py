@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from random import Random
 from statistics import median
 
 import numpy as np
 
+from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
 from vyre.model import Decision, Failed, Reason, Schedule, Timed, Workload
 from vyre.plan.geometry import tile_grid
@@ -18,7 +20,7 @@ from vyre.plan.space import LaunchTraits, Space, space
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.bundle import Bundle, Warm
 from vyre.runtime.helper import CompileHelper, Pending, Refused
-from vyre.runtime.launcher import Launcher, Numbers
+from vyre.runtime.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.recorder import Recorder
 from vyre.runtime.sweep import CONFIDENCE, LOOKING, Progress, Sweep, Swept
 
@@ -28,6 +30,9 @@ MOST_CODES = 14
 BLOCK_S = 0.001
 MOST_LAUNCHES = 12
 """A sample is the median of launches that last this long together: a timer's steps drop out."""
+
+FEW_LAUNCHES, MOST_IN_ROW = 4, 100
+"""Launches of a block, where a device runs and times them on its own."""
 
 
 def space_of(launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
@@ -148,25 +153,45 @@ def _measure(
     schedule: Schedule,
 ) -> float | Failed:
     """The median device time of a block of launches."""
-    times: list[int] = []
     try:
         prepared = launcher.prepare(numbers, alignment, schedule)
-        first = launcher.run_resident(prepared, arrays, scalars, timed=True)
-        first.wait()
-        once = first.elapsed_ns() or 1
-        # The rest one after the other, so that a GPU does not wait for the host in between.
-        more = min(int(BLOCK_S * 1e9 / once), MOST_LAUNCHES - 1)
-        tickets = [
-            launcher.run_resident(prepared, arrays, scalars, timed=True) for _ in range(more)
-        ]
-        for ticket in tickets or [first]:
-            ticket.wait()
-            elapsed = ticket.elapsed_ns()
-            if elapsed:  # a timer that says 0 has not measured
-                times.append(elapsed)
+        backend = launcher.device.backend
+        if isinstance(backend, TimesBlocks):
+            once = partial(
+                backend.time_block,
+                prepared.binary,
+                prepared.grid,
+                prepared.workgroup,
+                launcher.arguments(arrays, scalars),
+                prepared.words,
+            )
+            few = once(FEW_LAUNCHES)
+            enough = int(BLOCK_S * 1e9 / max(few, 1.0))
+            return once(min(enough, MOST_IN_ROW)) if enough > 2 * FEW_LAUNCHES else few
+        times = _times(launcher, prepared, arrays, scalars)
     except VyreError as error:
         return Failed(schedule, error.problem)
     return float(median(times)) if times else Failed(schedule, "the device gives no times")
+
+
+def _times(
+    launcher: Launcher,
+    prepared: Prepared,
+    arrays: Mapping[str, DeviceArray],
+    scalars: Mapping[str, np.generic],
+) -> list[int]:
+    """The device's times of single launches, as many as last about `BLOCK_S`."""
+    times: list[int] = []
+    deadline = time.monotonic() + BLOCK_S
+    while len(times) < MOST_LAUNCHES:
+        ticket = launcher.run_resident(prepared, arrays, scalars, timed=True)
+        ticket.wait()
+        elapsed = ticket.elapsed_ns()
+        if elapsed:  # a timer that says 0 has not measured
+            times.append(elapsed)
+        if time.monotonic() >= deadline:
+            break
+    return times
 
 
 def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
