@@ -53,6 +53,8 @@ def measured() -> dict[str, Any]:
         gc.enable()
     pairs = [
         ("prepared", "cuda_core"),
+        ("call_resident", "cuda_core"),
+        ("call_resident", "triton"),
         ("call", "cuda_core"),
         ("call", "triton"),
         ("prepared", "cu_launch_kernel"),
@@ -100,7 +102,20 @@ def _ways() -> tuple[dict[str, Run], dict[str, str]]:
             ways[name] = _checked(cell, make(target), expected)
         except Exception as error:  # noqa: BLE001  # told, and the others are measured
             errors[name] = f"{type(error).__name__}: {error}"[:400]
+    ways["call_resident"] = _resident(target)
     return ways, errors
+
+
+def _resident(target: Target) -> Run:
+    """The plain call on Vyre's own arrays."""
+    x, y = (target.device.array(array.cpu().numpy()) for array in target.cell.arrays)
+    out, kernel = target.device.zeros(x.shape, x.dtype), target.kernel
+    for _ in range(20):
+        for _ in range(BURST):
+            kernel(x, y, out=out, a=2.5)
+        target.device.synchronize()
+    assert np.array_equal(out, np.float32(2.5) * np.asarray(x) + np.asarray(y))
+    return lambda: kernel(x, y, out=out, a=2.5)
 
 
 def _checked(cell: gpu_cells.Cell, run: Run, expected: tuple[Any, ...]) -> Run:

@@ -189,6 +189,9 @@ class FakeDriver:
 
     _cuStreamIsCapturing.gives = 1
 
+    def _cuStreamQuery(self, stream):
+        pass
+
     def _cuStreamCreate(self, flags):
         return (0x51,)
 

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from math import log2
 
 import numpy as np
@@ -344,6 +345,39 @@ class TestMemory:
         live.kernel.tune(x, out=out, budget_s=0.5, again=True)
 
         assert live.learners.all() == ()
+
+
+class TestRoughTimes:
+    """Where the host's time is a part of a short one, it says nothing."""
+
+    @staticmethod
+    def device(monkeypatch, live, *, rough):
+        backend = live.device.backend
+        launch = backend.launch
+
+        def launched(*arguments, **more):
+            return replace(launch(*arguments, **more), rough=rough())
+
+        monkeypatch.setattr(backend, "launch", launched)
+        monkeypatch.setattr(backend, "shortest_ns", 40e6, raising=False)
+
+    def test_a_launch_too_short_for_its_timer_is_left_at_the_default(self, bench, monkeypatch):
+        live = bench()
+        self.device(monkeypatch, live, rough=lambda: True)
+
+        live.call(100)
+
+        standing = live.standing()
+        assert standing.decision.schedule == DEFAULT
+        assert standing.decision.detail == "2000.0 us are too short to be timed on an idle device"
+        assert standing.stopped.endswith("; kernel.tune measures many in a row")
+        assert set(live.device.backend.launched) == {DEFAULT}
+
+    def test_rough_times_among_good_ones_are_left_out(self, bench, monkeypatch):
+        live, turns = bench(), count()
+        self.device(monkeypatch, live, rough=lambda: next(turns) % 3 == 0)
+
+        assert live.call(900, done=adopted(WINNER))
 
 
 class TestDrift:

@@ -57,8 +57,13 @@ class Binary(Protocol):
 
 
 class Ticket(Protocol):
-    """A launch under way; `elapsed_ns` is None until its time on the device is known."""
+    """A launch under way; `elapsed_ns` is None until its time on the device is known.
 
+    Where it is `rough`, the host's time may be a part of it.
+    """
+
+    @property
+    def rough(self) -> bool: ...
     def elapsed_ns(self) -> int | None: ...
     def wait(self) -> None: ...
 
@@ -127,7 +132,7 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     compiles_per_workgroup: bool
     """Whether the driver compiles anew for each workgroup and size of grid."""
     shortest_ns: int
-    """What a launch must take for the times of single launches to tell schedules apart."""
+    """What a launch must take for a rough time to tell schedules apart."""
     strayed: bool
     """Whether its memory was ever used on a stream other than the default one."""
 

@@ -82,6 +82,7 @@ class OpenCLTicket:
     """A launch under way, by its event. Not a dataclass: one is made on every call."""
 
     __slots__ = ("event",)
+    rough = False
 
     def __init__(self, event: Any) -> None:
         self.event = event

@@ -49,7 +49,7 @@ learned in advance while it is new: there the host waits for the device as a rul
 _RESTING_S = 1.0  # at most between two looks at a settled choice
 _SLOWER = 1.4  # by how much that grows from one look to the next
 _SHORTEST_S = 5e-4
-_ENOUGH = 3  # times of the default that say whether it can be timed
+_ROUGH, _ROUGH_S = 16, 1e-3  # rough times that say so, and what each counts as work
 _ENOUGH_S = 0.05  # of launches must have been seen before anything is compiled for them
 _PER_SEEN = 2.0  # seconds of compiling beside a GPU per second of launches
 _NEWS = 0.05  # by how much a remembered gain must have changed to be written again
@@ -118,6 +118,7 @@ class Learner:
         self._launched: set[Schedule] = {self.default}  # before; its first launch is not timed
         self._default_ns: deque[int] = deque(maxlen=9)
         self._trend = Trend()
+        self._rough = 0  # times that said too little
         self._told = 0  # dispatches that the policy has heard of
         self._outstanding: Schedule | None = None  # asked for, and not heard of
         self._probing = False
@@ -139,8 +140,11 @@ class Learner:
             self._sites.add(site)
 
     def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None:
+        rough = ticket.rough
         self._desk.post(
-            lambda: self._desk.watch(ticket, lambda heard: self._heard(schedule, heard, size))
+            lambda: self._desk.watch(
+                ticket, lambda heard: self._heard(schedule, heard, size, rough=rough)
+            )
         )
 
     def fell(self, schedule: Schedule, reason: str) -> None:
@@ -189,7 +193,9 @@ class Learner:
             self._inherited = decision
             self._ahead.fetch([decision.schedule])
 
-    def _heard(self, schedule: Schedule, elapsed: int | VyreError, size: int) -> None:
+    def _heard(
+        self, schedule: Schedule, elapsed: int | VyreError, size: int, *, rough: bool = False
+    ) -> None:
         """The time that was asked for, or why there is none."""
         self._outstanding = None
         if self._policy is None:
@@ -204,23 +210,21 @@ class Learner:
             self._policy = replace(self._policy, budget=self._policy.budget.ran(cost))
             self._told += 1
             self._next()
+        elif rough and elapsed < self._launcher.device.backend.shortest_ns:
+            self._told += 1
+            self._rough += 1
+            if self._rough < _ROUGH or self._timed[self.default]:
+                self._next(_ROUGH_S)
+            else:
+                self._leave_alone(elapsed)
         else:
             began = time.perf_counter()
             self._learn(schedule, elapsed, size)
-            if self._is_too_short:
-                self._leave_alone()
-            else:
-                self._next(time.perf_counter() - began)
+            self._next(time.perf_counter() - began)
 
-    @property
-    def _is_too_short(self) -> bool:
-        """Whether times of single launches say more about the timer than about the schedule."""
-        shortest = self._launcher.device.backend.shortest_ns
-        return len(self._default_ns) >= _ENOUGH and median(self._default_ns) < shortest
-
-    def _leave_alone(self) -> None:
+    def _leave_alone(self, elapsed: int) -> None:
         """Keep what was remembered for this very workload, else go back to the default."""
-        took = f"{median(self._default_ns) / 1e3:.1f} us are too short to be timed one by one"
+        took = f"{elapsed / 1e3:.1f} us are too short to be timed on an idle device"
         if self.standing.decision.reason is not Reason.REMEMBERED:
             self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=took))
         self._stop(f"{took}; kernel.tune measures many in a row")

@@ -33,10 +33,10 @@ class Events:
 class TimedTicket:
     """A launch between two events."""
 
-    __slots__ = ("_events", "_ns", "_pair")
+    __slots__ = ("_events", "_ns", "_pair", "rough")
 
-    def __init__(self, events: Events, pair: Pair) -> None:
-        self._events = events
+    def __init__(self, events: Events, pair: Pair, *, rough: bool = False) -> None:
+        self._events, self.rough = events, rough
         self._pair: Pair | None = pair
         self._ns: int | None = None
 
@@ -77,6 +77,7 @@ class UntimedTicket:
     """A launch that nobody timed; waiting for it waits for its stream."""
 
     __slots__ = ("_context", "_stream")
+    rough = True
 
     def __init__(self, context: Context, stream: Any) -> None:
         self._context, self._stream = context, stream

@@ -35,6 +35,7 @@ class ReferenceTicket:
     """A launch that is over."""
 
     ns: int
+    rough: bool = False
 
     def elapsed_ns(self) -> int:
         return self.ns
