@@ -18,20 +18,28 @@ extern "C" __global__ void vyre_kernel(
     const u32 tile = blockIdx.x * span;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
+    __shared__ u32 near_bins[256];
+    const u32 lane = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    const u32 lanes = blockDim.x * blockDim.y * blockDim.z;
+    for (u32 at = lane; at < 256u; at += lanes) near_bins[at] = 0;
+    __syncthreads();
     if (left >= span) {
         const u32 pos0 = tile + threadIdx.x;
         const u32 pos1 = pos0 + blockDim.x * 1u;
         u32 i_0 = pos0;
         u32 i_1 = pos1;
-        u32 old_value_0 = atomic_add_u32(bins, (u32)data[i_0], 256u, 1u);
-        u32 old_value_1 = atomic_add_u32(bins, (u32)data[i_1], 256u, 1u);
+        u32 old_value_0 = atomic_add_u32(near_bins, (u32)data[i_0], 256u, 1u);
+        u32 old_value_1 = atomic_add_u32(near_bins, (u32)data[i_1], 256u, 1u);
     } else {
         for (u32 item = 0u; item < 2u; ++item) {
             const u32 offset = threadIdx.x + item * blockDim.x;
             if (offset >= left) break;
             const u32 pos = tile + offset;
             u32 i = pos;
-            u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+            u32 old_value = atomic_add_u32(near_bins, (u32)data[i], 256u, 1u);
         }
     }
+    __syncthreads();
+    for (u32 at = lane; at < 256u; at += lanes)
+        if (near_bins[at] != 0) atomicAdd(bins + at, near_bins[at]);
 }

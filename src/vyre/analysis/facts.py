@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vyre.analysis.conditions import Condition, InBounds
@@ -10,8 +11,12 @@ from vyre.analysis.forms import ONE, Launch, Linear, Poly
 from vyre.analysis.independence import Refusal, launch_independence
 from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, extent_of, length_of, read
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Expr
+from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
+from vyre.ir.types import DataType
+
+MOST_COUNTERS = 2048
+"""Elements of an array that a workgroup can hold a copy of beside its other memory."""
 
 
 class Pattern(StrEnum):
@@ -67,6 +72,12 @@ class Facts:
     accesses: tuple[MemoryAccess, ...]
     cost: Cost
     loop_scalars: tuple[str, ...]
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Small arrays that are only ever added to, and their lengths.
+
+    A workgroup may add up what is its own before it adds to the array: whole numbers wrap, so the
+    order of additions does not show.
+    """
 
     def free_for(self, launch: Launch) -> bool:
         """Whether every legal schedule gives the same bits for this launch."""
@@ -101,7 +112,25 @@ def analyse(program: Program) -> Facts:
         ),
         cost=_cost(reading, buffers),
         loop_scalars=tuple(sorted(reading.loop_scalars)),
+        counters=_counters(program, reading.touches),
     )
+
+
+def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:
+    others = {
+        touch.buffer
+        for touch in touches
+        if touch.atomic is not AtomicOp.ADD or touch.result_used or touch.is_float
+    }
+    touched = {touch.buffer for touch in touches} - others
+    return {
+        decl.name: decl.count
+        for decl in program.buffers
+        if decl.name in touched
+        and not decl.is_shared
+        and decl.element in (DataType.U32, DataType.I32)
+        and 0 < decl.count <= MOST_COUNTERS
+    }
 
 
 def _access(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> MemoryAccess:

@@ -50,6 +50,12 @@ class _Kernel:
     ) -> None:
         self.program, self.code, self.dialect, self.entry = program, code, dialect, entry
         self.writer = Writer(program, code, dialect, facts)
+        self.parameters = dict(self.writer.pointers)
+        # Adding up in a workgroup pays where each invocation has several items to add.
+        alone = code.items > 1 and self.guarded == (0,) and not returns_early(program)
+        self.counters = dict(facts.counters) if dialect.count_far and alone else {}
+        for name in self.counters:
+            self.writer.pointers[name] = self.writer.unused(f"near_{name}")
 
     def source(self) -> Source:
         writer = self.writer
@@ -123,7 +129,7 @@ class _Kernel:
         return tuple(sorted({0} | used | wide))
 
     def parameter(self, decl: BufferDecl) -> str:
-        name = self.writer.pointers[decl.name]
+        name = self.parameters[decl.name]
         if decl.is_scalar_argument:
             return f"const {self.writer.stored(decl)} {name}"
         const = "" if decl.is_written else "const "
@@ -139,14 +145,45 @@ class _Kernel:
         for decl in shared:
             name = writer.pointers[decl.name]
             yield f"    {self.dialect.local} {writer.stored(decl)} {name}[{decl.count}];"
-        lane = [writer.id(IdKind.LOCAL, axis) for axis in range(3)]
-        size = [writer.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
-        yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
-        yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
+        yield from self.lanes()
         for decl in shared:
             name = writer.pointers[decl.name]
             yield f"    for (u32 at = lane; at < {decl.count}u; at += lanes) {name}[at] = 0;"
         yield f"    {self.dialect.barrier}"
+
+    def lanes(self) -> Iterator[str]:
+        """The invocation's place in its workgroup, and how many there are."""
+        lane = [self.writer.id(IdKind.LOCAL, axis) for axis in range(3)]
+        size = [self.writer.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
+        yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
+        yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
+
+    # -- counters that a workgroup adds up on its own before all see them
+
+    def near_counters(self) -> Iterator[str]:
+        """Declares a workgroup's own counters, at zero."""
+        if not self.counters:
+            return
+        for name, count in self.counters.items():
+            stored = self.writer.stored(self.writer.buffers[name])
+            near = self.writer.pointers[name]
+            yield f"    {self.dialect.local} {stored} {near}[{count}];"
+        yield from self.lanes()
+        for name, count in self.counters.items():
+            near = self.writer.pointers[name]
+            yield f"    for (u32 at = lane; at < {count}u; at += lanes) {near}[at] = 0;"
+        yield f"    {self.dialect.barrier}"
+
+    def counted(self) -> Iterator[str]:
+        """Adds a workgroup's counters to everybody's."""
+        if not self.counters:
+            return
+        yield f"    {self.dialect.barrier}"
+        for name, count in self.counters.items():
+            near, far = self.writer.pointers[name], self.parameters[name]
+            add = self.dialect.count_far.format(at=f"{far} + at", value=f"{near}[at]")
+            yield f"    for (u32 at = lane; at < {count}u; at += lanes)"
+            yield f"        if ({near}[at] != 0) {add}"
 
     # -- several items per invocation
 
@@ -170,11 +207,13 @@ class _Kernel:
         if early:
             yield from last
             return
+        yield from self.near_counters()
         yield "    if (left >= span) {"
         yield from full
         yield "    } else {"
         yield from last
         yield "    }"
+        yield from self.counted()
 
     def full_tile(self, lane: str) -> Iterator[str]:
         """The position of each item, then the statements for all of them side by side."""

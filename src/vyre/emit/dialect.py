@@ -66,6 +66,7 @@ class Dialect:
     components: tuple[str, ...]
     vector_load: str  # with {vector}, {width} and {at}
     vector_store: str  # with {vector}, {width}, {at} and {values}
+    count_far: str  # adds a workgroup's {value} {at} a counter; empty where that does not pay
 
     def load_vector(self, dtype: DataType, width: int, name: str, at: str) -> str:
         """The line that loads `width` neighbours at once."""
@@ -141,6 +142,7 @@ OPENCL = Dialect(
     components=tuple(f"s{position:x}" for position in range(16)),
     vector_load="vload{width}(0, {at})",
     vector_store="vstore{width}(({vector})({values}), 0, {at});",
+    count_far="",
 )
 
 CUDA = Dialect(
@@ -198,4 +200,5 @@ CUDA = Dialect(
     components=("x", "y", "z", "w"),
     vector_load="*(const {vector}*)({at})",
     vector_store="*({vector}*)({at}) = make_{vector}({values});",
+    count_far="atomicAdd({at}, {value});",
 )

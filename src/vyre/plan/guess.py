@@ -76,6 +76,7 @@ class _Work:
     operations: int  # and accesses; all rounds of all loops
     functions: int  # such as exp and sin
     divergent: bool
+    counters: int  # elements that a group of several items adds up on its own
     rereads: bool  # several loads of one array, so that neighbouring positions share elements
 
     @property
@@ -118,6 +119,7 @@ def _work(facts: Facts) -> _Work:
         operations=cost.operations + rounds,
         functions=cost.transcendental,
         divergent=bool(cost.divergent),
+        counters=sum(facts.counters.values()),
         rereads=sum(a.kind == LOAD for a in neighbours) > len(loads),
     )
 
@@ -147,6 +149,8 @@ def _gpu_effort(schedule: Schedule, job: _Job) -> float:
         memory *= 1 + 0.05 * max(0.0, 128 / row - 1)
     if work.rereads:  # the rows above and below are another group's
         memory *= 1 + 0.2 / schedule.workgroup[1]
+    if work.counters and items > 1:  # then only a group's sums go to memory
+        memory += _SECTOR * (work.counters / (threads * items) - 1)
     # The values of all items are held in registers, of which a thread has some hundred.
     position = memory + arithmetic
     position *= 1 + 0.05 * max(0.0, items * max(work.loaded, work.element) / 64 - 1)

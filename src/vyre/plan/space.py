@@ -29,6 +29,7 @@ class _Menu:
     widths: tuple[int, ...]
     tiled: tuple[int, ...]  # threads of the workgroups that are more than one row
     items: tuple[int, ...]
+    to_count: tuple[int, ...]  # and where a workgroup's sums are added to all others' in the end
     vectors: tuple[int, ...]
     unrolls: tuple[int, ...]
     access_bytes: int  # the widest load or store
@@ -39,6 +40,7 @@ _MENUS = {
         widths=tuple(1 << power for power in range(4, 13)),
         tiled=(64, 256, 1024),
         items=(1, 2, 4, 8, 16),
+        to_count=(),
         vectors=(1, 4, 8, 16),
         unrolls=(1, 4),
         # PoCL 3.0 crashes on vectors of 64 bytes where the CPU has AVX-512 (measured: float16,
@@ -50,6 +52,7 @@ _MENUS = {
         widths=(32, 64, 128, 192, 256, 384, 512, 768, 1024),
         tiled=(64, 128, 256, 512, 1024),
         items=(1, 2, 4, 8),
+        to_count=(16, 32),
         vectors=(1, 2, 4),
         unrolls=(1,),
         access_bytes=16,
@@ -147,7 +150,7 @@ def space(
     wide = _wide_axes(program, declared, extent)
     checks = (True, False) if unchecked and checked_too else (not unchecked,)
     shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
-    codes = tuple(dict.fromkeys([default.code, *_codes(kind, checks)]))
+    codes = tuple(dict.fromkeys([default.code, *_codes(kind, checks, bool(facts.counters))]))
     fits = _Fit(extent, limits, known)
     why_not = tuple(why_not_free(facts, launch))
     if why_not or 0 in extent:
@@ -256,9 +259,10 @@ def tile_of(schedule: Schedule) -> Dim3:
     return x * schedule.code.items, y, z
 
 
-def _codes(kind: DeviceKind, checks: tuple[bool, ...]) -> Iterator[Code]:
+def _codes(kind: DeviceKind, checks: tuple[bool, ...], counts: bool) -> Iterator[Code]:
     menu = _MENUS[kind]
-    for checked, unroll, items, vector in product(checks, menu.unrolls, menu.items, menu.vectors):
+    several = (*menu.items, *(menu.to_count if counts else ()))
+    for checked, unroll, items, vector in product(checks, menu.unrolls, several, menu.vectors):
         if items % vector or (unroll > 1 and items * unroll > _COPIES):
             continue
         # One vector per invocation is the same code in either order.
