@@ -25,7 +25,7 @@ from vyre.runtime.foreign import ForeignArray, result_of, stream_for
 from vyre.runtime.launch import Launch
 from vyre.runtime.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.overlap import copies_needed
-from vyre.runtime.repeat import Repeat, Same, look
+from vyre.runtime.repeat import Repeat, Same, look, same_of
 from vyre.runtime.session import Rule
 from vyre.runtime.site import Site
 from vyre.runtime.sweep import Progress
@@ -77,7 +77,7 @@ class Dispatcher:
         self._translation = translation
         self._launchers: dict[str, Launcher] = {}
         self._repeats: dict[tuple[object, ...], Repeat] = {}
-        self._same: dict[tuple[object, ...], Same] = {}
+        self.same: dict[tuple[object, ...], Same] = {}  # by rule and identities, output first
         self._sites: dict[tuple[object, ...], Site] = {}
         self._whole_scalars = tuple(
             param.name
@@ -100,20 +100,7 @@ class Dispatcher:
     ) -> bool:
         """Whether this call was like an earlier one and has been launched the short way."""
         rule = session.rule()
-        given: tuple[Any, ...] = (
-            (*arrays, out)
-            if type(out) is DeviceArray
-            else (
-                *arrays,
-                *_listed(out),
-            )
-        )
-        very = None
-        if shape is None and stream is None:
-            very = (rule, *map(id, given))
-            same = self._same.get(very)
-            if same is not None and same.run(given, named):
-                return True
+        given = (*arrays, *_listed(out))
         try:
             found = look(rule, given, shape, named, self._whole_scalars)
             repeat = None if found is None else self._repeats.get(found[0])
@@ -121,10 +108,12 @@ class Dispatcher:
             return False
         if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
             return False
-        if very is not None and not self._whole_scalars:
-            same = repeat.same(given, found[1])
+        alone = not isinstance(out, (tuple, list)) and not self._whole_scalars
+        if alone and shape is None and stream is None:
+            very = (rule, id(out), *map(id, arrays))
+            same = same_of(repeat, arrays, out, found[1], lambda _: self.same.pop(very, None))
             if same is not None:
-                _put(self._same, very, same)
+                _put(self.same, very, same)
         return True
 
     def call(
@@ -244,7 +233,7 @@ class Dispatcher:
         """Decide every call anew."""
         self._sites.clear()
         self._repeats.clear()
-        self._same.clear()
+        self.same.clear()
 
     def _run(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
         arrays = bound.arrays

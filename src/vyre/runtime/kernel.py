@@ -20,6 +20,7 @@ from vyre.runtime.devices import default
 from vyre.runtime.dispatch import Dispatcher
 from vyre.runtime.launch import Launch
 from vyre.runtime.observe import Explanation, explanation
+from vyre.runtime.session import rule
 from vyre.runtime.sweep import Progress
 
 Function = Callable[..., Any]
@@ -39,7 +40,7 @@ class Kernel:
     def __init__(self, function: Function, translation: Translation) -> None:
         self._translation = translation
         self._dispatcher = Dispatcher(translation)
-        self._again = self._dispatcher.again
+        self._again, self._same = self._dispatcher.again, self._dispatcher.same
         functools.update_wrapper(self, function)
 
     @property
@@ -91,8 +92,12 @@ class Kernel:
         Returns:
             The output, a tuple of them in declaration order, or None for a kernel without any.
         """
-        if schedule is None and config is None and self._again(arrays, out, shape, stream, named):
-            return out
+        if schedule is None and config is None:
+            same = self._same.get((rule(), id(out), *map(id, arrays)))
+            if same is not None and shape is None and stream is None and same(arrays, out, named):
+                return out
+            if self._again(arrays, out, shape, stream, named):
+                return out
         pinned = self._pinned(schedule, config)
         return self._dispatcher.call(arrays, out, shape, stream, named, pinned)
 

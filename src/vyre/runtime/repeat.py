@@ -21,6 +21,7 @@ from vyre.runtime.scalars import maker
 from vyre.runtime.site import Site
 
 Key = tuple[object, ...]
+Gone = Callable[[Any], object]
 
 
 def look(
@@ -85,20 +86,6 @@ class Repeat:
         sizes = [arrays[name].nbytes for name in names]
         self._apart = _ranges(written, sizes) if cuda else _distinct
 
-    def same(self, arrays: Sequence[Any], pointers: Sequence[Any]) -> Same | None:
-        """The same call on the same arrays.
-
-        None where they share memory, where libraries have a stream each, and where Vyre's arrays
-        would have to follow a library's stream.
-        """
-        mixed = len(self._streams) > 1 or (self._streams and self._own)
-        if mixed or not self._apart(pointers):
-            return None
-        try:
-            return Same(self, arrays, pointers)
-        except TypeError:  # an array without weak references
-            return None
-
     def run(
         self, arrays: Sequence[Any], pointers: Sequence[Any], named: Mapping[str, Any], stream: Any
     ) -> bool:
@@ -132,93 +119,97 @@ class Repeat:
         return True
 
 
-class Same:
-    """A call on the very arrays of an earlier one: only the numbers may differ.
+Same = Callable[[Sequence[Any], Any, Mapping[str, Any]], bool]
+"""Makes a call on the very arrays of an earlier one, or says that it needs a longer way."""
 
-    Arrays are known again by identity, and those of other libraries by address and shape as well,
-    because their owners may change them in place. Where the numbers are the same objects, too, as
-    a literal in a loop is, nothing is packed again.
+
+def same_of(
+    repeat: Repeat, arrays: Sequence[Any], out: Any, pointers: Sequence[Any], gone: Gone
+) -> Same | None:
+    """The same call on the same arrays, of which only the numbers may differ.
+
+    The caller finds it by the identity of the arrays and drops it when `gone` says that one of
+    them is no more. Arrays of other libraries are known by address and shape as well, because
+    their owners may change them in place. Where the numbers are the same objects as before, too,
+    as a literal in a loop is, nothing is packed again. A function of its own, because a method of
+    an object takes a third longer.
+
+    None where arrays share memory, where libraries have a stream each, and where Vyre's arrays
+    would have to follow a library's stream.
     """
+    mixed = len(repeat._streams) > 1 or (repeat._streams and repeat._own)
+    if mixed or not repeat._apart(pointers):
+        return None
+    try:
+        refs = [ref(array, gone) for array in (*arrays, *([] if out is None else [out]))]
+    except TypeError:  # an array without weak references
+        return None
+    tokens = [_token(at, array) for at, array in enumerate(arrays)]
+    tokens += [_token(None, out)] if out is not None else []
+    changing = tuple(token for token in tokens if token is not None)
+    current = None
+    for where, ordinal in repeat._streams:
+        current = partial(where, ordinal)
+    site, backend, tick = repeat._site, repeat._backend, repeat._site.tick
+    scalars, ordered, pointed = repeat._scalars, repeat._ordered, tuple(pointers)
+    before: tuple[object, ...] | None = None
+    packed: tuple[Any, Prepared | None, Callable[[int], object]] = ((), None, int)
 
-    __slots__ = (
-        "_backend",
-        "_fixed",
-        "_known",
-        "_ordered",
-        "_pointers",
-        "_scalars",
-        "_site",
-        "_stream",
-        "_values",
-    )
-
-    def __init__(self, repeat: Repeat, arrays: Sequence[Any], pointers: Sequence[Any]) -> None:
-        self._site, self._backend = repeat._site, repeat._backend
-        self._scalars, self._ordered = repeat._scalars, repeat._ordered
-        self._pointers = tuple(pointers)
-        self._stream = None
-        if repeat._streams:
-            current, ordinal = repeat._streams[0]
-            self._stream = partial(current, ordinal)
-        known = []
-        for array in arrays:
-            kind = kind_of(array)
-            token = None if kind is None else kind.token
-            known.append((ref(array), token, token and token(array)))
-        self._known = tuple(known)
-        self._values: tuple[object, ...] | None = None  # of the last call
-        self._fixed: tuple[Any, Prepared, Callable[[int], object]] | None = None
-
-    def run(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> bool:
-        """Launch, or say that this call needs a longer way."""
-        for array, (known, token, before) in zip(arrays, self._known, strict=True):
-            if known() is not array or (token is not None and token(array) != before):
+    def run(
+        arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs
+    ) -> bool:
+        for at, token, value in changing:
+            if token(out if at is None else arrays[at]) != value:
                 return False
-        if self._backend.strayed:
-            return False
-        site = self._site
-        fixed = self._fixed
-        stream = self._stream() if self._stream is not None else 0
-        if fixed is not None:
-            values, step, start = fixed
-            if step is site.best and not site.asked and len(named) == len(values):
-                for name, value in values:
-                    if named.get(name, values) is not value:
-                        break
-                else:
-                    site.tick()
-                    start(stream)
-                    return True
-        return self._run(named, stream)
+        stream = 0 if current is None else current()
+        values, step, start = packed
+        if (
+            step is site.best
+            and not site.asked
+            and len(named) == len(values)
+            and not backend.strayed
+        ):
+            for name, value in values:
+                if named.get(name, run) is not value:
+                    break
+            else:
+                tick()
+                start(stream)
+                return True
+        return anew(named, stream)
 
-    def _run(self, named: Mapping[str, Any], stream: int) -> bool:
-        scalars, site = self._scalars, self._site
-        if len(named) != len(scalars):
+    def anew(named: Mapping[str, Any], stream: int) -> bool:
+        nonlocal before, packed
+        if len(named) != len(scalars) or backend.strayed:
             return False
         try:
             values = tuple([named[name] for name, _ in scalars])
             numbers = [make(value) for value, (_, make) in zip(values, scalars, strict=True)]
         except KeyError:
             return False
-        arguments: Any = [*self._pointers, *numbers]
-        if self._ordered is not None:
-            arguments = self._ordered(arguments)
-        site.tick()
+        arguments: Any = [*pointed, *numbers]
+        if ordered is not None:
+            arguments = ordered(arguments)
+        tick()
         if site.asked and site.launched_asked(arguments, stream):
             return True
         step = site.best or site.refreshed()
-        before, self._values = self._values, values
         if before is not None and all(map(is_, before, values)):
-            start = fixed(self._backend, step, arguments)
-            self._fixed = tuple(zip(self._names, values, strict=True)), step, start
+            start = fixed(backend, step, arguments)
+            names = (name for name, _ in scalars)
+            packed = tuple(zip(names, values, strict=True)), step, start
             start(stream)
         else:
             step.start(arguments, stream)
+        before = values
         return True
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self._scalars)
+    return run
+
+
+def _token(at: int | None, array: Any) -> tuple[int | None, Callable[[Any], object], object] | None:
+    kind = kind_of(array)
+    return None if kind is None else (at, kind.token, kind.token(array))
 
 
 def fixed(backend: Any, step: Prepared, arguments: Sequence[Any]) -> Callable[[int], object]:
