@@ -1,6 +1,6 @@
 """What compiling variants costs the dispatches beside it: in-process, in the helper, not at all.
 
-saxpy is called on resident arrays once a millisecond and waited for, while new variants of another
+saxpy is called on resident arrays once a millisecond and waited for, while candidates for another
 kernel are compiled: on a thread of this process, in the compile helper, or none. As learning does,
 a thread loads what the helper has made ready, one by one. A call that had to wait for an earlier
 one counts from when it was due, so a stall counts for as long as it lasts.
@@ -11,6 +11,7 @@ import argparse
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from measure import save
 import vyre
 from vyre import ir, kernels
 from vyre.ir import BufferDecl, DataType, Program
-from vyre.model import Code
+from vyre.model import Code, Order
 from vyre.runtime.bundle import Bundle, Warm
 from vyre.runtime.compile_server import compile_bundle
 from vyre.runtime.helper import CompileHelper, Ready
@@ -29,14 +30,27 @@ EXTENT = 1 << 14  # small, so that warming launches take no time of their own
 PERIOD_S = 1e-3
 
 
-def fresh() -> Iterator[Bundle]:
-    """Bundles that no cache has seen: a literal of their own each, at changing workgroups."""
+CODES = tuple(
+    Code(items=items, vector=vector, unroll=unroll, order=order, checked=False)
+    for unroll, items, vector, order in product((1, 4), (2, 4, 8, 16), (1, 4, 8), Order)
+    if items % vector == 0
+)
+
+
+def fresh(count: int) -> Iterator[list[Bundle]]:
+    """Candidates that no cache has seen: codes of a kernel with a literal of its own."""
     literal = time.time_ns() % (1 << 22)
     while True:
         literal += 1
-        width = WIDTHS[literal % len(WIDTHS)]
-        warm = Warm(0, (width, 1, 1), (EXTENT // width, 1, 1))
-        yield Bundle(program=variant(literal), codes=(Code(),), warm=(warm,))
+        program = variant(literal)
+        yield [
+            Bundle(
+                program=program,
+                codes=(code,),
+                warm=(Warm(0, (width, 1, 1), (EXTENT // (width * code.items), 1, 1)),),
+            )
+            for code, width in zip(CODES[:count], cycle(WIDTHS), strict=False)
+        ]
 
 
 def variant(literal: int) -> Program:
@@ -58,12 +72,15 @@ class Bench:
     """The dispatches, and the ways to compile beside them."""
 
     def __init__(self, device: vyre.Device, n: int, variants: int) -> None:
-        self.device, self.variants, self.bundles = device, variants, fresh()
+        self.device, self.variants, self.bundles = device, variants, fresh(variants)
         self.x, self.y, self.out = (device.array(np.zeros(n, np.float32)) for _ in range(3))
         self.helper = CompileHelper(device)
 
     def take(self) -> list[Bundle]:
-        return [next(self.bundles) for _ in range(self.variants)]
+        """New candidates, of a kernel that is known here, as it is once it was called."""
+        bundles = next(self.bundles)
+        self.device.facts(bundles[0].program)
+        return bundles
 
     def calls(self, done: Callable[[], bool]) -> list[float]:
         """Seconds of each call until `done`."""
@@ -101,8 +118,9 @@ class Bench:
         return self.beside_thread(self.take())
 
     def in_helper(self) -> list[float]:
+        bundles = self.take()
+
         def work() -> None:
-            bundles = self.take()
             for bundle, pending in [(one, self.helper.submit(one)) for one in bundles]:
                 answer = pending.wait()
                 assert isinstance(answer, Ready), answer
@@ -125,7 +143,7 @@ def main() -> None:
         ("compiled in the helper, then loaded", bench.in_helper),
     ]
     bench.nothing()
-    bench.helper.submit(next(bench.bundles)).wait()
+    bench.helper.submit(bench.take()[0]).wait()
     times: dict[str, list[float]] = {title: [] for title, _ in sides}
     for _ in range(given.blocks):
         for title, run in sides:

@@ -1,100 +1,238 @@
-"""`vyre tune`: find the fastest way to run the bundled kernels here, and remember it."""
+"""`vyre tune`: find the fastest way to run kernels here, and remember it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from vyre.kernels import ALL
-from vyre.kernels.samples import sample
-from vyre.model import Decision, Reason, Schedule
-from vyre.runtime import sweep
-from vyre.runtime.devices import default
-from vyre.runtime.kernel import Kernel
+from vyre.cli.output import table
+from vyre.cli.targets import Target
+from vyre.errors import InvalidInput, VyreError
+from vyre.model import Decision, Reason, Summary
+from vyre.report.values import Value, decision_value, workload_value
+from vyre.report.words import elements, gain, span, sure
+from vyre.runtime import session, sweep
+from vyre.runtime.device import Device
+from vyre.store.open import files_in
+
+NARROW, NARROWEST = 100, 76
+"""Columns of a terminal below which the live line is short, and the table leaves columns out."""
 
 
-def tune_bundled(size: int, budget_s: float, again: bool, console: Console) -> bool:
-    """Tune each bundled kernel at about `size` elements within `budget_s`, and print a table.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """One line of the result: a kernel at a size, and what came of it."""
 
-    Returns:
-        Whether it came to its end; False where the user stopped it.
+    kernel: str
+    elements: int
+    decision: Decision | None = None
+    tuned_ns: float | None = None
+    trouble: str = ""
+    made_up: bool = False
+
+    @property
+    def default_ns(self) -> float | None:
+        """What the default takes, by the gain that was measured side by side."""
+        if self.decision is None or self.tuned_ns is None:
+            return None
+        return self.tuned_ns * (self.decision.gain or 1.0)
+
+    def value(self) -> Value:
+        decision = self.decision
+        return {
+            "kernel": self.kernel,
+            "elements": self.elements,
+            "default_ns": self.default_ns,
+            "tuned_ns": self.tuned_ns,
+            **({} if decision is None else decision_value(decision)),
+            "workload": None if decision is None else workload_value(decision.workload),
+            "trouble": self.trouble or None,
+        }
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run of the command came to."""
+
+    rows: list[Tuned]
+    device: Device
+    stopped: bool = False
+    saved: bool = True
+
+    @property
+    def exit_code(self) -> int:
+        if self.stopped:
+            return 130
+        return 1 if not self.saved or any(row.trouble for row in self.rows) else 0
+
+    def value(self) -> Value:
+        return {
+            "device": {"name": self.device.name, "model": self.device.info.model},
+            "results": [row.value() for row in self.rows],
+            "saved_in": [str(path) for path in saved_in()] if self.saved else [],
+            "stopped": self.stopped,
+        }
+
+
+def saved_in() -> tuple[Path, ...]:
+    """The files of the store."""
+    return files_in(session.current().cache_dir)
+
+
+def tune_all(
+    targets: Sequence[Target],
+    sizes: Sequence[int],
+    device: Device,
+    *,
+    budget_s: float,
+    again: bool,
+    console: Console,
+) -> Outcome:
+    """Tune each kernel at each size, sharing the time between them.
+
+    Raises:
+        InvalidInput: there is nothing to tune on that device.
     """
-    device = default()
-    each = budget_s / len(ALL)
-    table = Table(title=f"bundled kernels on {device.name} ({device.info.model})")
-    table.add_column("kernel")
-    table.add_column("elements", justify="right")
-    table.add_column("gain", justify="right")
-    table.add_column("schedule", overflow="fold")
-    remembered = 0
-    stopped = False
-    with _bars(console) as bars:
-        total = bars.add_task("", total=budget_s, what="", best="")
-        for number, kernel in enumerate(ALL):
-            bars.update(total, completed=number * each, what=kernel.name, best="")
-            call = sample(kernel.name, size)
-            try:
-                decision = kernel.tune(
-                    *call.arrays,
-                    **call.options,
-                    budget_s=each,
-                    again=again,
-                    progress=_shown(bars, total, kernel, number * each),
-                )
-            except KeyboardInterrupt:
-                stopped = True
-                break
-            remembered += decision.reason is Reason.REMEMBERED
-            table.add_row(
-                kernel.name, f"{call.elements:,}", _gain(decision), shown(decision.schedule)
-            )
-    console.print(table)
-    if remembered:
-        console.print(f"{remembered} answered from memory; measure again with --again")
-    if stopped:
-        console.print("stopped; what was learned is kept")
-    return not stopped
+    if device.info.backend == "reference":
+        raise InvalidInput(
+            f"{device.name} runs every schedule alike, so there is nothing to tune on it",
+            'run "vyre devices" to see what can be installed here',
+        )
+    todo = [(target, size) for target in targets for size in sizes]
+    outcome = Outcome([], device)
+    end = time.monotonic() + budget_s
+    with _live(console, budget_s, end) as show:
+        try:
+            for number, (target, size) in enumerate(todo):
+                share = max(0.5, (end - time.monotonic()) / (len(todo) - number))
+                show(target.name, None)
+                outcome.rows.append(_tune(target, size, device, share, again, show))
+        except KeyboardInterrupt:
+            outcome.stopped = True
+    outcome.saved = session.recorder().flush() and bool(saved_in())
+    return outcome
 
 
-def shown(schedule: Schedule) -> str:
-    """A schedule in a few words."""
-    code = schedule.code
-    words = ["x".join(str(n) for n in schedule.workgroup if n > 1) or "1"]
-    if code.items > 1:
-        words.append(f"{code.items} items {code.order.value}")
-    if code.vector > 1:
-        words.append(f"vectors of {code.vector}")
-    if code.unroll > 1:
-        words.append(f"unroll {code.unroll}")
-    return ", ".join(words)
+Show = Callable[[str, sweep.Progress | None], None]
 
 
-def _gain(decision: Decision) -> str:
-    if decision.reason is Reason.NOT_FREE:
-        return "not free"
-    return "default is best" if decision.gain is None else f"{decision.gain:.2f}x"
-
-
-def _bars(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.fields[what]:<11}"),
-        BarColumn(bar_width=24),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[best]}"),
-        console=console,
-        transient=True,
+def _tune(
+    target: Target, size: int, device: Device, budget_s: float, again: bool, show: Show
+) -> Tuned:
+    try:
+        call = target.call(size)
+        look = target.look(device, call)
+        decision = target.kernel.tune(
+            out=look.outputs or None,
+            shape=call.shape,
+            budget_s=budget_s,
+            again=again,
+            progress=lambda news: show(target.name, news),
+            **look.inputs,
+        )
+    except VyreError as error:
+        return Tuned(kernel=target.name, elements=size, trouble=str(error))
+    return Tuned(
+        kernel=target.name,
+        elements=look.elements,
+        decision=decision,
+        tuned_ns=_median(session.recorder().summaries(decision.workload), decision),
+        made_up=call.made_up,
     )
 
 
-def _shown(
-    bars: Progress, task: TaskID, kernel: Kernel, start: float
-) -> Callable[[sweep.Progress], None]:
-    def tell(news: sweep.Progress) -> None:
-        done = start + min(news.elapsed_s, news.budget_s)
-        best = f"{news.gain:.2f}x with {shown(news.best)}"
-        bars.update(task, completed=done, what=kernel.name, best=best)
+def _median(summaries: Sequence[Summary], decision: Decision) -> float | None:
+    return next((s.median_ns for s in summaries if s.schedule == decision.schedule), None)
 
-    return tell
+
+class _Clocked(Progress):
+    """A bar that follows the clock, also while nothing is reported."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        for task in self.tasks:
+            left = max(0.0, task.fields["end"] - time.monotonic())
+            task.completed = (task.total or 0.0) - left
+            task.fields["left"] = f"{left:3.0f} s left"
+        yield from super().get_renderables()
+
+
+@contextmanager
+def _live(console: Console, budget_s: float, end: float) -> Iterator[Show]:
+    """A line that says what is measured, the best so far, and the time left."""
+    bars = _Clocked(
+        TextColumn("{task.fields[what]:<11}"),
+        BarColumn(bar_width=16),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[best]}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bars:
+        task = bars.add_task("", total=budget_s, what="", best="", left="", end=end)
+
+        def show(name: str, news: sweep.Progress | None) -> None:
+            best = "compiling"
+            if news is not None:
+                best = f"{news.measured} measured, best {news.gain:.2f}x"
+                if console.width >= NARROW:
+                    best += f" with {news.best.text}"
+            bars.update(task, what=name, best=best)
+
+        yield show
+
+
+def print_outcome(outcome: Outcome, console: Console) -> None:
+    """The table of what was found, and where it was saved."""
+    device = outcome.device
+    console.print(f"{device.name}: {device.info.model}", overflow="fold")
+    console.print()
+    if outcome.rows:
+        console.print(_table(outcome.rows, console.width))
+    rows = outcome.rows
+    for row in rows:
+        if row.trouble:
+            console.print(f"\n{row.kernel} failed: {row.trouble}", overflow="fold")
+    remembered = [r for r in rows if r.decision and r.decision.reason is Reason.REMEMBERED]
+    made_up = [row.kernel for row in rows if row.made_up]
+    console.print()
+    if made_up:
+        console.print(
+            f"arguments were made up for {', '.join(dict.fromkeys(made_up))}; for your own, define "
+            f"{made_up[0]}_arguments(size) in the file",
+            overflow="fold",
+        )
+    if remembered:
+        console.print(f"{len(remembered)} answered from memory; measure again with --again")
+    if outcome.stopped:
+        console.print("stopped; what was learned is kept")
+    if outcome.saved:
+        console.print("saved in", *(str(path) for path in saved_in()), soft_wrap=True)
+
+
+def _table(rows: Sequence[Tuned], width: int) -> Table:
+    """The rows in as many columns as there is room for."""
+    columns: dict[str, Callable[[Tuned], str]] = {
+        "kernel": lambda row: row.kernel,
+        "size": lambda row: elements(row.elements),
+        "default": lambda row: _span(row.default_ns),
+        "tuned": lambda row: _span(row.tuned_ns),
+        "gain": lambda row: gain(row.decision) if row.decision else "failed",
+        "sure": lambda row: sure(row.decision).removesuffix(" sure") if row.decision else "",
+        "schedule": lambda row: row.decision.schedule.text if row.decision else "",
+    }
+    if width < NARROWEST:
+        columns = {n: cell for n, cell in columns.items() if n not in ("default", "sure")}
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
+    return table(list(columns), cells, right=("size", "default", "tuned", "gain", "sure"))
+
+
+def _span(ns: float | None) -> str:
+    return "?" if ns is None else span(ns)

@@ -31,6 +31,7 @@ def open_store(
     host: str | None = None,
     mounts: str | None = None,
     read_only: bool = False,
+    strict: bool = False,
 ) -> Store:
     """The store kept in `folder`, or one in memory where nothing there can be read or made.
 
@@ -42,12 +43,18 @@ def open_store(
         host: names this host's file where hosts share the folder.
         mounts: a mount table, where the system's own is not meant.
         read_only: open what is there, and make nothing.
+        strict: raise where the store cannot be used as asked.
+
+    Raises:
+        StoreFailed: it cannot be used, and `strict` is set.
     """
     if read_only and not files_in(folder):
         return MemoryStore(writer=writer)
     try:
-        return _on_disk(folder, writer, host or socket.gethostname(), mounts, read_only)
+        return _on_disk(folder, writer, host or socket.gethostname(), mounts, read_only, strict)
     except StoreFailed as error:
+        if strict:
+            raise
         say_once(error, "what is learned is kept in memory only")
     return MemoryStore(writer=writer)
 
@@ -57,7 +64,9 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted({*folder.glob("store.sqlite3"), *folder.glob("store.*.sqlite3")}))
 
 
-def _on_disk(folder: Path, writer: str, host: str, mounts: str | None, read_only: bool) -> Store:
+def _on_disk(
+    folder: Path, writer: str, host: str, mounts: str | None, read_only: bool, strict: bool
+) -> Store:
     if not folder.is_absolute():
         raise StoreFailed(
             f"cache folder {str(folder)!r} is not absolute, as if there were no home folder",
@@ -73,6 +82,8 @@ def _on_disk(folder: Path, writer: str, host: str, mounts: str | None, read_only
         return [path for path in files_in(folder) if path != own]
 
     def open_own() -> Database:
+        if strict:
+            return Database(own, writer=writer, opening=opening)
         return _open_or_read(own, writer, opening)
 
     return HostFiles(open_own, others) if shared or others() else open_own()

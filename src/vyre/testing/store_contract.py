@@ -29,6 +29,7 @@ from vyre.model import (
     Workload,
 )
 from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, Store, merge_into
+from vyre.store.memory import MemoryStore
 
 START_NS = 1_800_000_000_000_000_000
 
@@ -145,7 +146,7 @@ class StoreContract:
         others = (
             replace(another_size, device="another"),
             replace(another_size, toolchain="another"),
-            replace(lookalike, traits=(f"{STRUCTURE}abd",)),
+            replace(lookalike, traits=(f"{STRUCTURE}abx",)),
         )
         for of in (asked, another_size, lookalike, *others):
             store.put(replace(decision(1), workload=of))
@@ -257,6 +258,25 @@ class StoreContract:
             decision(2, 2),
             decision(3, 2),
         ]
+
+    def test_it_keeps_names_and_the_last_one_given_holds(self, tmp_path: Path) -> None:
+        """Names are for people; whoever gives one means it."""
+        store = self.open(tmp_path, Clock())
+        store.name({"ab": "saxpy", "cd": "Acme G1"})
+        store.name({"ab": "axpy"})
+        store.name({})
+
+        assert store.names() == {"ab": "axpy", "cd": "Acme G1"}
+
+    def test_merging_brings_names_and_keeps_those_that_are_there(self, tmp_path: Path) -> None:
+        """Another's name for what we have named changes nothing here."""
+        mine, other = self.open(tmp_path / "mine", Clock()), MemoryStore()
+        mine.name({"ab": "mine"})
+        other.name({"ab": "theirs", "cd": "new"})
+
+        merge_into(mine, other)
+
+        assert mine.names() == {"ab": "mine", "cd": "new"}
 
     def test_pruning_removes_what_is_old(self, tmp_path: Path) -> None:
         """Rows by their time, decisions by their last use."""

@@ -1,0 +1,75 @@
+"""What people write on a command line: sizes, spans of time, schedules."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from vyre.model import Code, Order, Schedule
+
+_SPANS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_POWERS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+
+
+def parse_size(word: str) -> int:
+    """A number of elements: `1000000`, `1M`, `64Ki` or `2^20`.
+
+    >>> parse_size("2^20"), parse_size("64Ki"), parse_size("1_000")
+    (1048576, 65536, 1000)
+    """
+    plain = word.replace("_", "").replace(",", "").strip()
+    if power := re.fullmatch(r"(\d+)(?:\^|\*\*)(\d{1,3})", plain):
+        size = int(pow(int(power[1]), int(power[2])))
+    elif number := re.fullmatch(r"(\d+)([kmg]i?)?", plain, re.IGNORECASE):
+        size = int(number[1]) * _POWERS[(number[2] or "").lower()]
+    else:
+        raise typer.BadParameter(f"{word!r} is not a size: write 1000000, 1M, 64Ki or 2^20")
+    if not 1 <= size <= 1 << 31:
+        raise typer.BadParameter(f"{word!r} is not from 1 to 2^31")
+    return size
+
+
+def parse_span(word: str) -> float:
+    """A span of time in seconds: `60`, `60s`, `2m`, `90d`.
+
+    >>> parse_span("2m"), parse_span("1.5s")
+    (120.0, 1.5)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|min|m|h|d|)", word.strip())
+    if found is None or not float(found[1]):
+        raise typer.BadParameter(f"{word!r} is not a span of time: write 60s, 2m or 1h")
+    return float(found[1]) * _SPANS[found[2]]
+
+
+def parse_schedule(word: str, like: Schedule) -> Schedule:
+    """A schedule as tables print it, or by `name=value`; what is not said is as in the default.
+
+    >>> parse_schedule("64x4, 2 items strided, vectors of 2", Schedule((64, 1, 1))).text
+    '64x4, 2 items strided, vectors of 2'
+    >>> parse_schedule("256,items=4,order=blocked", Schedule((64, 1, 1))).text
+    '256, 4 items blocked'
+    """
+    workgroup, checked = like.workgroup, like.code.checked
+    numbers = {"items": 1, "vector": 1, "unroll": 1}
+    order = Order.STRIDED
+    for part in filter(None, (text.strip().lower() for text in word.split(","))):
+        if found := re.fullmatch(r"\d+(?:x\d+){0,2}", part):
+            sizes = [*map(int, part.split("x")), 1, 1]
+            workgroup = (sizes[0], sizes[1], sizes[2])
+        elif found := re.fullmatch(r"(\d+) items(?: (strided|blocked))?", part):
+            numbers["items"], order = int(found[1]), Order(found[2] or order)
+        elif found := re.fullmatch(r"vectors of (\d+)|vector[= ](\d+)", part):
+            numbers["vector"] = int(found[1] or found[2])
+        elif found := re.fullmatch(r"(items|unroll)[= ](\d+)", part):
+            numbers[found[1]] = int(found[2])
+        elif found := re.fullmatch(r"(?:order=)?(strided|blocked)", part):
+            order = Order(found[1])
+        elif part in ("checked", "unchecked"):
+            checked = part == "checked"
+        else:
+            raise typer.BadParameter(
+                f"{part!r} is no part of a schedule: write it as a table shows it, or as "
+                "64x4,items=2,vector=4,unroll=4,order=blocked,checked"
+            )
+    return Schedule(workgroup, Code(order=order, checked=checked, **numbers))

@@ -1,0 +1,1 @@
+"""Text, HTML: what was learned, for people to read and to look at."""

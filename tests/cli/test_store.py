@@ -1,0 +1,194 @@
+"""`vyre store` and `vyre report` through their real entry point."""
+
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vyre.store.sqlite.database import Database
+
+COMMAND = Path(sys.executable).with_name("vyre")
+
+
+def test_path_is_where_the_store_is(run, inside, tmp_path):
+    shown, value = run("store", "path"), json.loads(inside("store", "path", "--json").stdout)
+
+    assert shown.stdout == f"{tmp_path / 'cache' / 'store.sqlite3'}\n"
+    assert value["folder"] == str(tmp_path / "cache")
+
+
+def test_an_empty_store_says_how_to_fill_it(inside):
+    shown = inside("store", "list")
+
+    assert shown.returncode == 0
+    assert (
+        shown.stdout
+        == "nothing is remembered yet; vyre tune, or calls of kernels, fill the store\n"
+    )
+
+
+@pytest.mark.usefixtures("filled")
+def test_list_shows_each_decision_by_name(run, inside):
+    shown = run("store", "list", columns=60)
+    value = json.loads(inside("store", "list", "--json").stdout)
+
+    assert "Acme G1" in shown.stdout
+    (row,) = [line for line in shown.stdout.splitlines() if "blur" in line]
+    assert row.split()[1:4] == ["blur", "2^20", "3.00x"]
+    assert max(map(len, shown.stdout.splitlines())) <= 60
+    assert [one["kernel"] for one in value] == ["blur"]
+    assert value[0]["schedule"]["items"] == 4
+
+
+@pytest.mark.usefixtures("filled")
+def test_show_gives_a_decision_whole_by_key_or_name(run, inside):
+    key = json.loads(inside("store", "list", "--json").stdout)[0]["workload"]["key"]
+    by_name, by_key = run("store", "show", "blur"), inside("store", "show", key[:6])
+
+    assert by_name.stdout == by_key.stdout
+    assert "  toolchain  acme, 1.2, cc 3\n" in by_name.stdout
+    assert "  3.00 µs       4 timings  256, 4 items strided, vectors of 4\n" in by_name.stdout
+    assert "  failed     1024: out of registers\n" in by_name.stdout
+    assert "decided    2023-11-14 22:13 UTC by ada-1" in by_name.stdout
+
+
+@pytest.mark.usefixtures("filled")
+def test_show_of_what_is_not_there_is_a_mistake(inside):
+    shown = inside("store", "show", "zebra")
+
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert shown.stderr == (
+        "error: nothing is remembered under 'zebra'\n"
+        'Fix: take a key that "vyre store list" prints\n'
+    )
+
+
+def test_check_finds_damage_and_repair_mends_it(run, inside, filled):
+    sound = inside("store", "check")
+    data = bytearray(filled.read_bytes())
+    data[0:16] = b"not a database.."
+    filled.write_bytes(bytes(data))
+    damaged = run("store", "check")
+    repaired = run("store", "repair")
+    after = inside("store", "check", "--json")
+
+    assert sound.returncode == 0
+    assert f"{filled}: sound, 1 decisions, 9 measurements" in sound.stdout
+    assert damaged.returncode == 1
+    assert damaged.stdout == (
+        f"{filled}: damaged\n"
+        'Fix: run "vyre store repair"; what can be read is kept, and the file is set aside\n'
+    )
+    assert repaired.returncode == 0, repaired.stderr
+    assert "repaired; now sound, 1 decisions, 9 measurements" in repaired.stdout
+    assert json.loads(after.stdout)[0]["decisions"] == 1
+
+
+def test_a_database_of_another_program_is_never_repaired(inside, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    code = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('CREATE TABLE t(x)')"
+    subprocess.run([sys.executable, "-c", code, str(folder / "store.sqlite3")], check=True)
+
+    shown = inside("store", "repair")
+
+    assert "is a database of another program; left as it is" in shown.stdout
+    assert [path.name for path in folder.iterdir() if "damaged" in path.name] == []
+
+
+def test_merge_takes_in_another_store_with_its_names(run, inside, filled, tmp_path, fill_store):
+    from_ada = fill_store(tmp_path / "ada", workload=_other(filled), name="sharpen")
+
+    first, second = run("store", "merge", str(from_ada)), inside("store", "merge", str(from_ada))
+
+    assert first.stdout == "added 1 decisions and 0 measurements\n"  # the rows have one identity
+    assert second.stdout == "added 0 decisions and 0 measurements\n"
+    names = {one["kernel"] for one in json.loads(inside("store", "list", "--json").stdout)}
+    assert names == {"blur", "sharpen"}
+
+
+def _other(filled):
+    store = Database(filled, writer="x")
+    (kept,) = store.kept()
+    store.close()
+    return replace(kept.decision.workload, fingerprint=bytes(32))
+
+
+@pytest.mark.usefixtures("filled")
+def test_export_and_import_carry_decisions_as_text(run, inside, tmp_path):
+    there = tmp_path / "elsewhere"
+
+    written = run("store", "export", "choices.toml")
+    taken = run("store", "import", "choices.toml", cache=there)
+    again = inside("store", "import", "choices.toml", cache=there)
+
+    assert written.stdout == "wrote 1 decisions to choices.toml\n"
+    assert taken.stdout == "added 1 decisions and 0 measurements\n"
+    assert again.stdout == "added 0 decisions and 0 measurements\n"
+    (kept,) = json.loads(inside("store", "list", "--json", cache=there).stdout)
+    assert kept["schedule"]["text"] == "256, 4 items strided, vectors of 4"
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (["store", "merge", "a.toml"], 'run "vyre store import a.toml" for a file of choices'),
+        (["store", "import", "cache/store.sqlite3"], 'run "vyre store merge cache/store.sqlite3"'),
+        (["store", "import", "none.toml"], "give the path of a TOML file"),
+        (["store", "merge", "none"], "give the path of a store's database"),
+    ],
+    ids=str,
+)
+def test_a_file_of_the_wrong_kind_says_what_to_do(inside, tmp_path, words, fix):
+    (tmp_path / "a.toml").write_text("schema = 2\n")
+
+    shown = inside(*words)
+
+    assert shown.returncode == 1
+    assert shown.stderr.endswith(f"\nFix: {fix}\n")
+
+
+@pytest.mark.usefixtures("filled")
+def test_prune_forgets_what_is_old(run, inside):
+    kept, pruned = inside("store", "prune", "--older-than", "36500d"), run("store", "prune")
+
+    assert kept.stdout == "removed 0 decisions and 0 measurements\n"
+    assert pruned.stdout == "removed 1 decisions and 9 measurements\n"
+
+
+@pytest.mark.usefixtures("filled")
+def test_report_writes_one_page_and_says_what_is_in_it(run, inside, tmp_path):
+    shown = run("report", "-o", "out.html")
+    value = json.loads(inside("report", "--json").stdout)
+
+    assert shown.stdout == "wrote out.html: 1 workloads, 6 timings\n"
+    page = (tmp_path / "out.html").read_text()
+    assert "<h3>blur" in page
+    assert value["cases"][0]["kernel"] == "blur"
+
+
+def test_a_full_disk_leaves_no_half_a_page_and_no_traceback(filled, tmp_path):
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    shown = subprocess.run(
+        [str(COMMAND), "report", "-o", "out.html"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=small,
+        # Truncated bytecode would be left for everybody else.
+        env={"VYRE_CACHE_DIR": str(filled.parent), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+    assert shown.returncode == 1
+    assert shown.stderr == (
+        "error: out.html cannot be written: File too large\n"
+        "Fix: make room and give write permission there, or set VYRE_CACHE_DIR to another folder\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
