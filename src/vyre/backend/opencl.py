@@ -169,7 +169,7 @@ class OpenCL:
         """The program of these sources, and its name among those that are kept."""
         context, _ = self._open()
         options, text = _FAST if sources[0].fast_math else _EXACT, bundle(sources)
-        name = name_of(self.info.identity, self.info.toolchain, options, text)
+        name = name_of(self.info.model, self.info.toolchain, options, text)
         with warnings.catch_warnings():  # the compiler's own, about names nobody reads
             warnings.simplefilter("ignore", cl.CompilerWarning)
             loaded = self._loaded(context, name, options)
