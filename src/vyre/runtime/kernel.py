@@ -93,7 +93,11 @@ class Kernel:
             The output, a tuple of them in declaration order, or None for a kernel without any.
         """
         if schedule is None and config is None:
-            same = self._same.get((rule(), id(out), *map(id, arrays)))
+            if len(arrays) == 2:  # 0.1 us less than what follows
+                first, second = arrays
+                same = self._same.get((rule(), id(out), id(first), id(second)))
+            else:
+                same = self._same.get((rule(), id(out), *map(id, arrays)))
             if same is not None and shape is None and stream is None and same(arrays, out, named):
                 return out
             if self._again(arrays, out, shape, stream, named):
