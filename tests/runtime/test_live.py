@@ -14,7 +14,7 @@ from vyre import In, Out, f32
 from vyre.backend.replay import Noise
 from vyre.backend.replayed import Replayed
 from vyre.errors import InvalidInput, NotRemembered
-from vyre.model import Code, Mode, Reason, Schedule
+from vyre.model import Code, DeviceKind, Mode, Reason, Schedule
 from vyre.runtime import learner as learner_module
 from vyre.runtime import session
 from vyre.runtime.device import Device
@@ -107,7 +107,7 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch):
     """Makes a bench; nothing waits for the clock of the wall."""
-    monkeypatch.setattr(learner_module, "AHEAD_S", 1e9)
+    monkeypatch.setattr(learner_module, "ADVANCE_S", dict.fromkeys(DeviceKind, 1e9))
     monkeypatch.setattr(learner_module, "_SHORTEST_S", 0.0)
     monkeypatch.setattr(learner_module, "_RESTING_S", 0.0)
     monkeypatch.setattr(learner_module, "_ENOUGH_S", 0.0)
@@ -437,8 +437,7 @@ class TestModes:
             "and this process is frozen"
         )
         assert caught.value.fix == (
-            "tune it first, with twice.tune(...) on such arrays, "
-            'or freeze with missing="default"'
+            'tune it first, with twice.tune(...) on such arrays, or freeze with missing="default"'
         )
         assert session.rule().mode is Mode.NATURAL_GRADIENT
 

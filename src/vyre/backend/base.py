@@ -88,9 +88,11 @@ class Queue(Protocol):
         A stream is CUDA's handle; 0 is the default one, and the only one of other backends.
         """
         ...
+
     def bind(self, binary: Any, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """The quickest way to launch again and again with changing arguments, untimed."""
         ...
+
     def is_capturing(self, stream: int = 0) -> bool:
         """Whether launches there are recorded instead of run."""
         ...

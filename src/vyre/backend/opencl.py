@@ -225,9 +225,7 @@ class OpenCL:
             ) from None
         return OpenCLTicket(event)
 
-    def bind(
-        self, binary: OpenCLBinary, grid: Dim3, workgroup: Dim3, words: bytes
-    ) -> Start:
+    def bind(self, binary: OpenCLBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come."""
         return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
 

@@ -40,11 +40,16 @@ logger = logging.getLogger("vyre.learning")
 MOST_SCHEDULES = 128
 """Schedules that a learner chooses from; what the guess ranks below them is left out."""
 
-SHARE, AHEAD_S = {DeviceKind.CPU: 0.01, DeviceKind.GPU: 0.03}, 0.1
+SHARE = {DeviceKind.CPU: 0.004, DeviceKind.GPU: 0.03}
+ADVANCE_S = {DeviceKind.CPU: 0.004, DeviceKind.GPU: 0.1}
 """The share of time that the desk works on a workload at most, and what it may work in advance.
 
-Callers share its interpreter, and on a CPU their kernels its cores. Beside a GPU a workload is
-learned in advance while it is new: there the host waits for the device as a rule."""
+Callers share its interpreter, and on a CPU their kernels its cores: a caller waits there for about
+twice as long as the desk works (measured). Beside a GPU the host waits for the device as a rule,
+so a workload is learned quickly while it is new."""
+
+MARGIN = 1.02
+"""A gain below this is left: what is found by chance among many schedules is of that size."""
 
 _RESTING_S = 1.0  # at most between two looks at a settled choice
 _SLOWER = 1.4  # by how much that grows from one look to the next
@@ -317,6 +322,9 @@ class Learner:
         if inherited is not None and self._holds(inherited):
             if not choice.measures:
                 ask = inherited.schedule  # it has to show first whether it still holds
+        elif keep.schedule != self.default and keep.gain < MARGIN:
+            little = f"nothing is faster by {MARGIN - 1:.0%}"
+            self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=little))
         else:
             self._settle(keep)
         self._compile_ahead()
@@ -332,8 +340,7 @@ class Learner:
         now = time.monotonic()
         self._worked_s += worked_s
         kind = self._launcher.device.info.kind
-        advance = AHEAD_S if kind is DeviceKind.GPU else 0.0
-        owed = (self._worked_s - advance) / SHARE[kind] - (now - self._began)
+        owed = (self._worked_s - ADVANCE_S[kind]) / SHARE[kind] - (now - self._began)
         self._resting_s = min(max(_SLOWER * self._resting_s, _SHORTEST_S), _RESTING_S)
         if not resting:
             self._resting_s = 0.0

@@ -115,8 +115,7 @@ def is_related(workload: Workload, other: Workload) -> bool:
         workload != other
         and (workload.device, workload.toolchain) == (other.device, other.toolchain)
         and (
-            workload.fingerprint == other.fingerprint
-            or workload.structure == other.structure != ""
+            workload.fingerprint == other.fingerprint or workload.structure == other.structure != ""
         )
     )
 

@@ -99,9 +99,7 @@ class Reference:
         run(binary.program, arrays, (x, y, z), workgroup)
         return ReferenceTicket(time.perf_counter_ns() - start)
 
-    def bind(
-        self, binary: ReferenceBinary, grid: Dim3, workgroup: Dim3, words: bytes
-    ) -> Start:
+    def bind(self, binary: ReferenceBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come."""
         return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
 
