@@ -72,14 +72,34 @@ def gpu_table(gpu: dict) -> list[str]:
         sizes = f"{rows[0]['size']} to {rows[-1]['size']}" if name != "all" else "all"
         shown = " | ".join(geometric_mean(some) for some in ratios)
         lines.append(f"| {name} | {sizes} | {shown} |")
+    lines += [
+        "",
+        "The peers contract `a*b+c` and approximate `1/sqrt`; Vyre does so only for a kernel that "
+        "says `fast_math`, which shows in polynomial and nbody.",
+    ]
     launches = gpu["figures"]["launch_ratios"]
     if launches:
         lines += ["", "| what a launch costs the host | ratio | 95 % interval |", "|---|---|---|"]
     lines += [
-        f"| {what} | {row['ratio']:.2f}x | {row['low']:.2f} to {row['high']:.2f} |"
+        f"| {spoken(what)} | {row['ratio']:.2f}x | {row['low']:.2f} to {row['high']:.2f} |"
         for what, row in launches.items()
     ]
     return lines
+
+
+LAUNCHES = {
+    "prepared": "a prepared launch",
+    "call_resident": "a repeated call on Vyre's arrays",
+    "call": "a repeated call on torch tensors",
+    "cuda_core": "cuda.core.launch",
+    "triton": "Triton's launch",
+    "cu_launch_kernel": "cuLaunchKernel",
+}
+
+
+def spoken(pair: str) -> str:
+    """Two ways to launch, by the names that readers know."""
+    return " / ".join(LAUNCHES[side] for side in pair.split(" / "))
 
 
 def geometric_mean(ratios: list[float]) -> str:
