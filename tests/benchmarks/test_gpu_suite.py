@@ -201,4 +201,6 @@ def test_the_readme_table_of_the_gpu_is_made_of_the_saved_result(suite):
 
     assert "| saxpy | 2^20 to 2^24 | 1.50x | 4.00x | 1.50x | 3.00x |  |" in lines
     assert "| all | all | 1.50x | 4.00x | 1.50x | 3.00x |  |" in lines
-    assert lines[-1] == "| call / cuda_core | 1.30x | 1.20 to 1.40 |"
+    assert lines[-1] == (
+        "| a repeated call on torch tensors / cuda.core.launch | 1.30x | 1.20 to 1.40 |"
+    )
