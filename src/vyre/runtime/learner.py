@@ -40,8 +40,8 @@ logger = logging.getLogger("vyre.learning")
 MOST_SCHEDULES = 128
 """Schedules that a learner chooses from; what the guess ranks below them is left out."""
 
-SHARE = {DeviceKind.CPU: 0.004, DeviceKind.GPU: 0.03}
-ADVANCE_S = {DeviceKind.CPU: 0.004, DeviceKind.GPU: 0.1}
+SHARE = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.03}
+ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.1}
 """The share of time that the desk works on a workload at most, and what it may work in advance.
 
 Callers share its interpreter, and on a CPU their kernels its cores: a caller waits there for about
