@@ -369,9 +369,19 @@ class TestRoughTimes:
 
         standing = live.standing()
         assert standing.decision.schedule == DEFAULT
-        assert standing.decision.detail == "2000.0 us are too short to be timed on an idle device"
+        assert standing.decision.detail == ("2000.0 us are too short for an idle device's timer")
         assert standing.stopped.endswith("; kernel.tune measures many in a row")
         assert set(live.device.backend.launched) == {DEFAULT}
+
+    def test_a_launch_that_nobody_would_notice_is_left_at_the_default(self, bench, monkeypatch):
+        live = bench()
+        monkeypatch.setattr(live.device.backend, "unfelt_ns", 5e6, raising=False)
+
+        live.call(100)
+
+        standing = live.standing()
+        assert standing.decision.detail == "2000.0 us are little beside what a call costs"
+        assert (standing.decision.schedule, standing.probes) == (DEFAULT, 0)
 
     def test_rough_times_among_good_ones_are_left_out(self, bench, monkeypatch):
         live, turns = bench(), count()

@@ -133,6 +133,8 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     info: DeviceInfo
     compiles_per_workgroup: bool
     """Whether the driver compiles anew for each workgroup and size of grid."""
+    unfelt_ns: int
+    """What a launch must take to be felt beside what launching costs the host."""
     shortest_ns: int
     """What a launch must take for a rough time to tell schedules apart."""
     strayed: bool

@@ -54,6 +54,7 @@ MARGIN = 1.02
 _RESTING_S = 1.0  # at most between two looks at a settled choice
 _SLOWER = 1.4  # by how much that grows from one look to the next
 _SHORTEST_S = 5e-4
+_ENOUGH = 3  # times of the default that say how long it takes
 _ROUGH, _ROUGH_S = 16, 1e-3  # rough times that say so, and what each counts as work
 _ENOUGH_S = 0.05  # of launches must have been seen before anything is compiled for them
 _PER_SEEN = 2.0  # seconds of compiling beside a GPU per second of launches
@@ -221,15 +222,26 @@ class Learner:
             if self._rough < _ROUGH or self._timed[self.default]:
                 self._next(_ROUGH_S)
             else:
-                self._leave_alone(elapsed)
+                self._leave_alone(
+                    f"{elapsed / 1e3:.1f} us are too short for an idle device's timer"
+                )
         else:
             began = time.perf_counter()
             self._learn(schedule, elapsed, size)
-            self._next(time.perf_counter() - began)
+            if self._is_unfelt:
+                took = median(self._default_ns) / 1e3
+                self._leave_alone(f"{took:.1f} us are little beside what a call costs")
+            else:
+                self._next(time.perf_counter() - began)
 
-    def _leave_alone(self, elapsed: int) -> None:
+    @property
+    def _is_unfelt(self) -> bool:
+        """Whether launches are so short that callers would not notice a faster one."""
+        unfelt = self._launcher.device.backend.unfelt_ns
+        return len(self._default_ns) >= _ENOUGH and median(self._default_ns) < unfelt
+
+    def _leave_alone(self, took: str) -> None:
         """Keep what was remembered for this very workload, else go back to the default."""
-        took = f"{elapsed / 1e3:.1f} us are too short to be timed on an idle device"
         if self.standing.decision.reason is not Reason.REMEMBERED:
             self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=took))
         self._stop(f"{took}; kernel.tune measures many in a row")

@@ -50,6 +50,7 @@ class Reference:
     compiles_per_workgroup = False
     strayed = False
     shortest_ns = 0
+    unfelt_ns = 0
 
     info = DeviceInfo(
         backend="reference",
