@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -21,7 +21,8 @@ from measure import save
 from vyre import kernels
 from vyre.analysis import analyse
 from vyre.backend.replay import Noise, Replay
-from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule
+from vyre.backend.replayed import GPU
+from vyre.model import Code, Schedule
 from vyre.plan.guess import order
 from vyre.plan.space import LaunchTraits, space
 from vyre.policy.base import Policy
@@ -31,20 +32,7 @@ from vyre.policy.seed_cold_start import WORKGROUP_CANDIDATES, estimate_cold_star
 from vyre.policy.sweep import Sweep
 from vyre.runtime.launcher import Numbers
 
-H200 = DeviceInfo(
-    backend="replay",
-    model="NVIDIA H200",
-    driver="",
-    compiler="",
-    kind=DeviceKind.GPU,
-    limits=Limits(
-        max_threads=1024,
-        max_block=(1024, 1024, 64),
-        max_grid=(2**31 - 1, 65_535, 65_535),
-        max_threads_per_unit=2048,
-    ),
-    compute_units=132,
-)
+H200 = replace(GPU, model="NVIDIA H200")
 NOISES = {
     "3 % noise": Noise(spread=0.03),
     "and 5 % of times tripled": Noise(spread=0.03, outliers=0.05),

@@ -43,6 +43,8 @@ class Binaries:
     def get(self, name: str) -> bytes | None:
         """What is kept under a name."""
         path = self.folder / name
+        if not path.is_absolute():  # there is no home folder, and nothing belongs into this one
+            return None
         try:
             data = path.read_bytes()
         except OSError:
@@ -56,6 +58,8 @@ class Binaries:
 
     def put(self, name: str, data: bytes) -> None:
         """Keep it under a name, in the place of what was there."""
+        if not self.folder.is_absolute():
+            return
         temporary = self.folder / f".{name}.{secrets.token_hex(4)}.tmp"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
