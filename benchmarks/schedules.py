@@ -15,10 +15,10 @@ from measure import ratio, save
 
 import vyre
 from vyre import kernels
-from vyre.cli.tune import shown
 from vyre.kernels.samples import Sample, sample
 from vyre.model import Schedule
-from vyre.runtime.kernel import Kernel, _resident
+from vyre.runtime.dispatch import _resident
+from vyre.runtime.kernel import Kernel
 from vyre.runtime.launcher import Launcher
 
 SIZES = {"2^16": 1 << 16, "2^20": 1 << 20, "2^24": 1 << 24}
@@ -93,7 +93,7 @@ def main() -> None:
                     "size": label,
                     "gain": gain,
                     "a_a": same,
-                    "schedule": shown(decision.schedule),
+                    "schedule": decision.schedule.text,
                     "default_us": round(
                         sorted(times["default"])[len(times["default"]) // 2] / 1e3, 1
                     ),
@@ -103,7 +103,7 @@ def main() -> None:
             print(
                 f"{kernel.name:<11}{label:>5} {gain['ratio']:7.2f}x"
                 f" [{gain['low']:.2f}, {gain['high']:.2f}]"
-                f"  A/A [{same['low']:.2f}, {same['high']:.2f}]  {shown(decision.schedule)}",
+                f"  A/A [{same['low']:.2f}, {same['high']:.2f}]  {decision.schedule.text}",
                 flush=True,
             )
     mean = math.exp(sum(math.log(row["gain"]["ratio"]) for row in results) / len(results))
