@@ -147,3 +147,23 @@ def test_the_quick_way_to_a_scalar_gives_what_the_exact_one_gives(value):
     for param in kernel.params[2:]:
         exact = partial(scalar, kernel, param)
         assert made(maker(kernel, param), value) == made(exact, value)
+
+
+def test_a_call_is_launched_even_if_the_choice_changed_since_the_arrays_became_known(device):
+    x, out = device.array(np.arange(8, dtype=np.float32)), device.zeros(8, np.float32)
+
+    @vyre.kernel
+    def negated(x: In[f32], out: Out[f32]):
+        i = vyre.gid()
+        out[i] = -x[i]
+
+    for calls in range(4):  # long way, short way, known arrays, packed
+        out = device.zeros(8, np.float32) if calls == 0 else out
+        negated(x, out=out)
+        device.backend.clear(out.memory, out.nbytes)
+        for site in negated._dispatcher.sites:
+            site.best = None  # as a learner does that has chosen something else
+
+        negated(x, out=out)
+
+        assert np.array_equal(out, -np.arange(8, dtype=np.float32))

@@ -153,7 +153,8 @@ def same_of(
     site, backend, tick = repeat._site, repeat._backend, repeat._site.tick
     scalars, ordered, pointed = repeat._scalars, repeat._ordered, tuple(pointers)
     before: tuple[object, ...] | None = None
-    packed: tuple[Any, Prepared | None, Callable[[int], object]] = ((), None, int)
+    # Nothing yet: a step that no site has, as `best` is None after each change of choice.
+    packed: tuple[Any, object, Callable[[int], object]] = ((), object(), int)
 
     def run(
         arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs
