@@ -248,7 +248,7 @@ class Mode(StrEnum):
         return self is not Mode.OFF
 
     @classmethod
-    def parse(cls, word: str) -> Mode:
+    def parse(cls, word: object) -> Mode:
         """The mode that `word` names, whatever its case.
 
         Raises:
@@ -256,7 +256,7 @@ class Mode(StrEnum):
         """
         names = {"on": cls.ON, "natural": cls.NATURAL_GRADIENT, "ng": cls.NATURAL_GRADIENT}
         names |= {"off": cls.OFF, "default": cls.OFF}
-        mode = names.get(word.strip().lower())
+        mode = names.get(word.strip().lower()) if isinstance(word, str) else None
         if mode is None:
             raise InvalidInput(f"no mode {word!r}", f"use one of {', '.join(names)}")
         return mode

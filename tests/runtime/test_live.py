@@ -433,6 +433,14 @@ class TestModes:
 
         assert session.rule().mode is seen[0] is Mode.NATURAL_GRADIENT
 
+    @pytest.mark.parametrize("word", ["fast", 3, None])
+    def test_a_mode_that_is_none_is_refused(self, word):
+        with pytest.raises(InvalidInput) as caught, vyre.mode(word):
+            pass
+
+        assert caught.value.problem == f"no mode {word!r}"
+        assert caught.value.fix == "use one of on, natural, ng, off, default"
+
     def test_frozen_a_miss_is_the_default_or_an_error(self, bench):
         live = bench()
         x, out = live.arrays(1000)
