@@ -63,7 +63,7 @@ def test_every_float_and_integer_corner_has_its_helper(golden):
     golden("corners.cu", source(program, dialect=CUDA).text)
 
 
-def test_names_that_c_reserves_or_we_use_are_changed():
+def test_a_programs_names_have_a_space_of_their_own():
     program = Program.wrapped(
         [BufferDecl.write("float", 0, DataType.U32)],
         (64, 1, 1),
@@ -77,10 +77,10 @@ def test_names_that_c_reserves_or_we_use_are_changed():
 
     body = source(program).body
 
-    assert "u32 at_ = (u32)get_global_id(0);" in body
-    assert "u32 v_len_float = at_ + 1u;" in body
-    assert "u32 na_ve = v_len_float;" in body
-    assert "if (at < len_float_) float_[at] = na_ve;" in body
+    assert "u32 v_at = (u32)get_global_id(0);" in body
+    assert "u32 v_len_float = v_at + 1u;" in body
+    assert "u32 v_na_ve = v_len_float;" in body
+    assert "if (at < len_float) p_float[at] = v_na_ve;" in body
 
 
 def test_a_fast_math_kernel_says_so_and_drops_the_pragma():
@@ -148,9 +148,9 @@ def test_a_variable_may_be_called_like_a_buffer():
 
     body = source(program).body
 
-    assert "__global u32* k," in body
-    assert "for (u32 k_ = 0u; k_ < 4u; ++k_) {" in body
-    assert "if (k_ < len_k) k[k_] = k_;" in body
+    assert "__global u32* p_k," in body
+    assert "for (u32 v_k = 0u; v_k < 4u; ++v_k) {" in body
+    assert "if (v_k < len_k) p_k[v_k] = v_k;" in body
 
 
 SEVERAL = [

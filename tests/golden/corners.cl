@@ -60,10 +60,10 @@ static inline i64 i64_from_f32(f32 a) {
 }
 
 __kernel void vyre_kernel(
-    __global const u16* x,
-    __global const i16* k,
-    __global u16* y,
-    __global i64* m,
+    __global const u16* p_x,
+    __global const i16* p_k,
+    __global u16* p_y,
+    __global i64* p_m,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -74,11 +74,11 @@ __kernel void vyre_kernel(
     if ((u32)get_global_id(0) >= n_x) return;
     {
         const u32 at = (u32)get_global_id(0);
-        if (at < len_y) y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(x, (u32)get_global_id(0), len_x)), tanh_f32(f32_from_f16(load_u16(x, (u32)get_global_id(0), len_x)))));
+        if (at < len_y) p_y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(p_x, (u32)get_global_id(0), len_x)), tanh_f32(f32_from_f16(load_u16(p_x, (u32)get_global_id(0), len_x)))));
     }
     {
         const u64 at = (u64)(i64)(i32)(u32)get_global_id(0);
-        if (at < len_m) m[at] = (i64)floor_div_i16(load_i16(k, (u32)get_global_id(0), len_k), load_i16(k, (u32)get_global_id(0), len_k));
+        if (at < len_m) p_m[at] = (i64)floor_div_i16(load_i16(p_k, (u32)get_global_id(0), len_k), load_i16(p_k, (u32)get_global_id(0), len_k));
     }
-    i64 old = atomic_max_i64(m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(x, (u32)get_global_id(0), len_x))));
+    i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(p_x, (u32)get_global_id(0), len_x))));
 }

@@ -57,10 +57,10 @@ static __device__ __forceinline__ i64 i64_from_f32(f32 a) {
 }
 
 extern "C" __global__ void vyre_kernel(
-    const u16* x,
-    const i16* k,
-    u16* y,
-    i64* m,
+    const u16* p_x,
+    const i16* p_k,
+    u16* p_y,
+    i64* p_m,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -71,11 +71,11 @@ extern "C" __global__ void vyre_kernel(
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     {
         const u32 at = blockIdx.x * blockDim.x + threadIdx.x;
-        if (at < len_y) y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), tanhf(f32_from_f16(load_u16(x, blockIdx.x * blockDim.x + threadIdx.x, len_x)))));
+        if (at < len_y) p_y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), tanhf(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)))));
     }
     {
         const u64 at = (u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x);
-        if (at < len_m) m[at] = (i64)floor_div_i16(load_i16(k, blockIdx.x * blockDim.x + threadIdx.x, len_k), load_i16(k, blockIdx.x * blockDim.x + threadIdx.x, len_k));
+        if (at < len_m) p_m[at] = (i64)floor_div_i16(load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k), load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k));
     }
-    i64 old = atomic_max_i64(m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(x, blockIdx.x * blockDim.x + threadIdx.x, len_x))));
+    i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x))));
 }

@@ -4,8 +4,8 @@ typedef float f32;
 typedef struct { u32 w[6]; } vyre_words6;
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global f32* out,
+    __global const f32* p_x,
+    __global f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
@@ -18,11 +18,11 @@ __kernel void vyre_kernel(
         if (offset >= left) break;
         const u32 pos = tile + offset;
         {
-            f32 v = x[pos];
-            if (v < 0.0f) {
+            f32 v_v = p_x[pos];
+            if (v_v < 0.0f) {
                 goto next;
             }
-            out[pos] = sqrt(v);
+            p_out[pos] = sqrt(v_v);
         }
         next: ;
     }

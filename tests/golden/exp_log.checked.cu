@@ -5,14 +5,14 @@ typedef struct { u32 w[6]; } vyre_words6;
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    f32* out,
+    const f32* p_x,
+    f32* p_out,
     const vyre_words6 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < len_out) out[i] = logf(1.0f + expf(load_f32(x, i, len_x)));
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v_i < len_out) p_out[v_i] = logf(1.0f + expf(load_f32(p_x, v_i, len_x)));
 }

@@ -3,12 +3,12 @@ typedef float f32;
 typedef struct { u32 w[6]; } vyre_words6;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    f32* out,
+    const f32* p_x,
+    f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = logf(1.0f + expf(x[i]));
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    p_out[v_i] = logf(1.0f + expf(p_x[v_i]));
 }

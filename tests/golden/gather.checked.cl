@@ -8,9 +8,9 @@ static inline u32 load_u32(__global const u32* p, u32 i, u32 n) { return i < n ?
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* table,
-    __global const u32* index,
-    __global f32* out,
+    __global const f32* p_table,
+    __global const u32* p_index,
+    __global f32* p_out,
     const vyre_words7 words)
 {
     const u32 len_table = words.w[1];
@@ -18,6 +18,6 @@ __kernel void vyre_kernel(
     const u32 len_out = words.w[3];
     const u32 n_x = words.w[4];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    if (i < len_out) out[i] = load_f32(table, load_u32(index, i, len_index), len_table);
+    u32 v_i = (u32)get_global_id(0);
+    if (v_i < len_out) p_out[v_i] = load_f32(p_table, load_u32(p_index, v_i, len_index), len_table);
 }

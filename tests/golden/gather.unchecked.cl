@@ -6,14 +6,14 @@ typedef struct { u32 w[7]; } vyre_words7;
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* table,
-    __global const u32* index,
-    __global f32* out,
+    __global const f32* p_table,
+    __global const u32* p_index,
+    __global f32* p_out,
     const vyre_words7 words)
 {
     const u32 len_table = words.w[1];
     const u32 n_x = words.w[4];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    out[i] = load_f32(table, index[i], len_table);
+    u32 v_i = (u32)get_global_id(0);
+    p_out[v_i] = load_f32(p_table, p_index[v_i], len_table);
 }

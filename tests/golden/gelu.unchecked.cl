@@ -6,14 +6,14 @@ typedef struct { u32 w[6]; } vyre_words6;
 static inline f32 tanh_f32(f32 a) { return a != a ? a : tanh(a); }
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global f32* out,
+    __global const f32* p_x,
+    __global f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    f32 v = x[i];
-    f32 inner = 0.7978846f * (v + (((0.044715f * v) * v) * v));
-    out[i] = (0.5f * v) * (1.0f + tanh_f32(inner));
+    u32 v_i = (u32)get_global_id(0);
+    f32 v_v = p_x[v_i];
+    f32 v_inner = 0.7978846f * (v_v + (((0.044715f * v_v) * v_v) * v_v));
+    p_out[v_i] = (0.5f * v_v) * (1.0f + tanh_f32(v_inner));
 }

@@ -3,14 +3,14 @@ typedef float f32;
 typedef struct { u32 w[6]; } vyre_words6;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    f32* out,
+    const f32* p_x,
+    f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v = x[i];
-    f32 inner = 0.7978846f * (v + (((0.044715f * v) * v) * v));
-    out[i] = (0.5f * v) * (1.0f + tanhf(inner));
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    f32 v_v = p_x[v_i];
+    f32 v_inner = 0.7978846f * (v_v + (((0.044715f * v_v) * v_v) * v_v));
+    p_out[v_i] = (0.5f * v_v) * (1.0f + tanhf(v_inner));
 }

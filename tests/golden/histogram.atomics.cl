@@ -10,8 +10,8 @@ static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
 }
 
 __kernel void vyre_kernel(
-    __global const u8* data,
-    __global u32* bins,
+    __global const u8* p_data,
+    __global u32* p_bins,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
@@ -22,17 +22,17 @@ __kernel void vyre_kernel(
     if (left >= span) {
         const u32 pos0 = tile + (u32)get_local_id(0);
         const u32 pos1 = pos0 + (u32)get_local_size(0) * 1u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        u32 old_value_0 = atomic_add_u32(bins, (u32)data[i_0], 256u, 1u);
-        u32 old_value_1 = atomic_add_u32(bins, (u32)data[i_1], 256u, 1u);
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        u32 v0_old_value = atomic_add_u32(p_bins, (u32)p_data[v0_i], 256u, 1u);
+        u32 v1_old_value = atomic_add_u32(p_bins, (u32)p_data[v1_i], 256u, 1u);
     } else {
         for (u32 item = 0u; item < 2u; ++item) {
             const u32 offset = (u32)get_local_id(0) + item * (u32)get_local_size(0);
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+            u32 v_i = pos;
+            u32 v_old_value = atomic_add_u32(p_bins, (u32)p_data[v_i], 256u, 1u);
         }
     }
 }

@@ -9,8 +9,8 @@ static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v
 }
 
 extern "C" __global__ void vyre_kernel(
-    const u8* data,
-    u32* bins,
+    const u8* p_data,
+    u32* p_bins,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
@@ -26,20 +26,20 @@ extern "C" __global__ void vyre_kernel(
     if (left >= span) {
         const u32 pos0 = tile + threadIdx.x;
         const u32 pos1 = pos0 + blockDim.x * 1u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        u32 old_value_0 = atomic_add_u32(near_bins, (u32)data[i_0], 256u, 1u);
-        u32 old_value_1 = atomic_add_u32(near_bins, (u32)data[i_1], 256u, 1u);
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        u32 v0_old_value = atomic_add_u32(near_bins, (u32)p_data[v0_i], 256u, 1u);
+        u32 v1_old_value = atomic_add_u32(near_bins, (u32)p_data[v1_i], 256u, 1u);
     } else {
         for (u32 item = 0u; item < 2u; ++item) {
             const u32 offset = threadIdx.x + item * blockDim.x;
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            u32 old_value = atomic_add_u32(near_bins, (u32)data[i], 256u, 1u);
+            u32 v_i = pos;
+            u32 v_old_value = atomic_add_u32(near_bins, (u32)p_data[v_i], 256u, 1u);
         }
     }
     __syncthreads();
     for (u32 at = lane; at < 256u; at += lanes)
-        if (near_bins[at] != 0) atomicAdd(bins + at, near_bins[at]);
+        if (near_bins[at] != 0) atomicAdd(p_bins + at, near_bins[at]);
 }

@@ -12,13 +12,13 @@ static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
 }
 
 __kernel void vyre_kernel(
-    __global const u8* data,
-    __global u32* bins,
+    __global const u8* p_data,
+    __global u32* p_bins,
     const vyre_words6 words)
 {
     const u32 len_data = words.w[1];
     const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    u32 old_value = atomic_add_u32(bins, (u32)load_u8(data, i, len_data), 256u, 1u);
+    u32 v_i = (u32)get_global_id(0);
+    u32 v_old_value = atomic_add_u32(p_bins, (u32)load_u8(p_data, v_i, len_data), 256u, 1u);
 }

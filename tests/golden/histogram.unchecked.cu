@@ -9,12 +9,12 @@ static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v
 }
 
 extern "C" __global__ void vyre_kernel(
-    const u8* data,
-    u32* bins,
+    const u8* p_data,
+    u32* p_bins,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    u32 old_value = atomic_add_u32(bins, (u32)data[i], 256u, 1u);
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    u32 v_old_value = atomic_add_u32(p_bins, (u32)p_data[v_i], 256u, 1u);
 }

@@ -6,10 +6,10 @@ typedef struct { u32 w[8]; } vyre_words8;
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* re,
-    __global const f32* im,
-    __global u32* out,
-    const u32 most,
+    __global const f32* p_re,
+    __global const f32* p_im,
+    __global u32* p_out,
+    const u32 p_most,
     const vyre_words8 words)
 {
     const u32 len_re = words.w[1];
@@ -17,18 +17,18 @@ __kernel void vyre_kernel(
     const u32 len_out = words.w[3];
     const u32 n_x = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    f32 cr = load_f32(re, i, len_re);
-    f32 ci = load_f32(im, i, len_im);
-    f32 zr = 0.0f;
-    f32 zi = 0.0f;
-    u32 n = 0u;
-    while ((n < most) & (((zr * zr) + (zi * zi)) <= 4.0f)) {
-        f32 zr_2 = ((zr * zr) - (zi * zi)) + cr;
-        f32 zi_2 = ((2.0f * zr) * zi) + ci;
-        zr = zr_2;
-        zi = zi_2;
-        n = n + 1u;
+    u32 v_i = (u32)get_global_id(0);
+    f32 v_cr = load_f32(p_re, v_i, len_re);
+    f32 v_ci = load_f32(p_im, v_i, len_im);
+    f32 v_zr = 0.0f;
+    f32 v_zi = 0.0f;
+    u32 v_n = 0u;
+    while ((v_n < p_most) & (((v_zr * v_zr) + (v_zi * v_zi)) <= 4.0f)) {
+        f32 v_zr_2 = ((v_zr * v_zr) - (v_zi * v_zi)) + v_cr;
+        f32 v_zi_2 = ((2.0f * v_zr) * v_zi) + v_ci;
+        v_zr = v_zr_2;
+        v_zi = v_zi_2;
+        v_n = v_n + 1u;
     }
-    if (i < len_out) out[i] = n;
+    if (v_i < len_out) p_out[v_i] = v_n;
 }

@@ -5,10 +5,10 @@ typedef struct { u32 w[8]; } vyre_words8;
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* re,
-    const f32* im,
-    u32* out,
-    const u32 most,
+    const f32* p_re,
+    const f32* p_im,
+    u32* p_out,
+    const u32 p_most,
     const vyre_words8 words)
 {
     const u32 len_re = words.w[1];
@@ -22,57 +22,57 @@ extern "C" __global__ void vyre_kernel(
     if (left >= span) {
         const u32 pos0 = tile + threadIdx.x;
         const u32 pos1 = pos0 + blockDim.x * 1u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        f32 cr_0 = load_f32(re, i_0, len_re);
-        f32 cr_1 = load_f32(re, i_1, len_re);
-        f32 ci_0 = load_f32(im, i_0, len_im);
-        f32 ci_1 = load_f32(im, i_1, len_im);
-        f32 zr_0 = 0.0f;
-        f32 zr_1 = 0.0f;
-        f32 zi_0 = 0.0f;
-        f32 zi_1 = 0.0f;
-        u32 v_n_0 = 0u;
-        u32 v_n_1 = 0u;
-        while ((v_n_0 < most) & (((zr_0 * zr_0) + (zi_0 * zi_0)) <= 4.0f)) {
-            f32 zr_2_0 = ((zr_0 * zr_0) - (zi_0 * zi_0)) + cr_0;
-            f32 zi_2_0 = ((2.0f * zr_0) * zi_0) + ci_0;
-            zr_0 = zr_2_0;
-            zi_0 = zi_2_0;
-            v_n_0 = v_n_0 + 1u;
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        f32 v0_cr = load_f32(p_re, v0_i, len_re);
+        f32 v1_cr = load_f32(p_re, v1_i, len_re);
+        f32 v0_ci = load_f32(p_im, v0_i, len_im);
+        f32 v1_ci = load_f32(p_im, v1_i, len_im);
+        f32 v0_zr = 0.0f;
+        f32 v1_zr = 0.0f;
+        f32 v0_zi = 0.0f;
+        f32 v1_zi = 0.0f;
+        u32 v0_n = 0u;
+        u32 v1_n = 0u;
+        while ((v0_n < p_most) & (((v0_zr * v0_zr) + (v0_zi * v0_zi)) <= 4.0f)) {
+            f32 v0_zr_2 = ((v0_zr * v0_zr) - (v0_zi * v0_zi)) + v0_cr;
+            f32 v0_zi_2 = ((2.0f * v0_zr) * v0_zi) + v0_ci;
+            v0_zr = v0_zr_2;
+            v0_zi = v0_zi_2;
+            v0_n = v0_n + 1u;
         }
-        while ((v_n_1 < most) & (((zr_1 * zr_1) + (zi_1 * zi_1)) <= 4.0f)) {
-            f32 zr_2_1 = ((zr_1 * zr_1) - (zi_1 * zi_1)) + cr_1;
-            f32 zi_2_1 = ((2.0f * zr_1) * zi_1) + ci_1;
-            zr_1 = zr_2_1;
-            zi_1 = zi_2_1;
-            v_n_1 = v_n_1 + 1u;
+        while ((v1_n < p_most) & (((v1_zr * v1_zr) + (v1_zi * v1_zi)) <= 4.0f)) {
+            f32 v1_zr_2 = ((v1_zr * v1_zr) - (v1_zi * v1_zi)) + v1_cr;
+            f32 v1_zi_2 = ((2.0f * v1_zr) * v1_zi) + v1_ci;
+            v1_zr = v1_zr_2;
+            v1_zi = v1_zi_2;
+            v1_n = v1_n + 1u;
         }
         {
-            const u32 value_0 = v_n_0;
-            const u32 value_1 = v_n_1;
-            if (i_0 < len_out) out[i_0] = value_0;
-            if (i_1 < len_out) out[i_1] = value_1;
+            const u32 value_0 = v0_n;
+            const u32 value_1 = v1_n;
+            if (v0_i < len_out) p_out[v0_i] = value_0;
+            if (v1_i < len_out) p_out[v1_i] = value_1;
         }
     } else {
         for (u32 item = 0u; item < 2u; ++item) {
             const u32 offset = threadIdx.x + item * blockDim.x;
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            f32 cr = load_f32(re, i, len_re);
-            f32 ci = load_f32(im, i, len_im);
-            f32 zr = 0.0f;
-            f32 zi = 0.0f;
-            u32 n = 0u;
-            while ((n < most) & (((zr * zr) + (zi * zi)) <= 4.0f)) {
-                f32 zr_2 = ((zr * zr) - (zi * zi)) + cr;
-                f32 zi_2 = ((2.0f * zr) * zi) + ci;
-                zr = zr_2;
-                zi = zi_2;
-                n = n + 1u;
+            u32 v_i = pos;
+            f32 v_cr = load_f32(p_re, v_i, len_re);
+            f32 v_ci = load_f32(p_im, v_i, len_im);
+            f32 v_zr = 0.0f;
+            f32 v_zi = 0.0f;
+            u32 v_n = 0u;
+            while ((v_n < p_most) & (((v_zr * v_zr) + (v_zi * v_zi)) <= 4.0f)) {
+                f32 v_zr_2 = ((v_zr * v_zr) - (v_zi * v_zi)) + v_cr;
+                f32 v_zi_2 = ((2.0f * v_zr) * v_zi) + v_ci;
+                v_zr = v_zr_2;
+                v_zi = v_zi_2;
+                v_n = v_n + 1u;
             }
-            if (i < len_out) out[i] = n;
+            if (v_i < len_out) p_out[v_i] = v_n;
         }
     }
 }

@@ -3,26 +3,26 @@ typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* re,
-    const f32* im,
-    u32* out,
-    const u32 most,
+    const f32* p_re,
+    const f32* p_im,
+    u32* p_out,
+    const u32 p_most,
     const vyre_words8 words)
 {
     const u32 n_x = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 cr = re[i];
-    f32 ci = im[i];
-    f32 zr = 0.0f;
-    f32 zi = 0.0f;
-    u32 n = 0u;
-    while ((n < most) & (((zr * zr) + (zi * zi)) <= 4.0f)) {
-        f32 zr_2 = ((zr * zr) - (zi * zi)) + cr;
-        f32 zi_2 = ((2.0f * zr) * zi) + ci;
-        zr = zr_2;
-        zi = zi_2;
-        n = n + 1u;
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    f32 v_cr = p_re[v_i];
+    f32 v_ci = p_im[v_i];
+    f32 v_zr = 0.0f;
+    f32 v_zi = 0.0f;
+    u32 v_n = 0u;
+    while ((v_n < p_most) & (((v_zr * v_zr) + (v_zi * v_zi)) <= 4.0f)) {
+        f32 v_zr_2 = ((v_zr * v_zr) - (v_zi * v_zi)) + v_cr;
+        f32 v_zi_2 = ((2.0f * v_zr) * v_zi) + v_ci;
+        v_zr = v_zr_2;
+        v_zi = v_zi_2;
+        v_n = v_n + 1u;
     }
-    out[i] = n;
+    p_out[v_i] = v_n;
 }

@@ -6,13 +6,13 @@ typedef struct { u32 w[11]; } vyre_words11;
 static inline f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrt(a); }
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global const f32* y,
-    __global const f32* z,
-    __global const f32* m,
-    __global f32* ax,
-    __global f32* ay,
-    __global f32* az,
+    __global const f32* p_x,
+    __global const f32* p_y,
+    __global const f32* p_z,
+    __global const f32* p_m,
+    __global f32* p_ax,
+    __global f32* p_ay,
+    __global f32* p_az,
     const vyre_words11 words)
 {
     const u32 len_x = words.w[1];
@@ -24,81 +24,81 @@ __kernel void vyre_kernel(
     if (left >= span) {
         const u32 pos0 = tile + (u32)get_local_id(0) * 2u;
         const u32 pos1 = pos0 + 1u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        f32 px_0 = x[i_0];
-        f32 px_1 = x[i_1];
-        f32 py_0 = y[i_0];
-        f32 py_1 = y[i_1];
-        f32 pz_0 = z[i_0];
-        f32 pz_1 = z[i_1];
-        f32 sx_0 = 0.0f;
-        f32 sx_1 = 0.0f;
-        f32 sy_0 = 0.0f;
-        f32 sy_1 = 0.0f;
-        f32 sz_0 = 0.0f;
-        f32 sz_1 = 0.0f;
-        for (u32 j = 0u, j_end = len_x; j < j_end; ++j) {
-            f32 dx_0 = x[j] - px_0;
-            f32 dx_1 = x[j] - px_1;
-            f32 dy_0 = y[j] - py_0;
-            f32 dy_1 = y[j] - py_1;
-            f32 dz_0 = z[j] - pz_0;
-            f32 dz_1 = z[j] - pz_1;
-            f32 r_0 = inverse_sqrt_f32((((dx_0 * dx_0) + (dy_0 * dy_0)) + (dz_0 * dz_0)) + 0.0001f);
-            f32 r_1 = inverse_sqrt_f32((((dx_1 * dx_1) + (dy_1 * dy_1)) + (dz_1 * dz_1)) + 0.0001f);
-            f32 s_0 = ((m[j] * r_0) * r_0) * r_0;
-            f32 s_1 = ((m[j] * r_1) * r_1) * r_1;
-            sx_0 = sx_0 + (s_0 * dx_0);
-            sx_1 = sx_1 + (s_1 * dx_1);
-            sy_0 = sy_0 + (s_0 * dy_0);
-            sy_1 = sy_1 + (s_1 * dy_1);
-            sz_0 = sz_0 + (s_0 * dz_0);
-            sz_1 = sz_1 + (s_1 * dz_1);
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        f32 v0_px = p_x[v0_i];
+        f32 v1_px = p_x[v1_i];
+        f32 v0_py = p_y[v0_i];
+        f32 v1_py = p_y[v1_i];
+        f32 v0_pz = p_z[v0_i];
+        f32 v1_pz = p_z[v1_i];
+        f32 v0_sx = 0.0f;
+        f32 v1_sx = 0.0f;
+        f32 v0_sy = 0.0f;
+        f32 v1_sy = 0.0f;
+        f32 v0_sz = 0.0f;
+        f32 v1_sz = 0.0f;
+        for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
+            f32 v0_dx = p_x[v_j] - v0_px;
+            f32 v1_dx = p_x[v_j] - v1_px;
+            f32 v0_dy = p_y[v_j] - v0_py;
+            f32 v1_dy = p_y[v_j] - v1_py;
+            f32 v0_dz = p_z[v_j] - v0_pz;
+            f32 v1_dz = p_z[v_j] - v1_pz;
+            f32 v0_r = inverse_sqrt_f32((((v0_dx * v0_dx) + (v0_dy * v0_dy)) + (v0_dz * v0_dz)) + 0.0001f);
+            f32 v1_r = inverse_sqrt_f32((((v1_dx * v1_dx) + (v1_dy * v1_dy)) + (v1_dz * v1_dz)) + 0.0001f);
+            f32 v0_s = ((p_m[v_j] * v0_r) * v0_r) * v0_r;
+            f32 v1_s = ((p_m[v_j] * v1_r) * v1_r) * v1_r;
+            v0_sx = v0_sx + (v0_s * v0_dx);
+            v1_sx = v1_sx + (v1_s * v1_dx);
+            v0_sy = v0_sy + (v0_s * v0_dy);
+            v1_sy = v1_sy + (v1_s * v1_dy);
+            v0_sz = v0_sz + (v0_s * v0_dz);
+            v1_sz = v1_sz + (v1_s * v1_dz);
         }
         {
-            const f32 value_0 = sx_0;
-            const f32 value_1 = sx_1;
-            ax[i_0] = value_0;
-            ax[i_1] = value_1;
+            const f32 value_0 = v0_sx;
+            const f32 value_1 = v1_sx;
+            p_ax[v0_i] = value_0;
+            p_ax[v1_i] = value_1;
         }
         {
-            const f32 value_0 = sy_0;
-            const f32 value_1 = sy_1;
-            ay[i_0] = value_0;
-            ay[i_1] = value_1;
+            const f32 value_0 = v0_sy;
+            const f32 value_1 = v1_sy;
+            p_ay[v0_i] = value_0;
+            p_ay[v1_i] = value_1;
         }
         {
-            const f32 value_0 = sz_0;
-            const f32 value_1 = sz_1;
-            az[i_0] = value_0;
-            az[i_1] = value_1;
+            const f32 value_0 = v0_sz;
+            const f32 value_1 = v1_sz;
+            p_az[v0_i] = value_0;
+            p_az[v1_i] = value_1;
         }
     } else {
         for (u32 item = 0u; item < 2u; ++item) {
             const u32 offset = (u32)get_local_id(0) * 2u + item;
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            f32 px = x[i];
-            f32 py = y[i];
-            f32 pz = z[i];
-            f32 sx = 0.0f;
-            f32 sy = 0.0f;
-            f32 sz = 0.0f;
-            for (u32 j = 0u, j_end = len_x; j < j_end; ++j) {
-                f32 dx = x[j] - px;
-                f32 dy = y[j] - py;
-                f32 dz = z[j] - pz;
-                f32 r = inverse_sqrt_f32((((dx * dx) + (dy * dy)) + (dz * dz)) + 0.0001f);
-                f32 s = ((m[j] * r) * r) * r;
-                sx = sx + (s * dx);
-                sy = sy + (s * dy);
-                sz = sz + (s * dz);
+            u32 v_i = pos;
+            f32 v_px = p_x[v_i];
+            f32 v_py = p_y[v_i];
+            f32 v_pz = p_z[v_i];
+            f32 v_sx = 0.0f;
+            f32 v_sy = 0.0f;
+            f32 v_sz = 0.0f;
+            for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
+                f32 v_dx = p_x[v_j] - v_px;
+                f32 v_dy = p_y[v_j] - v_py;
+                f32 v_dz = p_z[v_j] - v_pz;
+                f32 v_r = inverse_sqrt_f32((((v_dx * v_dx) + (v_dy * v_dy)) + (v_dz * v_dz)) + 0.0001f);
+                f32 v_s = ((p_m[v_j] * v_r) * v_r) * v_r;
+                v_sx = v_sx + (v_s * v_dx);
+                v_sy = v_sy + (v_s * v_dy);
+                v_sz = v_sz + (v_s * v_dz);
             }
-            ax[i] = sx;
-            ay[i] = sy;
-            az[i] = sz;
+            p_ax[v_i] = v_sx;
+            p_ay[v_i] = v_sy;
+            p_az[v_i] = v_sz;
         }
     }
 }

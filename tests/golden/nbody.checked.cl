@@ -8,13 +8,13 @@ static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ?
 static inline f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrt(a); }
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global const f32* y,
-    __global const f32* z,
-    __global const f32* m,
-    __global f32* ax,
-    __global f32* ay,
-    __global f32* az,
+    __global const f32* p_x,
+    __global const f32* p_y,
+    __global const f32* p_z,
+    __global const f32* p_m,
+    __global f32* p_ax,
+    __global f32* p_ay,
+    __global f32* p_az,
     const vyre_words11 words)
 {
     const u32 len_x = words.w[1];
@@ -26,24 +26,24 @@ __kernel void vyre_kernel(
     const u32 len_az = words.w[7];
     const u32 n_x = words.w[8];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    f32 px = load_f32(x, i, len_x);
-    f32 py = load_f32(y, i, len_y);
-    f32 pz = load_f32(z, i, len_z);
-    f32 sx = 0.0f;
-    f32 sy = 0.0f;
-    f32 sz = 0.0f;
-    for (u32 j = 0u, j_end = len_x; j < j_end; ++j) {
-        f32 dx = load_f32(x, j, len_x) - px;
-        f32 dy = load_f32(y, j, len_y) - py;
-        f32 dz = load_f32(z, j, len_z) - pz;
-        f32 r = inverse_sqrt_f32((((dx * dx) + (dy * dy)) + (dz * dz)) + 0.0001f);
-        f32 s = ((load_f32(m, j, len_m) * r) * r) * r;
-        sx = sx + (s * dx);
-        sy = sy + (s * dy);
-        sz = sz + (s * dz);
+    u32 v_i = (u32)get_global_id(0);
+    f32 v_px = load_f32(p_x, v_i, len_x);
+    f32 v_py = load_f32(p_y, v_i, len_y);
+    f32 v_pz = load_f32(p_z, v_i, len_z);
+    f32 v_sx = 0.0f;
+    f32 v_sy = 0.0f;
+    f32 v_sz = 0.0f;
+    for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
+        f32 v_dx = load_f32(p_x, v_j, len_x) - v_px;
+        f32 v_dy = load_f32(p_y, v_j, len_y) - v_py;
+        f32 v_dz = load_f32(p_z, v_j, len_z) - v_pz;
+        f32 v_r = inverse_sqrt_f32((((v_dx * v_dx) + (v_dy * v_dy)) + (v_dz * v_dz)) + 0.0001f);
+        f32 v_s = ((load_f32(p_m, v_j, len_m) * v_r) * v_r) * v_r;
+        v_sx = v_sx + (v_s * v_dx);
+        v_sy = v_sy + (v_s * v_dy);
+        v_sz = v_sz + (v_s * v_dz);
     }
-    if (i < len_ax) ax[i] = sx;
-    if (i < len_ay) ay[i] = sy;
-    if (i < len_az) az[i] = sz;
+    if (v_i < len_ax) p_ax[v_i] = v_sx;
+    if (v_i < len_ay) p_ay[v_i] = v_sy;
+    if (v_i < len_az) p_az[v_i] = v_sz;
 }

@@ -5,36 +5,36 @@ typedef struct { u32 w[11]; } vyre_words11;
 static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrtf(a); }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    const f32* y,
-    const f32* z,
-    const f32* m,
-    f32* ax,
-    f32* ay,
-    f32* az,
+    const f32* p_x,
+    const f32* p_y,
+    const f32* p_z,
+    const f32* p_m,
+    f32* p_ax,
+    f32* p_ay,
+    f32* p_az,
     const vyre_words11 words)
 {
     const u32 len_x = words.w[1];
     const u32 n_x = words.w[8];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 px = x[i];
-    f32 py = y[i];
-    f32 pz = z[i];
-    f32 sx = 0.0f;
-    f32 sy = 0.0f;
-    f32 sz = 0.0f;
-    for (u32 j = 0u, j_end = len_x; j < j_end; ++j) {
-        f32 dx = x[j] - px;
-        f32 dy = y[j] - py;
-        f32 dz = z[j] - pz;
-        f32 r = inverse_sqrt_f32((((dx * dx) + (dy * dy)) + (dz * dz)) + 0.0001f);
-        f32 s = ((m[j] * r) * r) * r;
-        sx = sx + (s * dx);
-        sy = sy + (s * dy);
-        sz = sz + (s * dz);
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    f32 v_px = p_x[v_i];
+    f32 v_py = p_y[v_i];
+    f32 v_pz = p_z[v_i];
+    f32 v_sx = 0.0f;
+    f32 v_sy = 0.0f;
+    f32 v_sz = 0.0f;
+    for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
+        f32 v_dx = p_x[v_j] - v_px;
+        f32 v_dy = p_y[v_j] - v_py;
+        f32 v_dz = p_z[v_j] - v_pz;
+        f32 v_r = inverse_sqrt_f32((((v_dx * v_dx) + (v_dy * v_dy)) + (v_dz * v_dz)) + 0.0001f);
+        f32 v_s = ((p_m[v_j] * v_r) * v_r) * v_r;
+        v_sx = v_sx + (v_s * v_dx);
+        v_sy = v_sy + (v_s * v_dy);
+        v_sz = v_sz + (v_s * v_dz);
     }
-    ax[i] = sx;
-    ay[i] = sy;
-    az[i] = sz;
+    p_ax[v_i] = v_sx;
+    p_ay[v_i] = v_sy;
+    p_az[v_i] = v_sz;
 }

@@ -7,19 +7,19 @@ typedef struct { u32 w[6]; } vyre_words6;
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global f32* out,
+    __global const f32* p_x,
+    __global f32* p_out,
     const vyre_words6 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];
     const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    f32 v = load_f32(x, i, len_x);
-    f32 s = v;
-    for (i32 _ = 0; _ < 512; ++_) {
-        s = (s * v) + 0.5f;
+    u32 v_i = (u32)get_global_id(0);
+    f32 v_v = load_f32(p_x, v_i, len_x);
+    f32 v_s = v_v;
+    for (i32 v__ = 0; v__ < 512; ++v__) {
+        v_s = (v_s * v_v) + 0.5f;
     }
-    if (i < len_out) out[i] = s;
+    if (v_i < len_out) p_out[v_i] = v_s;
 }

@@ -4,8 +4,8 @@ typedef float f32;
 typedef struct { u32 w[6]; } vyre_words6;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    f32* out,
+    const f32* p_x,
+    f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
@@ -18,48 +18,48 @@ extern "C" __global__ void vyre_kernel(
         const u32 pos1 = pos0 + blockDim.x * 1u;
         const u32 pos2 = pos0 + blockDim.x * 2u;
         const u32 pos3 = pos0 + blockDim.x * 3u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        u32 i_2 = pos2;
-        u32 i_3 = pos3;
-        f32 v_0 = x[i_0];
-        f32 v_1 = x[i_1];
-        f32 v_2 = x[i_2];
-        f32 v_3 = x[i_3];
-        f32 s_0 = v_0;
-        f32 s_1 = v_1;
-        f32 s_2 = v_2;
-        f32 s_3 = v_3;
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        u32 v2_i = pos2;
+        u32 v3_i = pos3;
+        f32 v0_v = p_x[v0_i];
+        f32 v1_v = p_x[v1_i];
+        f32 v2_v = p_x[v2_i];
+        f32 v3_v = p_x[v3_i];
+        f32 v0_s = v0_v;
+        f32 v1_s = v1_v;
+        f32 v2_s = v2_v;
+        f32 v3_s = v3_v;
         #pragma unroll 4
-        for (i32 _ = 0; _ < 512; ++_) {
-            s_0 = (s_0 * v_0) + 0.5f;
-            s_1 = (s_1 * v_1) + 0.5f;
-            s_2 = (s_2 * v_2) + 0.5f;
-            s_3 = (s_3 * v_3) + 0.5f;
+        for (i32 v__ = 0; v__ < 512; ++v__) {
+            v0_s = (v0_s * v0_v) + 0.5f;
+            v1_s = (v1_s * v1_v) + 0.5f;
+            v2_s = (v2_s * v2_v) + 0.5f;
+            v3_s = (v3_s * v3_v) + 0.5f;
         }
         {
-            const f32 value_0 = s_0;
-            const f32 value_1 = s_1;
-            const f32 value_2 = s_2;
-            const f32 value_3 = s_3;
-            out[i_0] = value_0;
-            out[i_1] = value_1;
-            out[i_2] = value_2;
-            out[i_3] = value_3;
+            const f32 value_0 = v0_s;
+            const f32 value_1 = v1_s;
+            const f32 value_2 = v2_s;
+            const f32 value_3 = v3_s;
+            p_out[v0_i] = value_0;
+            p_out[v1_i] = value_1;
+            p_out[v2_i] = value_2;
+            p_out[v3_i] = value_3;
         }
     } else {
         for (u32 item = 0u; item < 4u; ++item) {
             const u32 offset = threadIdx.x + item * blockDim.x;
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            f32 v = x[i];
-            f32 s = v;
+            u32 v_i = pos;
+            f32 v_v = p_x[v_i];
+            f32 v_s = v_v;
             #pragma unroll 4
-            for (i32 _ = 0; _ < 512; ++_) {
-                s = (s * v) + 0.5f;
+            for (i32 v__ = 0; v__ < 512; ++v__) {
+                v_s = (v_s * v_v) + 0.5f;
             }
-            out[i] = s;
+            p_out[v_i] = v_s;
         }
     }
 }

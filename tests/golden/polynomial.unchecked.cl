@@ -5,17 +5,17 @@ typedef float f32;
 typedef struct { u32 w[6]; } vyre_words6;
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global f32* out,
+    __global const f32* p_x,
+    __global f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    f32 v = x[i];
-    f32 s = v;
-    for (i32 _ = 0; _ < 512; ++_) {
-        s = (s * v) + 0.5f;
+    u32 v_i = (u32)get_global_id(0);
+    f32 v_v = p_x[v_i];
+    f32 v_s = v_v;
+    for (i32 v__ = 0; v__ < 512; ++v__) {
+        v_s = (v_s * v_v) + 0.5f;
     }
-    out[i] = s;
+    p_out[v_i] = v_s;
 }

@@ -4,17 +4,17 @@ typedef float f32;
 typedef struct { u32 w[6]; } vyre_words6;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    f32* out,
+    const f32* p_x,
+    f32* p_out,
     const vyre_words6 words)
 {
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v = x[i];
-    f32 s = v;
-    for (i32 _ = 0; _ < 512; ++_) {
-        s = (s * v) + 0.5f;
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    f32 v_v = p_x[v_i];
+    f32 v_s = v_v;
+    for (i32 v__ = 0; v__ < 512; ++v__) {
+        v_s = (v_s * v_v) + 0.5f;
     }
-    out[i] = s;
+    p_out[v_i] = v_s;
 }

@@ -6,10 +6,10 @@ typedef struct { u32 w[8]; } vyre_words8;
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global const f32* y,
-    __global f32* out,
-    const f32 a,
+    __global const f32* p_x,
+    __global const f32* p_y,
+    __global f32* p_out,
+    const f32 p_a,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -17,6 +17,6 @@ __kernel void vyre_kernel(
     const u32 len_out = words.w[3];
     const u32 n_x = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    if (i < len_out) out[i] = (a * load_f32(x, i, len_x)) + load_f32(y, i, len_y);
+    u32 v_i = (u32)get_global_id(0);
+    if (v_i < len_out) p_out[v_i] = (p_a * load_f32(p_x, v_i, len_x)) + load_f32(p_y, v_i, len_y);
 }

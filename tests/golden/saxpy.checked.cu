@@ -5,10 +5,10 @@ typedef struct { u32 w[8]; } vyre_words8;
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    const f32* y,
-    f32* out,
-    const f32 a,
+    const f32* p_x,
+    const f32* p_y,
+    f32* p_out,
+    const f32 p_a,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -16,6 +16,6 @@ extern "C" __global__ void vyre_kernel(
     const u32 len_out = words.w[3];
     const u32 n_x = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < len_out) out[i] = (a * load_f32(x, i, len_x)) + load_f32(y, i, len_y);
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v_i < len_out) p_out[v_i] = (p_a * load_f32(p_x, v_i, len_x)) + load_f32(p_y, v_i, len_y);
 }

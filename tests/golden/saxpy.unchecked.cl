@@ -4,14 +4,14 @@ typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global const f32* y,
-    __global f32* out,
-    const f32 a,
+    __global const f32* p_x,
+    __global const f32* p_y,
+    __global f32* p_out,
+    const f32 p_a,
     const vyre_words8 words)
 {
     const u32 n_x = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;
-    u32 i = (u32)get_global_id(0);
-    out[i] = (a * x[i]) + y[i];
+    u32 v_i = (u32)get_global_id(0);
+    p_out[v_i] = (p_a * p_x[v_i]) + p_y[v_i];
 }

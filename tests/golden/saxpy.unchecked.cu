@@ -3,14 +3,14 @@ typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    const f32* y,
-    f32* out,
-    const f32 a,
+    const f32* p_x,
+    const f32* p_y,
+    f32* p_out,
+    const f32 p_a,
     const vyre_words8 words)
 {
     const u32 n_x = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = (a * x[i]) + y[i];
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    p_out[v_i] = (p_a * p_x[v_i]) + p_y[v_i];
 }

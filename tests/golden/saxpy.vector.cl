@@ -4,10 +4,10 @@ typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global const f32* y,
-    __global f32* out,
-    const f32 a,
+    __global const f32* p_x,
+    __global const f32* p_y,
+    __global f32* p_out,
+    const f32 p_a,
     const vyre_words8 words)
 {
     const u32 n_x = words.w[5];
@@ -20,26 +20,26 @@ __kernel void vyre_kernel(
         const u32 pos1 = pos0 + 1u;
         const u32 pos2 = pos0 + 2u;
         const u32 pos3 = pos0 + 3u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        u32 i_2 = pos2;
-        u32 i_3 = pos3;
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        u32 v2_i = pos2;
+        u32 v3_i = pos3;
         {
-            const float4 x_0 = vload4(0, x + i_0);
-            const float4 y_0 = vload4(0, y + i_0);
-            const f32 value_0 = (a * x_0.s0) + y_0.s0;
-            const f32 value_1 = (a * x_0.s1) + y_0.s1;
-            const f32 value_2 = (a * x_0.s2) + y_0.s2;
-            const f32 value_3 = (a * x_0.s3) + y_0.s3;
-            vstore4((float4)(value_0, value_1, value_2, value_3), 0, out + i_0);
+            const float4 row0_x = vload4(0, p_x + v0_i);
+            const float4 row0_y = vload4(0, p_y + v0_i);
+            const f32 value_0 = (p_a * row0_x.s0) + row0_y.s0;
+            const f32 value_1 = (p_a * row0_x.s1) + row0_y.s1;
+            const f32 value_2 = (p_a * row0_x.s2) + row0_y.s2;
+            const f32 value_3 = (p_a * row0_x.s3) + row0_y.s3;
+            vstore4((float4)(value_0, value_1, value_2, value_3), 0, p_out + v0_i);
         }
     } else {
         for (u32 item = 0u; item < 4u; ++item) {
             const u32 offset = (u32)get_local_id(0) * 4u + item;
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            out[i] = (a * x[i]) + y[i];
+            u32 v_i = pos;
+            p_out[v_i] = (p_a * p_x[v_i]) + p_y[v_i];
         }
     }
 }

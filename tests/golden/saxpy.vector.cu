@@ -3,10 +3,10 @@ typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    const f32* y,
-    f32* out,
-    const f32 a,
+    const f32* p_x,
+    const f32* p_y,
+    f32* p_out,
+    const f32 p_a,
     const vyre_words8 words)
 {
     const u32 n_x = words.w[5];
@@ -19,26 +19,26 @@ extern "C" __global__ void vyre_kernel(
         const u32 pos1 = pos0 + 1u;
         const u32 pos2 = pos0 + 2u;
         const u32 pos3 = pos0 + 3u;
-        u32 i_0 = pos0;
-        u32 i_1 = pos1;
-        u32 i_2 = pos2;
-        u32 i_3 = pos3;
+        u32 v0_i = pos0;
+        u32 v1_i = pos1;
+        u32 v2_i = pos2;
+        u32 v3_i = pos3;
         {
-            const float4 x_0 = *(const float4*)(x + i_0);
-            const float4 y_0 = *(const float4*)(y + i_0);
-            const f32 value_0 = (a * x_0.x) + y_0.x;
-            const f32 value_1 = (a * x_0.y) + y_0.y;
-            const f32 value_2 = (a * x_0.z) + y_0.z;
-            const f32 value_3 = (a * x_0.w) + y_0.w;
-            *(float4*)(out + i_0) = make_float4(value_0, value_1, value_2, value_3);
+            const float4 row0_x = *(const float4*)(p_x + v0_i);
+            const float4 row0_y = *(const float4*)(p_y + v0_i);
+            const f32 value_0 = (p_a * row0_x.x) + row0_y.x;
+            const f32 value_1 = (p_a * row0_x.y) + row0_y.y;
+            const f32 value_2 = (p_a * row0_x.z) + row0_y.z;
+            const f32 value_3 = (p_a * row0_x.w) + row0_y.w;
+            *(float4*)(p_out + v0_i) = make_float4(value_0, value_1, value_2, value_3);
         }
     } else {
         for (u32 item = 0u; item < 4u; ++item) {
             const u32 offset = threadIdx.x * 4u + item;
             if (offset >= left) break;
             const u32 pos = tile + offset;
-            u32 i = pos;
-            out[i] = (a * x[i]) + y[i];
+            u32 v_i = pos;
+            p_out[v_i] = (p_a * p_x[v_i]) + p_y[v_i];
         }
     }
 }

@@ -8,23 +8,23 @@ static inline u32 flat2(u32 i, u32 j, u32 d0, u32 d1) { return i < d0 && j < d1 
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* x,
-    __global f32* out,
+    __global const f32* p_x,
+    __global f32* p_out,
     const vyre_words10 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];
     const u32 n_x = words.w[3];
     const u32 n_y = words.w[4];
-    const u32 dim_x_0 = words.w[6];
-    const u32 dim_x_1 = words.w[7];
-    const u32 dim_out_0 = words.w[8];
-    const u32 dim_out_1 = words.w[9];
+    const u32 dim0_x = words.w[6];
+    const u32 dim1_x = words.w[7];
+    const u32 dim0_out = words.w[8];
+    const u32 dim1_out = words.w[9];
     if ((u32)get_global_id(0) >= n_x || (u32)get_global_id(1) >= n_y) return;
-    u32 i = (u32)get_global_id(1);
-    u32 j = (u32)get_global_id(0);
+    u32 v_i = (u32)get_global_id(1);
+    u32 v_j = (u32)get_global_id(0);
     {
-        const u32 at = flat2(i, j, dim_out_0, dim_out_1);
-        if (at < len_out) out[at] = 0.25f * (((load_f32(x, flat2(i - 1u, j, dim_x_0, dim_x_1), len_x) + load_f32(x, flat2(i + 1u, j, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j - 1u, dim_x_0, dim_x_1), len_x)) + load_f32(x, flat2(i, j + 1u, dim_x_0, dim_x_1), len_x));
+        const u32 at = flat2(v_i, v_j, dim0_out, dim1_out);
+        if (at < len_out) p_out[at] = 0.25f * (((load_f32(p_x, flat2(v_i - 1u, v_j, dim0_x, dim1_x), len_x) + load_f32(p_x, flat2(v_i + 1u, v_j, dim0_x, dim1_x), len_x)) + load_f32(p_x, flat2(v_i, v_j - 1u, dim0_x, dim1_x), len_x)) + load_f32(p_x, flat2(v_i, v_j + 1u, dim0_x, dim1_x), len_x));
     }
 }

@@ -5,19 +5,19 @@ typedef struct { u32 w[7]; } vyre_words7;
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* x,
-    const f32* w,
-    f32* out,
+    const f32* p_x,
+    const f32* p_w,
+    f32* p_out,
     const vyre_words7 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[3];
     const u32 n_x = words.w[4];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 s = 0.0f;
-    for (u32 k = 0u; k < 9u; ++k) {
-        s = s + (load_f32(w, k, 9u) * load_f32(x, (i + k) - 4u, len_x));
+    u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
+    f32 v_s = 0.0f;
+    for (u32 v_k = 0u; v_k < 9u; ++v_k) {
+        v_s = v_s + (load_f32(p_w, v_k, 9u) * load_f32(p_x, (v_i + v_k) - 4u, len_x));
     }
-    if (i < len_out) out[i] = s;
+    if (v_i < len_out) p_out[v_i] = v_s;
 }

@@ -6,22 +6,22 @@ typedef struct { u32 w[6]; } vyre_words6;
 static inline f32 load_local_f32(__local const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global f32* out,
+    __global f32* p_out,
     const vyre_words6 words)
 {
     const u32 len_out = words.w[1];
-    __local f32 tile_[64];
+    __local f32 p_tile[64];
     const u32 lane = ((u32)get_local_id(2) * (u32)get_local_size(1) + (u32)get_local_id(1)) * (u32)get_local_size(0) + (u32)get_local_id(0);
     const u32 lanes = (u32)get_local_size(0) * (u32)get_local_size(1) * (u32)get_local_size(2);
-    for (u32 at = lane; at < 64u; at += lanes) tile_[at] = 0;
+    for (u32 at = lane; at < 64u; at += lanes) p_tile[at] = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     {
         const u32 at = (u32)get_local_id(0);
-        if (at < 64u) tile_[at] = 1.0f;
+        if (at < 64u) p_tile[at] = 1.0f;
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     {
         const u32 at = (u32)get_global_id(0);
-        if (at < len_out) out[at] = load_local_f32(tile_, 63u - (u32)get_local_id(0), 64u);
+        if (at < len_out) p_out[at] = load_local_f32(p_tile, 63u - (u32)get_local_id(0), 64u);
     }
 }

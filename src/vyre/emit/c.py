@@ -10,6 +10,7 @@ from vyre.emit.helpers import F64
 from vyre.emit.jam import Jam
 from vyre.emit.lanes import returns_early
 from vyre.emit.layout import arguments_of
+from vyre.emit.names import Kind
 from vyre.emit.source import Source
 from vyre.emit.writer import Writer
 from vyre.errors import InvalidInput, UnsupportedFeature
@@ -55,7 +56,7 @@ class _Kernel:
         alone = code.items > 1 and self.guarded == (0,) and not returns_early(program)
         self.counters = dict(facts.counters) if dialect.count_far and alone else {}
         for name in self.counters:
-            self.writer.pointers[name] = self.writer.unused(f"near_{name}")
+            self.writer.pointers[name] = self.writer.names.of(Kind.NEAR, name)
 
     def source(self) -> Source:
         writer = self.writer
@@ -219,7 +220,7 @@ class _Kernel:
         """The position of each item, then the statements for all of them side by side."""
         code, writer = self.code, self.writer
         size = writer.id(IdKind.WORKGROUP_SIZE, 0)
-        names = tuple(writer.unused(f"pos{item}") for item in range(code.items))
+        names = tuple(f"pos{item}" for item in range(code.items))
         each = code.items if code.order is Order.BLOCKED else code.vector
         start = f"tile + {lane}" if each == 1 else f"tile + {lane} * {each}u"
         yield f"        const u32 {names[0]} = {start};"
@@ -247,13 +248,12 @@ class _Kernel:
         else:
             width = f"{code.vector}u"
             offset = f"({lane} + item / {width} * {size}) * {width} + item % {width}"
-        here = writer.unused("pos")
-        writer.position_text = here
+        writer.position_text = "pos"
         writer.leave = "goto next;"
         yield f"{pad}for (u32 item = 0u; item < {code.items}u; ++item) {{"
         yield f"{pad}    const u32 offset = {offset};"
         yield f"{pad}    if (offset >= left) break;"
-        yield f"{pad}    const u32 {here} = tile + offset;"
+        yield f"{pad}    const u32 pos = tile + offset;"
         if early:
             yield f"{pad}    {{"
         yield from writer.body(self.program.entry, {}, level + (2 if early else 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vyre.emit.lanes import variation
+from vyre.emit.names import Kind
 from vyre.emit.writer import Writer, bare
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Load
@@ -140,7 +141,7 @@ class Jam:
                 for first in self.items[::width]:
                     writer.item = first
                     at = writer.position(decl, part.index, scope)
-                    name = writer.unused(f"{part.buffer}_{first // width}")
+                    name = writer.names.fresh(Kind.ROW, part.buffer, first // width)
                     dtype = writer.stored_type(decl)
                     source = f"{writer.pointers[decl.name]} + {at}"
                     yield pad + writer.dialect.load_vector(dtype, width, name, source)

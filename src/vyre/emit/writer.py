@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 
 from vyre.analysis import Facts
@@ -11,6 +10,7 @@ from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.emit.dialect import Dialect
 from vyre.emit.helpers import F32, U32, Helpers, literal, unsigned
 from vyre.emit.layout import WordLayout
+from vyre.emit.names import Kind, Names
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
@@ -69,20 +69,6 @@ _BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"} | {
     BinaryOp.AND: "&",
     BinaryOp.OR: "|",
 }
-_RESERVED = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        asm at auto bool break case catch char class const constant continue default delete do
-        double else enum extern f32 f64 false float for friend global goto half i16 i32 i64 i8 if
-        inline int kernel lane lanes local long main mutable namespace new operator private
-        protected public register restrict return short signed sizeof static struct switch template
-        this throw true try typedef typename u16 u32 u64 u8 uchar uint ulong union unsigned ushort
-        using virtual void volatile while words item left next offset span tile
-        abs ceil cos exp floor fma fmod log max min pow rint round sin sqrt tan trunc
-        """,
-    )
-)
 
 
 class Writer:
@@ -97,9 +83,10 @@ class Writer:
         self.helpers = Helpers(dialect)
         self.layout = WordLayout.of(program)
         self.buffers = {decl.name: decl for decl in program.buffers}
-        self.taken: set[str] = set()
-        self.pointers = {decl.name: self.unused(decl.name) for decl in program.buffers}
-        self.names: dict[str, str] = {}  # of variables, which may be called like a buffer
+        self.names = Names()
+        self.pointers = {
+            decl.name: self.names.of(Kind.ARGUMENT, decl.name) for decl in program.buffers
+        }
         self.words: dict[str, int] = {}  # names of parameter words in use, with their position
         self.types: set[DataType] = {U32}
         self.unchecked = (
@@ -119,23 +106,9 @@ class Writer:
 
     # -- names and types
 
-    def name(self, variable: str) -> str:
+    def name(self, variable: str, kind: Kind = Kind.VARIABLE) -> str:
         """The C name of a variable, that of the item at hand where each has its own."""
-        own = self.item is not None and variable in self.varying
-        wanted = f"{variable} {self.item}" if own else variable
-        if wanted not in self.names:
-            self.names[wanted] = self.unused(wanted)
-        return self.names[wanted]
-
-    def unused(self, wanted: str) -> str:
-        """A free C name like `wanted`, its own where C allows it."""
-        clean = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted)
-        if not clean or clean[0].isdigit() or clean in _RESERVED:
-            clean = f"{clean}_" if clean and not clean[0].isdigit() else f"v{clean}"
-        while clean in self.taken or clean.startswith(("len_", "n_", "vyre_", "dim_")):
-            clean = f"{clean}_" if clean in self.taken else f"v_{clean}"
-        self.taken.add(clean)
-        return clean
+        return self.names.of(kind, variable, self.item if variable in self.varying else None)
 
     def stored(self, decl: BufferDecl) -> str:
         """The C type of an element in memory."""
@@ -171,14 +144,15 @@ class Writer:
     def word_length(self, decl: BufferDecl) -> str:
         if decl.is_shared or decl.count:
             return f"{decl.count}u"
-        return self.word(f"len_{self.pointers[decl.name]}", self.layout.length(decl.name))
+        name = self.names.of(Kind.LENGTH, decl.name)
+        return self.word(name, self.layout.length(decl.name))
 
     def word_dim(self, decl: BufferDecl, axis: int) -> str:
         if decl.rank == 1:
             return self.word_length(decl)
         if decl.shape[axis]:
             return f"{decl.shape[axis]}u"
-        name = f"dim_{self.pointers[decl.name]}_{axis}"
+        name = self.names.of(Kind.DIM, decl.name, axis)
         return self.word(name, self.layout.dim(decl.name, axis))
 
     def id(self, kind: IdKind, axis: int) -> str:
@@ -269,7 +243,7 @@ class Writer:
         counter, t = self.name(var), self.use(dtype)
         end, bound = last, ""
         if not isinstance(stop, Lit):
-            end = self.name(f"{var} end")
+            end = self.name(var, Kind.END)
             bound = f", {end} = {bare(last)}"
         head = f"for ({t} {counter} = {bare(first)}{bound}; {counter} < {end}; ++{counter})"
         return head, dtype

@@ -8,7 +8,7 @@ must give the same bits, whatever the types, indices and values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
@@ -41,6 +41,7 @@ from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import TRANSCENDENTAL
+from vyre.testing.names import hostile_names, renamed, variables_of
 from vyre.testing.values import array, literal
 
 U32, BOOL = DataType.U32, DataType.BOOL
@@ -92,7 +93,21 @@ def race_free(*, size: int = 24) -> st.SearchStrategy[Case]:
 
 
 def generate(rng: Random, size: int = 24) -> Case:
-    """One race-free case; the same generator state gives the same case."""
+    """One race-free case, under names that others use too; the same state gives the same case."""
+    case = grow(rng, size)
+    program, names = case.program, Random(rng.getrandbits(32))
+    variables = hostile_names(names, variables_of(program))
+    buffers = hostile_names(names, (decl.name for decl in program.buffers))
+    return replace(
+        case,
+        program=renamed(program, variables, buffers),
+        arrays={buffers[name]: values for name, values in case.arrays.items()},
+        ulp={buffers[name]: bound for name, bound in case.ulp.items()},
+    )
+
+
+def grow(rng: Random, size: int = 24) -> Case:
+    """One race-free case under plain names; `me` is the invocation's own number."""
     return _Generator(rng, size).case()
 
 

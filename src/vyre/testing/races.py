@@ -68,7 +68,7 @@ from vyre.ir.node import (
 )
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
-from vyre.testing.programs import generate
+from vyre.testing.programs import grow
 
 PLACE, SUM, TABLE, TILE = "place", "sum_f32", "table", "tile"
 """What the faults touch: a buffer of u32, one of f32, an input, and workgroup memory."""
@@ -206,9 +206,9 @@ def racing(*, size: int = 12) -> st.SearchStrategy[Racing]:
 
 def generate_racing(rng: Random, size: int = 12) -> Racing:
     """One program that is not free; the same generator state gives the same one."""
-    case = generate(rng, size)
+    case = grow(rng, size)
     while prod(case.extent) < 4 or case.extent[0] < 3:
-        case = generate(rng, size)
+        case = grow(rng, size)
     faults = {**_SHAPE, **_RACES, **(_ROWS if case.extent[1] > 2 else {})}
     whole = ("its author says that it is not composable", "workgroup memory", "a partial promise")
     why = rng.choice((*faults, *whole))
