@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from vyre import ir
-from vyre.ir.expr import Call, Expr, OpaqueExpr
+from vyre.ir.expr import Call, Expr, OpaqueExpr, SubgroupOp
 from vyre.ir.node import AsyncWait, Node
 from vyre.ir.structure import exact_hash, post_order, structural_hash
 
@@ -168,3 +168,11 @@ def test_neither_depth_nor_sharing_costs_anything():
     program = ir.Program.wrapped([], (1, 1, 1), [ir.let("a", 1), ir.let("b", value)])
 
     assert len(structural_hash(program)) == len(exact_hash(program)) == 32
+
+
+def test_operators_of_two_kinds_are_never_equal():
+    """Both count from 1 on the wire; a table of unary ones once took `min` for `exp`."""
+    kinds = (ir.UnaryOp, ir.BinaryOp, ir.AtomicOp, SubgroupOp)
+    every = [op for kind in kinds for op in kind]
+
+    assert len(set(every)) == len(every)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
+from enum import Enum
 from typing import TypeVar
 
 from blake3 import blake3
@@ -155,7 +155,7 @@ def _check_header(data: bytes) -> None:
         raise WireError("the body does not match its digest", _FIX)
 
 
-_Choice = TypeVar("_Choice", bound=IntEnum)
+_Choice = TypeVar("_Choice", bound=Enum)
 
 
 class _Reader:
@@ -587,9 +587,10 @@ def _binary_op(reader: _Reader) -> BinaryOp:
         return reader.choice(BinaryOp, "operator")
     reader.u8("operator")
     code = reader.u32("extended operator")
-    if code not in BINARY_OPS:
+    op = _EXTENDED_OPS.get(code)
+    if op is None:
         raise reader.error(f"unknown extended operator {code:#x}")
-    return BinaryOp(code)
+    return op
 
 
 def _dtype(reader: _Reader, depth: int) -> DataType:
@@ -620,9 +621,10 @@ def _dtype_of(reader: _Reader, tag: Tag, depth: int) -> DataType:
 _LITERAL_TYPES = {tag: dtype for dtype, tag in LITERAL_TAGS.items()}
 _ID_KINDS = {tag: kind for kind, tag in ID_TAGS.items()}
 _SIZE_KINDS = {code: kind for kind, code in ID_CODES.items()}
+_EXTENDED_OPS = {op.value: op for op in BINARY_OPS}
 
 # What a byte or two spell is made once and shared: 64 MiB of it would be gigabytes of objects.
 _RETURN, _BREAK, _CONTINUE = Return(), Break(), Continue()
 _BOOLS = {value: Lit.of(DataType.BOOL, value) for value in (False, True)}
 _IDS = {(kind, axis): Id(kind, axis) for kind in IdKind for axis in range(3)}
-_LANES = {int(op): Subgroup(op) for op in (SubgroupOp.LOCAL_ID, SubgroupOp.SIZE)}
+_LANES = {op.value: Subgroup(op) for op in (SubgroupOp.LOCAL_ID, SubgroupOp.SIZE)}

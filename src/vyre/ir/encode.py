@@ -315,10 +315,10 @@ def _expr(expr: Expr) -> Sequence[_Part]:
                 return (bytes((ID_TAGS[kind], axis)),)
             return _extension(ExprExtension.ID, bytes((ID_CODES[kind], axis)))
         case Binary(op, left, right):
-            code = bytes((EXTENSION_TAG,)) + _u32(op) if op in BINARY_OPS else bytes((op,))
+            code = bytes((EXTENSION_TAG,)) + _u32(op.value) if op in BINARY_OPS else bytes((op.value,))
             return b"\x09" + code, left, right
         case Unary(op, operand):
-            return bytes((10, op)), operand
+            return bytes((10, op.value)), operand
         case Call(op_id, args):
             return b"\x0b" + _string(op_id) + _count(args), *args
         case Select(cond, true, false):
@@ -327,11 +327,11 @@ def _expr(expr: Expr) -> Sequence[_Part]:
             return b"\x0d" + _dtype_bytes(target), value
         case Atomic(op, buffer, index, value, expected, ordering):
             compared: Sequence[_Part] = (b"\0",) if expected is None else (b"\x01", expected)
-            return bytes((14, op, ordering)) + _string(buffer), index, *compared, value
+            return bytes((14, op.value, ordering)) + _string(buffer), index, *compared, value
         case Fma(a, b, c):
             return b"\x10", a, b, c
         case Subgroup(op, args):
-            return bytes((op,)), *args
+            return bytes((op.value,)), *args
         case FlatIndex(buffer, indices):
             return _extension(ExprExtension.FLAT_INDEX, _string(buffer) + _count(indices), *indices)
         case BufDim(buffer, axis):

@@ -10,7 +10,7 @@ from vyre.errors import InvalidInput
 from vyre.ir.types import DataType, int_range
 
 
-class BinaryOp(IntEnum):
+class BinaryOp(Enum):
     """Two operands; the value is the wire tag. Tags from 0x8000_0001 are our extensions."""
 
     ADD = 0x01
@@ -52,7 +52,7 @@ class BinaryOp(IntEnum):
     ATAN2 = 0x8000_0004
 
 
-class UnaryOp(IntEnum):
+class UnaryOp(Enum):
     """One operand; the value is the wire tag."""
 
     NEGATE = 0x01
@@ -93,7 +93,7 @@ class UnaryOp(IntEnum):
     RECIPROCAL = 0x24
 
 
-class AtomicOp(IntEnum):
+class AtomicOp(Enum):
     """A read-modify-write of one element; the value is the wire tag."""
 
     ADD = 0x01
@@ -369,7 +369,7 @@ class BufDim(Expr):
     axis: int
 
 
-class SubgroupOp(IntEnum):
+class SubgroupOp(Enum):
     """What a subgroup can be asked; the value is the wire tag."""
 
     ADD = 17

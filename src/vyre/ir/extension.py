@@ -34,7 +34,7 @@ class NodeExtension(StrEnum):
 
 ID_CODES = {IdKind.EXTENT: 0, IdKind.WORKGROUP_SIZE: 1}
 
-BINARY_OPS = frozenset(op for op in BinaryOp if op > 0xFF)
+BINARY_OPS = frozenset(op for op in BinaryOp if op.value > 0xFF)
 """Operators written as the extension tag and their value as u32."""
 
 _NATIVE_TYPES = (DataType.U32, DataType.I32, DataType.BOOL)

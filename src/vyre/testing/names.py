@@ -17,7 +17,8 @@ from vyre.ir.walk import rebuild_node, statements
 
 _C = """
     alignas alignof and and_eq asm atomic auto bitand bitor bool break case catch char class
-    co_await compl concept const const_cast consteval constexpr constinit continue decltype default delete do
+    co_await compl concept const const_cast consteval constexpr constinit continue decltype default
+    delete do
     double else enum explicit export extern false final float for friend goto if import inline int
     long main module mutable namespace new noexcept not nullptr operator or override private
     protected public register requires restrict return short signed sizeof static struct switch

@@ -66,7 +66,7 @@ _COMMUTATIVE = (
     *(AtomicOp.ADD, AtomicOp.OR, AtomicOp.AND, AtomicOp.XOR, AtomicOp.MIN, AtomicOp.MAX),
 )
 _FUNCTIONS: tuple[UnaryOp | BinaryOp, ...] = (
-    *sorted(TRANSCENDENTAL),
+    *sorted(TRANSCENDENTAL, key=lambda op: op.value),
     *(BinaryOp.POW, BinaryOp.ATAN2),
 )
 COMPUTED = tuple(dtype for dtype in SCALARS if dtype.computed == dtype)
