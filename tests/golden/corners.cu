@@ -5,7 +5,7 @@ typedef short i16;
 typedef int i32;
 typedef long long i64;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 static __device__ __forceinline__ u16 load_u16(const u16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
@@ -15,6 +15,8 @@ static __device__ __forceinline__ f32 f32_from_f16(u16 h) {
     if (e == 0u) return __uint_as_float(sign | __float_as_uint((f32)m * 5.9604644775390625e-8f));
     return __uint_as_float(sign | (e + 112u) << 23 | m << 13);
 }
+
+static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
 static __device__ __forceinline__ f32 min_f32(f32 a, f32 b) {
     if (a != a) return b;
@@ -61,17 +63,18 @@ extern "C" __global__ void vyre_kernel(
     const i16* p_k,
     u16* p_y,
     i64* p_m,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_k = words.w[2];
     const u32 len_y = words.w[3];
     const u32 len_m = words.w[4];
     const u32 n_x = words.w[5];
+    const u32 zero = words.w[8];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     {
         const u32 at = blockIdx.x * blockDim.x + threadIdx.x;
-        if (at < len_y) p_y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), tanhf(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)))));
+        if (at < len_y) p_y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), tanhf(hide_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), zero))));
     }
     {
         const u64 at = (u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x);

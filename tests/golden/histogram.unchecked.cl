@@ -2,7 +2,7 @@
 typedef uchar u8;
 typedef uint u32;
 typedef ulong u64;
-typedef struct { u32 w[6]; } vyre_words6;
+typedef struct { u32 w[7]; } vyre_words7;
 
 static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
     if (i >= n) return 0u;
@@ -12,7 +12,7 @@ static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
 __kernel void vyre_kernel(
     __global const u8* p_data,
     __global u32* p_bins,
-    const vyre_words6 words)
+    const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;

@@ -1,7 +1,7 @@
 typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
-typedef struct { u32 w[6]; } vyre_words6;
+typedef struct { u32 w[7]; } vyre_words7;
 
 static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v) {
     if (i >= n) return 0u;
@@ -11,7 +11,7 @@ static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v
 extern "C" __global__ void vyre_kernel(
     const u8* p_data,
     u32* p_bins,
-    const vyre_words6 words)
+    const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;

@@ -1,6 +1,6 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
@@ -9,7 +9,7 @@ extern "C" __global__ void vyre_kernel(
     const f32* p_im,
     u32* p_out,
     const u32 p_most,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 len_re = words.w[1];
     const u32 len_im = words.w[2];

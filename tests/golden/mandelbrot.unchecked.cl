@@ -1,14 +1,14 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 __kernel void vyre_kernel(
     __global const f32* p_re,
     __global const f32* p_im,
     __global u32* p_out,
     const u32 p_most,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 n_x = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;

@@ -1,13 +1,13 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_re,
     const f32* p_im,
     u32* p_out,
     const u32 p_most,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 n_x = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;

@@ -1,6 +1,6 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[12]; } vyre_words12;
 
 static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrtf(a); }
 
@@ -12,7 +12,7 @@ extern "C" __global__ void vyre_kernel(
     f32* p_ax,
     f32* p_ay,
     f32* p_az,
-    const vyre_words11 words)
+    const vyre_words12 words)
 {
     const u32 len_x = words.w[1];
     const u32 n_x = words.w[8];

@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[12]; } vyre_words12;
 
 static inline f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrt(a); }
 
@@ -13,7 +13,7 @@ __kernel void vyre_kernel(
     __global f32* p_ax,
     __global f32* p_ay,
     __global f32* p_az,
-    const vyre_words11 words)
+    const vyre_words12 words)
 {
     const u32 len_x = words.w[1];
     const u32 n_x = words.w[8];

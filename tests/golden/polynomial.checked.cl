@@ -2,14 +2,14 @@
 typedef uint u32;
 typedef int i32;
 typedef float f32;
-typedef struct { u32 w[6]; } vyre_words6;
+typedef struct { u32 w[7]; } vyre_words7;
 
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
-    const vyre_words6 words)
+    const vyre_words7 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];

@@ -1,14 +1,14 @@
 typedef unsigned int u32;
 typedef int i32;
 typedef float f32;
-typedef struct { u32 w[6]; } vyre_words6;
+typedef struct { u32 w[7]; } vyre_words7;
 
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
-    const vyre_words6 words)
+    const vyre_words7 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];

@@ -2,12 +2,12 @@
 typedef uint u32;
 typedef int i32;
 typedef float f32;
-typedef struct { u32 w[6]; } vyre_words6;
+typedef struct { u32 w[7]; } vyre_words7;
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
-    const vyre_words6 words)
+    const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
     const u32 span = (u32)get_local_size(0) * 4u;

@@ -1,12 +1,12 @@
 typedef unsigned int u32;
 typedef int i32;
 typedef float f32;
-typedef struct { u32 w[6]; } vyre_words6;
+typedef struct { u32 w[7]; } vyre_words7;
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
-    const vyre_words6 words)
+    const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;

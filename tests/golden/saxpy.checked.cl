@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
@@ -10,7 +10,7 @@ __kernel void vyre_kernel(
     __global const f32* p_y,
     __global f32* p_out,
     const f32 p_a,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_y = words.w[2];

@@ -1,14 +1,14 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global const f32* p_y,
     __global f32* p_out,
     const f32 p_a,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 n_x = words.w[5];
     const u32 span = (u32)get_local_size(0) * 4u;

@@ -1,13 +1,13 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[9]; } vyre_words9;
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     const f32* p_y,
     f32* p_out,
     const f32 p_a,
-    const vyre_words8 words)
+    const vyre_words9 words)
 {
     const u32 n_x = words.w[5];
     const u32 span = blockDim.x * 4u;

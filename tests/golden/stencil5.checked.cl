@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[10]; } vyre_words10;
+typedef struct { u32 w[11]; } vyre_words11;
 
 static inline u32 flat2(u32 i, u32 j, u32 d0, u32 d1) { return i < d0 && j < d1 ? (u32)(i * d1 + j) : 0xffffffffu; }
 
@@ -10,7 +10,7 @@ static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ?
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
-    const vyre_words10 words)
+    const vyre_words11 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];

@@ -1,6 +1,6 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[10]; } vyre_words10;
+typedef struct { u32 w[11]; } vyre_words11;
 
 static __device__ __forceinline__ u32 flat2(u32 i, u32 j, u32 d0, u32 d1) { return i < d0 && j < d1 ? (u32)(i * d1 + j) : 0xffffffffu; }
 
@@ -9,7 +9,7 @@ static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { ret
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
-    const vyre_words10 words)
+    const vyre_words11 words)
 {
     const u32 len_x = words.w[1];
     const u32 len_out = words.w[2];

@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[8]; } vyre_words8;
 
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
@@ -9,7 +9,7 @@ __kernel void vyre_kernel(
     __global const f32* p_x,
     __global const f32* p_w,
     __global f32* p_out,
-    const vyre_words7 words)
+    const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
     const u32 n_x = words.w[4];

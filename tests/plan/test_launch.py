@@ -295,7 +295,7 @@ def test_a_shape_is_covered_along_every_axis():
 
     assert (prepared.workgroup, prepared.grid) == ((8, 4, 1), (3, 3, 1))
     assert prepared.element_count == 180
-    assert prepared.param_words == [180, 180, 20, 9, 1, 9, 20]
+    assert prepared.param_words == [180, 180, 20, 9, 1, 9, 20, 0]
 
 
 def test_a_shape_of_several_axes_keeps_the_declared_width():
@@ -311,7 +311,7 @@ def test_a_shape_along_x_takes_the_cold_start():
     prepared = plan(copy, shape=DispatchShape(extent=(4096, 1, 1), arrays={"out": (4096,)}))
 
     assert (prepared.workgroup, prepared.grid) == ((1024, 1, 1), (4, 1, 1))
-    assert prepared.param_words == [4096, 4096, 4096, 1, 1]
+    assert prepared.param_words == [4096, 4096, 4096, 1, 1, 0]
 
 
 def test_a_given_grid_does_not_change_what_a_shape_covers():

@@ -107,7 +107,7 @@ def test_a_count_beyond_32_bits_is_refused(n: int):
 
 
 def test_extents_follow_the_words_when_a_shape_is_given():
-    assert words([binding(0, 7)], 6, DispatchShape(extent=(3, 2, 1))) == [6, 7, 3, 2, 1]
+    assert words([binding(0, 7)], 6, DispatchShape(extent=(3, 2, 1))) == [6, 7, 3, 2, 1, 0]
 
 
 def test_the_extents_of_arrays_follow_by_binding_number():
@@ -118,7 +118,7 @@ def test_the_extents_of_arrays_follow_by_binding_number():
     )
     shape = DispatchShape(extent=(5, 4, 1), arrays={"out": (4, 5), "line": (9,)})
 
-    assert words(bindings, 20, shape) == [20, 9, 24, 20, 5, 4, 1, 2, 3, 4, 4, 5]
+    assert words(bindings, 20, shape) == [20, 9, 24, 20, 5, 4, 1, 2, 3, 4, 4, 5, 0]
 
 
 def test_an_array_of_no_elements_has_length_0_and_not_n():
@@ -202,7 +202,8 @@ def test_a_layout_says_where_each_word_stands():
     assert (LAYOUT.length("x"), LAYOUT.length("out")) == (1, 3)
     assert [LAYOUT.extent(axis) for axis in range(3)] == [4, 5, 6]
     assert [LAYOUT.dim("out", axis) for axis in range(2)] == [7, 8]
-    assert (LAYOUT.plain_count, LAYOUT.count) == (4, 9)
+    assert LAYOUT.zero == 9
+    assert (LAYOUT.plain_count, LAYOUT.count) == (4, 10)
 
 
 def test_a_layout_has_no_length_of_workgroup_memory():
@@ -259,6 +260,7 @@ def test_every_word_stands_where_the_layout_says(dispatch: tuple[Program, Dispat
 
     assert len(made) == layout.count
     assert made[layout.n] == shape.element_count
+    assert made[layout.zero] == 0
     assert tuple(made[layout.extent(axis)] for axis in range(3)) == shape.extent
     for name, sizes in shape.arrays.items():
         length = 1

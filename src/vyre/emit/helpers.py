@@ -5,13 +5,8 @@ from __future__ import annotations
 from vyre.emit.dialect import Dialect
 from vyre.ir.expr import AtomicOp, BinaryOp, UnaryOp, float_bits
 from vyre.ir.types import DataType, int_range
-from vyre.ir.typing import TRANSCENDENTAL
 
 F32, F64, U32 = DataType.F32, DataType.F64, DataType.U32
-
-
-_FOLDED = TRANSCENDENTAL | {UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC}
-"""Functions that a compiler may make anything of where it sees that they are given a NaN."""
 
 
 def literal(dialect: Dialect, dtype: DataType, value: float) -> str:
@@ -201,20 +196,14 @@ class Helpers:
                     f"const {t} f = {whole}(q);",
                     f"return q - f > {self.lit(t, 0.5)} ? f + {self.lit(t, 1.0)} : f;",
                 )
-            case BinaryOp.POW if self.dialect.folds_nan_wrongly:
-                return self.define(
-                    name,
-                    str(t),
-                    two,
-                    f"if (a == {self.lit(t, 1.0)} || b == 0) return {self.lit(t, 1.0)};",
-                    "if (a != a || b != b) return a + b;",
-                    f"return {functions[op]}(a, b);",
-                )
-            case BinaryOp.ATAN2 if self.dialect.folds_nan_wrongly:
-                text = f"return a != a || b != b ? a + b : {functions[op]}(a, b);"
-                return self.define(name, str(t), two, text)
             case _:
                 return functions[op]
+
+    def hide(self, t: DataType) -> str:
+        """A float as it is, but no constant to a compiler: it cannot know that `zero` is 0."""
+        bits, back = self.dialect.float_to_bits[t], self.dialect.bits_to_float[t]
+        text = f"return {back}({bits}(a) ^ zero);"
+        return self.define(f"hide_{t}", str(t), f"{t} a, u32 zero", text)
 
     def functions(self, t: DataType) -> dict[UnaryOp | BinaryOp, str]:
         return dict(self.dialect.float_functions if t == F32 else self.dialect.double_functions)
@@ -255,10 +244,7 @@ class Helpers:
             case UnaryOp.POPCOUNT | UnaryOp.CLZ | UnaryOp.CTZ | UnaryOp.REVERSE_BITS:
                 return self._bits(op, t, name, one)
             case _:
-                function = self.functions(t)[op]
-                if op in _FOLDED and self.dialect.folds_nan_wrongly:
-                    return self.define(name, str(t), one, f"return a != a ? a : {function}(a);")
-                return function
+                return self.functions(t)[op]
 
     def _bits(self, op: UnaryOp, t: DataType, name: str, one: str) -> str:
         width = 64 if t.bits == 64 else 32

@@ -18,13 +18,13 @@ class WordLayout:
     """The positions of a program's parameter words; made once from the program.
 
     First come `n` and the lengths by binding number, as in the Rust crate; where a dispatch shape
-    is given, its three extents follow, and then the extents of each 2-D and 3-D array.
+    is given, its three extents follow, then the extents of each 2-D and 3-D array, and a zero.
 
     >>> from vyre.ir import BufferDecl, DataType
     >>> x = BufferDecl.read("x", 0, DataType.F32).with_shape(0, 0)
     >>> layout = WordLayout.of(Program.wrapped([x], (8, 8, 1), []))
     >>> layout.length("x"), layout.extent(0), layout.dim("x", 1), layout.count
-    (1, 2, 6, 7)
+    (1, 2, 6, 8)
     """
 
     lengths: Mapping[str, int]
@@ -46,11 +46,16 @@ class WordLayout:
             if decl.rank > 1:
                 dims[decl.name] = range(end, end + decl.rank)
                 end += decl.rank
-        return cls({decl.name: decl.binding + 1 for decl in bound}, dims, plain, end)
+        return cls({decl.name: decl.binding + 1 for decl in bound}, dims, plain, end + 1)
 
     @property
     def n(self) -> int:
         return 0
+
+    @property
+    def zero(self) -> int:
+        """The word that is 0, which no compiler knows."""
+        return self.count - 1
 
     def length(self, buffer: str) -> int:
         """The word with the number of elements of `buffer`."""

@@ -286,6 +286,18 @@ class Writer:
 
     # -- expressions
 
+    def hidden(self, op: UnaryOp | BinaryOp, text: str, dtype: DataType) -> str:
+        """An argument of `op` that the compiler takes for no constant, where that matters.
+
+        It would compute the function itself then, to bits that another schedule, under which it
+        sees less, does not give. It sees constants in unrolled loops, under equalities and behind
+        arithmetic, so what it can see is not asked.
+        """
+        if not dtype.is_float or op not in self.dialect.folded:
+            return bare(text)
+        zero = self.word("zero", self.layout.zero)
+        return f"{self.helpers.hide(dtype)}({bare(text)}, {zero})"
+
     def index(self, index: Expr, scope: dict[str, DataType]) -> tuple[str, bool]:
         """An index that a comparison with a length decides, and whether it takes 64 bits."""
         text, dtype = self.expr(index, scope)
@@ -436,8 +448,8 @@ class Writer:
             return f"({a} / {b})", t
         if t.is_int and t.bits < 64:
             self.types |= {DataType.U64, DataType.I64}
-        cast = "(u32)" if op in SHIFTS and right[1] != U32 else ""
-        return f"{self.helpers.binary(op, t)}({bare(a)}, {cast}{b if cast else bare(b)})", t
+        second = f"(u32){b}" if op in SHIFTS and right[1] != U32 else self.hidden(op, b, t)
+        return f"{self.helpers.binary(op, t)}({self.hidden(op, a, t)}, {second})", t
 
     def shift(self, op: BinaryOp, a: str, t: DataType, b: str) -> str:
         by = f"({b} & {literal(self.dialect, U32, t.bits - 1)})"
@@ -467,7 +479,8 @@ class Writer:
                 return a, t
         if t.is_int:
             self.types |= {U32, DataType.U64, unsigned(t)}
-        return f"{self.helpers.unary(op, t)}({bare(a)})", DataType.BOOL if op in tests else t
+        value = self.hidden(op, a, t)
+        return f"{self.helpers.unary(op, t)}({value})", DataType.BOOL if op in tests else t
 
     def cast(self, target: DataType, value: tuple[str, DataType]) -> str:
         text, source = value

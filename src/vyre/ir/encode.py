@@ -315,7 +315,8 @@ def _expr(expr: Expr) -> Sequence[_Part]:
                 return (bytes((ID_TAGS[kind], axis)),)
             return _extension(ExprExtension.ID, bytes((ID_CODES[kind], axis)))
         case Binary(op, left, right):
-            code = bytes((EXTENSION_TAG,)) + _u32(op.value) if op in BINARY_OPS else bytes((op.value,))
+            extended = bytes((EXTENSION_TAG,)) + _u32(op.value)
+            code = extended if op in BINARY_OPS else bytes((op.value,))
             return b"\x09" + code, left, right
         case Unary(op, operand):
             return bytes((10, op.value)), operand

@@ -56,6 +56,7 @@ def dispatch_param_words_into(
         made += shape.extent
         for binding in _arrays(bindings):
             made += known_dims(binding, shape)
+        made.append(0)
     words[:] = made
 
 

@@ -163,8 +163,10 @@ class Device:
                 "raise max_output_bytes, or dispatch fewer elements",
             )
         extent = _extent(plan, config)
-        words = np.array([*plan.param_words, *extent, *_dims(program)], np.uint32)
         binary = self.binary(program, Code())
+        given_words = [*plan.param_words, *extent, *_dims(program)]
+        words = np.zeros(binary.layout.count, np.uint32)
+        words[: len(given_words)] = given_words
         for _ in range(config.fixpoint_iterations or 1):
             self.run(binary, plan.grid, plan.workgroup, arrays, program, words.tobytes())
         return outputs

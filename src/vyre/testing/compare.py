@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,7 @@ class Difference:
 
     case: int
     code: Code
-    buffer: str
-    position: int
-    expected: object
-    found: object
+    mismatch: Mismatch
 
 
 def apart(dtype: DataType, expected: Array, found: Array, ulp: int = 0) -> NDArray[np.intp]:
@@ -68,6 +65,42 @@ def _ulps(a: Array, b: Array) -> NDArray[np.uint64]:
     return apart_by
 
 
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The first element of a buffer that is not as it should be."""
+
+    buffer: str
+    position: int
+    expected: object
+    found: object
+
+
+class Judge:
+    """Compares what the runs of one case wrote with the reference, and with each other.
+
+    Functions may differ from the reference by a bound, but on one device no run from another.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.expected = case, case.copies()
+        reference.run(case.program, self.expected, case.extent)
+        self._before: dict[str, Array] = {}
+
+    def mismatches(self, found: Mapping[str, Array]) -> Iterator[Mismatch]:
+        """What is wrong with the arrays of a run, at most one element of each."""
+        for decl in self.case.program.buffers:
+            if not decl.is_written:
+                continue
+            name, ulp = decl.name, self.case.ulp.get(decl.name, 0)
+            sides = [(self.expected[name], ulp)]
+            sides += [(self._before.setdefault(name, found[name]), 0)] if ulp else []
+            for want, bound in sides:
+                for position in apart(decl.element, want, found[name], bound)[:1]:
+                    yield Mismatch(
+                        name, int(position), want.flat[position], found[name].flat[position]
+                    )
+
+
 def differences(
     device: Device, cases: Sequence[Case], codes: Iterable[Code] = (Code(),)
 ) -> Iterator[Difference]:
@@ -79,34 +112,18 @@ def differences(
     wanted = [(case.program, code) for case in cases for code in chosen]
     built = iter(device.binaries(wanted))
     for number, case in enumerate(cases):
-        expected = case.copies()
-        reference.run(case.program, expected, case.extent)
+        judge = Judge(case)
         for code in chosen:
             binary = next(built)
             if isinstance(binary, Unbuilt):
-                yield Difference(number, code, "(build)", 0, "", binary.log)
+                yield Difference(number, code, Mismatch("(build)", 0, "", binary.log))
                 continue
             if not provable(device, case, code):
                 continue
             found = case.copies()
             _launch(device, binary, case, code, found)
-            for decl in case.program.buffers:
-                if decl.is_written:
-                    where = apart(
-                        decl.element,
-                        expected[decl.name],
-                        found[decl.name],
-                        case.ulp.get(decl.name, 0),
-                    )
-                    for position in where[:1]:
-                        yield Difference(
-                            number,
-                            code,
-                            decl.name,
-                            int(position),
-                            expected[decl.name].flat[position],
-                            found[decl.name].flat[position],
-                        )
+            for mismatch in judge.mismatches(found):
+                yield Difference(number, code, mismatch)
 
 
 def provable(device: Device, case: Case, code: Code) -> bool:

@@ -302,13 +302,41 @@ class _Generator:
             op = self.rng.choice(_FUNCTIONS)
             self.ulp[decl.name] = ULP_BOUND[op]
             first = self.expr(dtype, 2)
-            value = (
-                Unary(op, first)
-                if isinstance(op, UnaryOp)
-                else Binary(op, first, self.expr(dtype, 2))
-            )
+            second = first if isinstance(op, UnaryOp) else self.expr(dtype, 2)
+            value = _applied(op, first, second)
             nodes.append(Store(decl.name, Var("me"), value))
+        if self.rng.random() < 0.5:
+            nodes += self.function_of_constants()
         return nodes
+
+    def function_of_constants(self) -> list[Node]:
+        """A function of what a compiler may know: a literal, a round of a loop, a guarded value.
+
+        Where it unrolls and computes the function itself, it must come to what the device gives.
+        """
+        rng = self.rng
+        dtype = rng.choice((DataType.F32, DataType.F64))
+        decl = self.add("known", Access.WRITE_ONLY, dtype, 512)
+        op = rng.choice(_FUNCTIONS)
+        self.ulp[decl.name] = ULP_BOUND[op]
+        found, turn, rounds = self.new_name(None), self.new_name(None, "k"), rng.randint(1, 40)
+        scale, shift = (Lit.of(dtype, rng.uniform(-2, 2)) for _ in range(2))
+        number = Cast(dtype, Var(turn)) * scale + shift
+        other = rng.choice((scale, number, Cast(dtype, Var(turn))))
+        mine = Var(turn).eq(Binary(BinaryOp.MOD, Var("me"), Lit.of(U32, rounds)))
+        value = literal(rng, dtype)
+        guarded = self.expr(dtype, 1)
+        return [
+            Let(found, _applied(op, value, value)),
+            Loop(
+                turn,
+                Lit.of(U32, 0),
+                Lit.of(U32, rounds),
+                (If(mine, (Assign(found, _applied(op, number, other)),)),),
+            ),
+            If(guarded.eq(scale), (Assign(found, _applied(op, guarded, scale)),)),
+            Store(decl.name, Var("me"), Var(found)),
+        ]
 
     # -- expressions
 
@@ -401,3 +429,7 @@ class _Generator:
 
     def fma(self, dtype: DataType, depth: int) -> Expr:
         return Fma(*(self.expr(dtype, depth) for _ in range(3)))
+
+
+def _applied(op: UnaryOp | BinaryOp, first: Expr, second: Expr) -> Expr:
+    return Unary(op, first) if isinstance(op, UnaryOp) else Binary(op, first, second)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from vyre.backend import reference
 from vyre.backend.base import Unbuilt
 from vyre.model import Schedule
 from vyre.plan.geometry import tile_grid
@@ -14,7 +13,7 @@ from vyre.plan.space import LaunchTraits, Space, space
 from vyre.runtime.array import alignment_of
 from vyre.runtime.device import Device
 from vyre.runtime.launcher import Numbers, words_of
-from vyre.testing.compare import Array, apart
+from vyre.testing.compare import Judge, Mismatch
 from vyre.testing.programs import Case
 
 
@@ -24,10 +23,7 @@ class Deviation:
 
     case: int
     schedule: Schedule
-    buffer: str
-    position: int
-    expected: object
-    found: object
+    mismatch: Mismatch
 
 
 def space_for(device: Device, case: Case) -> Space:
@@ -78,33 +74,20 @@ def deviations(
     )
     device.binaries(list(wanted))
     for number, (case, schedules) in enumerate(zip(cases, chosen, strict=True)):
-        expected = case.copies()
-        reference.run(case.program, expected, case.extent)
+        judge = Judge(case)
         for schedule in schedules:
-            yield from _one(device, number, case, schedule, expected)
+            for mismatch in _one(device, schedule, judge):
+                yield Deviation(number, schedule, mismatch)
 
 
-def _one(
-    device: Device, number: int, case: Case, schedule: Schedule, expected: dict[str, Array]
-) -> Iterator[Deviation]:
+def _one(device: Device, schedule: Schedule, judge: Judge) -> Iterator[Mismatch]:
+    case = judge.case
     (binary,) = device.binaries([(case.program, schedule.code)])
     if isinstance(binary, Unbuilt):
-        yield Deviation(number, schedule, "(build)", 0, "", binary.log)
+        yield Mismatch("(build)", 0, "", binary.log)
         return
     found = case.copies()
     words = words_of(binary.layout, case.extent, {n: a.shape for n, a in found.items()})
     grid = tile_grid(case.extent, schedule)
     device.run(binary, grid, schedule.workgroup, found, case.program, words)
-    for decl in case.program.buffers:
-        if decl.is_written:
-            before = expected[decl.name]
-            where = apart(decl.element, before, found[decl.name], case.ulp.get(decl.name, 0))
-            for position in where[:1]:
-                yield Deviation(
-                    number,
-                    schedule,
-                    decl.name,
-                    int(position),
-                    before.flat[position],
-                    found[decl.name].flat[position],
-                )
+    yield from judge.mismatches(found)
