@@ -1,5 +1,6 @@
 """What it costs to emit and hash all codes of a space of about 200 schedules."""
 
+import argparse
 import time
 from statistics import median
 
@@ -14,6 +15,7 @@ from vyre.runtime.tune import space_of
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     device = vyre.open()
     rows = []
     for kernel in kernels.ALL:

@@ -251,11 +251,13 @@ def result(records: Iterable[Record]) -> dict[str, Any]:
     numbers = figures(found, launch, first)
     machines = [record for record in every if record["part"] == "machine"]
     last: Record = machines[-1] if machines else {}
+    codes = [record["code"] for record in machines if "code" in record]
     return {
         "machine": f"{last.get('device', 'unknown')}, Python {last.get('python', 'unknown')}",
         "device": last.get("device", "unknown"),
         "date": last.get("date", ""),
         "versions": {**last.get("versions", {}), "CUDA of torch": last.get("torch_cuda", "")},
+        "code": [c for n, c in enumerate(codes) if c not in codes[:n]],
         "runs": list(dict.fromkeys(record["command"] for record in machines)),
         "figures": numbers,
         "beyond_a_limit": misses(found, numbers),

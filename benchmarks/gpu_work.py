@@ -22,6 +22,7 @@ from gpu_replay import CaptureFailed, Graph, fitted, interleaved
 from gpu_vyre import Target, Timing, live, packed, unpacked
 
 import vyre
+from vyre.testing import provenance
 
 ROUNDS = 21
 LEADERS = 5
@@ -266,7 +267,8 @@ def machine() -> dict[str, Any]:
         "torch_cuda": str(torch.version.cuda),
         "versions": versions,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "command": " ".join(["python", "benchmarks/gpu.py", *_asked()]),
+        "code": provenance.code(),
+        "command": provenance.command(["benchmarks/gpu.py", *_asked()]),
     }
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-import json
-import platform
 import random
-import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+
+from vyre.testing import provenance
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -57,16 +54,6 @@ def halves(times: list[float]) -> dict[str, float]:
 
 def save(name: str, results: object, **more: object) -> Path:
     """Write the results beside the scripts, with where they come from."""
-    RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    record = {
-        "what": (sys.modules["__main__"].__doc__ or "").strip().splitlines()[0],
-        "command": f"python benchmarks/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".strip(),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-        "versions": {package: version(package) for package in ("vyre", "numpy")},
-        **more,
-        "results": results,
-    }
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    provenance.save(path, results, **more)
     return path
