@@ -1,61 +1,105 @@
 """Compares a device with the reference on generated programs: --count 20000 --seed 0 --device NAME.
 
-Batches of programs take turns with the codes, plain ones first; a batch is compiled in one build.
-Prints each difference with the seed that makes it, then how many programs agreed.
+Each program runs under every code below, checked where nothing is proved. Its names are words that
+compilers and emitters use themselves, and it calls functions of loop variables and of literals:
+what those give must be the same bits under every code. Processes take turns with blocks of seeds.
+Prints each difference with the seed that makes it, then how many programs agreed; --json keeps it.
 """
 
 import argparse
+import os
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
 from random import Random
 
 import vyre
+from vyre import settings
 from vyre.model import Code, Order
+from vyre.testing import provenance
 from vyre.testing.compare import differences, provable
-from vyre.testing.programs import generate
+from vyre.testing.programs import Case, generate
 
 CODES = (
     Code(),
-    Code(checked=False),
+    Code(unroll=2, checked=False),
     Code(items=3, order=Order.BLOCKED),
     Code(items=4, vector=2, checked=False),
     Code(items=4, vector=4, unroll=4, checked=False),
-    Code(items=8),
+    Code(items=8, unroll=64),
 )
+BLOCK = 200  # seeds of one process, which keeps all that it has built
+BATCH = {"cuda": 16}  # programs of one build; PoCL takes longer for each the more there are
 
 
-def soak(device: vyre.Device, seeds: range, batch: int = 32) -> list[int]:
-    """The seeds whose programs differ."""
-    bad: set[int] = set()
-    start = time.monotonic()
+def forms(device: vyre.Device, case: Case) -> tuple[Code, ...]:
+    """The codes as they suit a case."""
+    return tuple(
+        code if provable(device, case, code) else replace(code, checked=True) for code in CODES
+    )
+
+
+def differing(device: vyre.Device, seeds: range) -> Iterator[tuple[int, str]]:
+    """The seeds whose programs differ, and how."""
+    batch = BATCH.get(device.info.backend, 2)
     for first in range(seeds.start, seeds.stop, batch):
         chosen = range(first, min(first + batch, seeds.stop))
         cases = [generate(Random(seed)) for seed in chosen]
-        code = CODES[first // batch % len(CODES)]
-        free = [provable(device, case, code) for case in cases]
-        for suited, form in ((True, code), (False, replace(code, checked=True))):
-            mine = [number for number, fits in enumerate(free) if fits is suited]
-            for item in differences(device, [cases[number] for number in mine], (form,)):
-                seed = chosen[mine[item.case]]
+        wanted = [(case.program, code) for case in cases for code in forms(device, case)]
+        device.binaries(wanted)  # in one build
+        for seed, case in zip(chosen, cases, strict=True):
+            for item in differences(device, [case], forms(device, case)):
+                yield seed, f"{item.code}: {item.mismatch}"
+
+
+def block(name: str, seeds: range) -> list[tuple[int, str]]:
+    """What differs among some seeds, found in a process of its own."""
+    return list(differing(vyre.open(name), seeds))
+
+
+def soak(name: str, seeds: range, jobs: int) -> list[int]:
+    """The seeds whose programs differ on a device."""
+    starts = range(seeds.start, seeds.stop, BLOCK)
+    blocks = [range(first, min(first + BLOCK, seeds.stop)) for first in starts]
+    bad: set[int] = set()
+    done, began = 0, time.monotonic()
+    settings.preset("POCL_MAX_PTHREAD_COUNT", "1")  # the processes share the cores
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    with pool:
+        for seeds_done, found in zip(
+            blocks, pool.map(block, [name] * len(blocks), blocks), strict=True
+        ):
+            for seed, text in found:
                 bad.add(seed)
-                print(f"seed {seed}: {item}", flush=True)
-        if (first // batch) % 32 == 31:
-            done = chosen.stop - seeds.start
-            rate = done / (time.monotonic() - start)
+                print(f"seed {seed}: {text}", flush=True)
+            done += len(seeds_done)
+            rate = done / (time.monotonic() - began)
             print(f"{done} programs, {len(bad)} differ, {rate:.1f} a second", flush=True)
     return sorted(bad)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="opencl:0")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    bad = soak(vyre.open(given.device), range(given.seed, given.seed + given.count))
-    print(f"{given.count} programs on {vyre.open(given.device)}, {len(bad)} mismatches")
+    bad = soak(given.device, range(given.seed, given.seed + given.count), given.jobs)
+    info = vyre.open(given.device).info
+    print(f"{given.count} programs under {len(CODES)} codes each on {info.model}")
     print(f"{given.count - len(bad)} passed, {len(bad)} failed")
+    if given.json:
+        found = {"programs": given.count, "codes": len(CODES), "mismatches": len(bad), "seeds": bad}
+        device = f"{info.model}, {info.driver}, {info.compiler}"
+        provenance.save(given.json, found, device=device)
     return 1 if bad else 0
 
 
