@@ -50,13 +50,18 @@ def _prepare_pocl(cache_dir: Path) -> None:
 
 @dataclass(slots=True)
 class OpenCLBinary:
-    """A built program. Arguments belong to a kernel object, so each thread has its own."""
+    """A built program.
+
+    Arguments belong to a kernel object, so each launch takes one for itself until it is enqueued.
+    Taking one is an atomic pop, so threads and signal handlers never share one; one that an
+    exception kept from coming back is made anew.
+    """
 
     program: Any
     source: Source
     max_threads: int
     name: str  # under which it is kept on disk
-    kernels: dict[int, Any] = field(default_factory=dict)
+    free: list[Any] = field(default_factory=list)
 
     @property
     def layout(self) -> WordLayout:
@@ -70,12 +75,12 @@ class OpenCLBinary:
     def arguments(self) -> tuple[str, ...]:
         return self.source.arguments
 
-    def kernel(self) -> Any:
-        thread = threading.get_ident()
-        kernel = self.kernels.get(thread)
-        if kernel is None:
-            kernel = self.kernels[thread] = cl.Kernel(self.program, self.source.entry)
-        return kernel
+    def take(self) -> Any:
+        """A kernel object that nobody else uses; `free.append` gives it back."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return cl.Kernel(self.program, self.source.entry)
 
 
 class OpenCLTicket:
@@ -205,7 +210,7 @@ class OpenCL:
     ) -> OpenCLTicket:
         """Enqueue one launch."""
         _, queue = self._open()
-        kernel = binary.kernel()
+        kernel = binary.take()
         position = 0
         # set_arg spends 6.5 us finding out what a NumPy scalar is; the call it ends in takes 0.1
         # (pyopencl 2026.1, measured). Buffers are found at once.
@@ -224,6 +229,7 @@ class OpenCL:
                 f"{self.info.model} refused to launch grid {grid} of {workgroup}: {_cause(error)}",
                 "use a smaller workgroup, or free device memory",
             ) from None
+        binary.free.append(kernel)
         return OpenCLTicket(event)
 
     def bind(self, binary: OpenCLBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
