@@ -12,6 +12,8 @@ class FakeDriver:
     """The calls of `cuda.bindings.driver` that the backend makes; all is done at once.
 
     `answers` makes a call answer an error, once for each entry: `{"cuLaunchKernel": [code, ...]}`.
+    Where it is `lazy`, copies are made as late as they may be: when somebody waits for them.
+    `interrupt_after` so many calls, one raises what a signal's handler does, having done its work.
     """
 
     def __init__(self, real):
@@ -27,6 +29,10 @@ class FakeDriver:
         self.capture_modes = []
         self.room = 1 << 20
         self.recorded = 0
+        self.lazy = False
+        self.interrupt_after = 0
+        self._later = []  # copies that nobody has waited for
+        self._copied = 0
 
     def __getattr__(self, name):
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -41,6 +47,9 @@ class FakeDriver:
                 code = codes.pop(0)
                 return (code, *[0] * (getattr(action, "gives", 0)))
             answer = action(self, *arguments)
+            self.interrupt_after -= 1
+            if self.interrupt_after == 0:
+                raise KeyboardInterrupt
             done = (self._real.CUresult.CUDA_SUCCESS,)
             return (*done, *answer) if isinstance(answer, tuple) else done
 
@@ -94,8 +103,18 @@ class FakeDriver:
         self.current = self.pushed
         return (0xC0,)
 
+    def _copy(self, *copied):
+        self._later.append(copied)
+        if not self.lazy:
+            self._wait()
+
+    def _wait(self, until=None):
+        while self._later and (until is None or self._copied < until):
+            ctypes.memmove(*self._later.pop(0))
+            self._copied += 1
+
     def _cuCtxSynchronize(self):
-        pass
+        self._wait()
 
     def _cuThreadExchangeStreamCaptureMode(self, mode):
         before, self.mode = self.mode, mode
@@ -146,22 +165,23 @@ class FakeDriver:
         return (ctypes.addressof(self.pinned[-1]),)
 
     def _cuMemcpyHtoDAsync(self, target, source, size, stream):
-        ctypes.memmove(int(target), int(source), size)
+        self._copy(int(target), int(source), size)
 
     def _cuMemcpyDtoHAsync(self, target, source, size, stream):
-        ctypes.memmove(int(target), int(source), size)
+        self._copy(int(target), int(source), size)
 
     def _cuMemcpyDtoDAsync(self, target, source, size, stream):
-        ctypes.memmove(int(target), int(source), size)
+        self._copy(int(target), int(source), size)
 
     def _cuMemsetD8Async(self, target, value, size, stream):
         ctypes.memset(int(target), value, size)
 
     def _cuEventCreate(self, flags):
-        return (SimpleNamespace(at=None, stream=None),)
+        return (SimpleNamespace(at=None, stream=None, copies=0),)
 
     def _cuEventRecord(self, event, stream):
         event.at, event.stream = self.now_ms, int(stream)
+        event.copies = self._copied + len(self._later)
 
     def _cuEventQuery(self, event):
         self.capture_modes.append(self.mode.name)
@@ -170,10 +190,11 @@ class FakeDriver:
         return (last.at - first.at,)
 
     def _cuEventSynchronize(self, event):
-        pass
+        self._wait(event.copies)
 
     def _cuStreamSynchronize(self, stream):
         self.waited = int(stream)
+        self._wait()
 
     def _cuStreamWaitEvent(self, stream, event, flags):
         self.ordered = (event.stream, int(stream))

@@ -38,7 +38,7 @@ class Blocks:
                 self._stream = value("make a stream", driver.cuStreamCreate(flags))
             stream = self._stream
             value("finish its work", driver.cuCtxSynchronize())
-            graph = self._recorded(launch, count)
+            graph = self._recorded(launch, count, stream)
             try:
                 ready = value("prepare launches", driver.cuGraphInstantiate(graph, 0))
                 try:
@@ -48,18 +48,23 @@ class Blocks:
             finally:
                 driver.cuGraphDestroy(graph)
 
-    def _recorded(self, launch: Launch, count: int) -> Any:
+    def _recorded(self, launch: Launch, count: int, stream: Any) -> Any:
         driver, value = self._context.driver, self._context.value
         # Of this thread alone: what other threads do meanwhile is not ours to forbid.
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        value("record launches", driver.cuStreamBeginCapture(self._stream, mode))
         refused = None
-        for _ in range(count):
-            answer = launch(self._stream)
-            if answer[0]:
-                refused = answer
-                break
-        ended = driver.cuStreamEndCapture(self._stream)
+        try:
+            value("record launches", driver.cuStreamBeginCapture(stream, mode))
+            for _ in range(count):
+                answer = launch(stream)
+                if answer[0]:
+                    refused = answer
+                    break
+        except BaseException:
+            # A stream that went on recording could never run anything again.
+            driver.cuStreamEndCapture(stream)
+            raise
+        ended = driver.cuStreamEndCapture(stream)
         if refused is not None:
             value("launch a kernel", refused)
         return value("record launches", ended)
@@ -75,4 +80,6 @@ class Blocks:
             value("run launches", driver.cuStreamSynchronize(stream))
             return float(value("time launches", driver.cuEventElapsedTime(before, after))) * 1e6
         finally:
+            # Nobody else waits for this stream, and the arrays may be gone after an exception.
+            driver.cuStreamSynchronize(stream)
             self._events.give_back(pair)

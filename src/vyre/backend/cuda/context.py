@@ -91,19 +91,28 @@ class Current:
         handle, address = context.opened()
         driver = context.driver
         before = int(context.value("find its context", driver.cuCtxGetCurrent()))
-        if before == 0:
-            context.value("use its context", driver.cuCtxSetCurrent(handle))
-        elif before != address:
-            context.value("use its context", driver.cuCtxPushCurrent(handle))
-            self._pushed = True
-        if self._apart:
-            relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-            asked = driver.cuThreadExchangeStreamCaptureMode(relaxed)
-            self._mode = context.value("leave captures alone", asked)
+        try:
+            if before == 0:
+                context.value("use its context", driver.cuCtxSetCurrent(handle))
+            elif before != address:
+                self._pushed = True
+                context.value("use its context", driver.cuCtxPushCurrent(handle))
+            if self._apart:
+                relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+                asked = driver.cuThreadExchangeStreamCaptureMode(relaxed)
+                self._mode = context.value("leave captures alone", asked)
+        except BaseException:
+            # What was interrupted on its way in has no exit of its own. Whether it had come as far
+            # as the other context, only the driver knows.
+            here = driver.cuCtxGetCurrent()
+            if self._pushed and int(here[1]) == before:
+                self._pushed = False
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
         driver = self._context.driver
-        if self._apart:
+        if self._mode is not None:
             driver.cuThreadExchangeStreamCaptureMode(self._mode)
         if self._pushed:
             driver.cuCtxPopCurrent()

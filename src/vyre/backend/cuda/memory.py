@@ -114,6 +114,7 @@ class Staging:
     def __init__(self, context: Context, stream: Any) -> None:
         self._context, self._stream = context, stream
         self._lock = threading.Lock()
+        self._half_done = False  # a copy that no event tells of may use the buffers
         self._buffers: list[tuple[int, Bytes, Any]] = []  # address, the same as an array, its event
 
     def upload(self, address: int, host: Bytes) -> None:
@@ -129,6 +130,7 @@ class Staging:
                 sent = driver.cuMemcpyHtoDAsync(address + start, pinned, piece.size, self._stream)
                 value("copy to it", sent)
                 value("copy to it", driver.cuEventRecord(done, self._stream))
+            self._half_done = False
 
     def download(self, address: int, host: Bytes) -> None:
         """Copy from the device, after everything before in the stream, and wait for it."""
@@ -150,9 +152,13 @@ class Staging:
                     _, view, done = self._buffers[(turn - 1) % 2]
                     value("copy from it", driver.cuEventSynchronize(done))
                     piece[:] = view[: piece.size]
+            self._half_done = False
 
     def _prepare(self) -> None:
         driver, value = self._context.driver, self._context.value
+        if self._half_done:
+            value("finish a copy", driver.cuStreamSynchronize(self._stream))
+        self._half_done = True
         untimed = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
         while len(self._buffers) < 2:
             event = value("make an event", driver.cuEventCreate(int(untimed)))
