@@ -59,6 +59,7 @@ class Programs:
         self._count = device.zeros(2, np.uint32)
         self._hits = device.empty(1, np.uint32)
         self._slot = 0
+        self._whole = True  # whether the last serial piece was launched to its end
         self._read = SpeculationReport()
         self._warm: set[tuple[Way, bool]] = set()
 
@@ -111,7 +112,11 @@ class Programs:
         self, piece: Piece, arrays: Arrays, scalars: Scalars, items: int, width: int
     ) -> list[Ticket]:
         ours: dict[str, DeviceArray] = {TAIL: self._tail}
-        if piece.way is Way.SERIAL:
+        serial = piece.way is Way.SERIAL
+        if serial:
+            if not self._whole:  # the count that this one starts from was not cleared
+                self.device.backend.clear(self._count.memory, self._count.nbytes)
+            self._whole = False
             self._slot = 1 - self._slot
             ours |= {HITS: self._room(items), COUNT: self._count}
         numbers = {
@@ -124,7 +129,9 @@ class Programs:
         }
         given = {**scalars, **{name: np.uint32(value) for name, value in numbers.items()}}
         used = {**arrays, **ours}
-        return [launch(used, given, width) for launch in self._launches[piece.way]]
+        tickets = [launch(used, given, width) for launch in self._launches[piece.way]]
+        self._whole = self._whole or serial
+        return tickets
 
     def _room(self, items: int) -> DeviceArray:
         """Memory for as many hits as there can be; it grows with the largest call."""
