@@ -125,6 +125,13 @@ class Borrowing(Protocol):
     def typed(self, memory: Memory, dtype: np.dtype[Any]) -> Memory: ...
     def borrow(self, array: Array, *, read: bool) -> Memory: ...
     def return_to(self, memory: Memory, array: Array) -> None: ...
+    def finisher(self) -> Callable[[], object]:
+        """What waits until no launch uses borrowed arrays any more.
+
+        The driver's own function where there is one to wait for: Python raises what a signal's
+        handler raised when a function of its own begins, but not before a driver's has ended.
+        """
+        ...
 
 
 class Backend(Queue, Transfers, Borrowing, Protocol):

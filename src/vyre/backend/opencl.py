@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -314,7 +314,12 @@ class OpenCL:
         mapped, _ = cl.enqueue_map_buffer(
             queue, memory, cl.map_flags.READ, 0, array.shape, array.dtype
         )
-        mapped.base.release(queue)
+        mapped.base.release(queue)  # not waited for: what is mapped to be read is left as it is
+
+    def finisher(self) -> Callable[[], object]:
+        """What waits for everything launched so far."""
+        finish: Callable[[], object] = self._open()[1].finish
+        return finish
 
 
 def _describe(device: Any) -> DeviceInfo:

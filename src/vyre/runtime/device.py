@@ -21,6 +21,7 @@ from vyre.model import Code, DeviceInfo, Mode
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.runtime.array import DeviceArray, extents_of
+from vyre.runtime.lending import Loan, Loans
 
 Bytes = NDArray[np.uint8]
 
@@ -39,6 +40,7 @@ class Device:
         self._built: dict[tuple[bytes, Code], Any] = {}
         self._facts: dict[bytes, Facts] = {}
         self._building = threading.Lock()
+        self.loans = Loans(backend)
 
     @property
     def info(self) -> DeviceInfo:
@@ -184,20 +186,26 @@ class Device:
     ) -> Ticket:
         """Launch on host arrays and wait: what was written is in them when this returns."""
         declared = {decl.name: decl for decl in program.buffers}
-        borrowed: dict[str, Memory] = {}
-        arguments = []
-        for name in binary.arguments:
-            if declared[name].is_scalar_argument:
-                arguments.append(arrays[name].reshape(-1)[0])
-            else:
-                borrowed[name] = self.backend.borrow(arrays[name], read=True)
-                arguments.append(borrowed[name])
-        ticket = self.backend.launch(binary, grid, workgroup, arguments, words, timed=timed)
-        for name, memory in borrowed.items():
-            if declared[name].is_written:
-                self.backend.return_to(memory, arrays[name])
-        ticket.wait()
-        return ticket
+        backend = self.backend
+
+        def work(loan: Loan) -> Ticket:
+            borrowed: dict[str, Memory] = {}
+            arguments = []
+            for name in binary.arguments:
+                array = arrays[name]
+                if declared[name].is_scalar_argument:
+                    arguments.append(array.reshape(-1)[0])
+                else:
+                    borrowed[name] = loan.lend(backend.borrow(array, read=True), array)
+                    arguments.append(borrowed[name])
+            ticket = backend.launch(binary, grid, workgroup, arguments, words, timed=timed)
+            for name, memory in borrowed.items():
+                if declared[name].is_written:
+                    backend.return_to(memory, arrays[name])
+            ticket.wait()
+            return ticket
+
+        return self.loans.during(work)
 
 
 def _as_bytes(value: bytes | Array) -> Bytes:

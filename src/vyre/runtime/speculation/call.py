@@ -24,6 +24,7 @@ from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
 from vyre.runtime.devices import default
 from vyre.runtime.kernel import Kernel
+from vyre.runtime.lending import Loan
 from vyre.runtime.overlap import copies_needed
 from vyre.runtime.speculation.evidence import Reading, Waiting, Workload
 from vyre.runtime.speculation.programs import Programs
@@ -103,7 +104,9 @@ class Speculation:
             for name in copies_needed(self._call, given):
                 given[name] = given[name].copy()
             with self._running:
-                self._run(device, call, given, items, pinned)
+                device.loans.during(
+                    lambda loan: self._run(loan, device, call, given, items, pinned)
+                )
         results = tuple(given[p.name] for p in self._outputs)
         return results[0] if len(results) == 1 else results
 
@@ -136,6 +139,7 @@ class Speculation:
 
     def _run(
         self,
+        loan: Loan,
         device: Device,
         call: Arguments,
         given: Mapping[str, AnyArray],
@@ -144,7 +148,7 @@ class Speculation:
     ) -> None:
         learns = session.rule().mode.writes
         programs = self._on(device)
-        lent = {name: _lend(device, array) for name, array in given.items()}
+        lent = {name: _lend(loan, device, array) for name, array in given.items()}
         if learns:
             self._collect(programs)
         known = self._workload(programs, call, given, items)
@@ -359,11 +363,12 @@ def _device_of(call: Arguments) -> Device:
     return default()
 
 
-def _lend(device: Device, array: AnyArray) -> DeviceArray:
+def _lend(loan: Loan, device: Device, array: AnyArray) -> DeviceArray:
     """A host array as the device sees it for one call: itself, where they share memory."""
     if isinstance(array, DeviceArray):
         return array
-    return DeviceArray(device, device.backend.borrow(array, read=True), array.shape, array.dtype)
+    memory = loan.lend(device.backend.borrow(array, read=True), array)
+    return DeviceArray(device, memory, array.shape, array.dtype)
 
 
 def _alone(kernel: Kernel, call: Arguments) -> tuple[AnyArray, ...]:
