@@ -9,15 +9,20 @@ import pytest
 
 from vyre.errors import InvalidInput
 from vyre.ir.types import DataType
+from vyre.lang import Param, Role
 from vyre.runtime import devices, foreign, foreign_kinds
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
+from vyre.runtime.launch import Launch
+from vyre.runtime.repeat import Repeat, same_of
 
 F32 = DataType.F32
 
 
 class Backend:
     info = SimpleNamespace(backend="cuda", model="fake")
+
+    strayed = False
 
     def __init__(self):
         self.copied = []
@@ -81,6 +86,7 @@ class Tensor:
         self._contiguous = contiguous
         self.requires_grad = more.get("requires_grad", False)
         self.layout = more.get("layout", self.strided)
+        self._neg = more.get("neg", False)
 
     def get_device(self):
         return self._device
@@ -92,7 +98,7 @@ class Tensor:
         return self._contiguous
 
     def is_neg(self):
-        return False
+        return self._neg
 
     def is_conj(self):
         return False
@@ -282,6 +288,7 @@ def test_equal_keys_mean_the_same_launch_and_others_do_not():
         Tensor(4, at=0x1004),
         Tensor(4, contiguous=False),
         Tensor(4, requires_grad=True),
+        Tensor(4, neg=True),
     ]
     dtype = tensors[0].dtype
     for tensor in tensors:
@@ -299,6 +306,79 @@ def test_equal_keys_mean_the_same_launch_and_others_do_not():
     kind = foreign_kinds.kind_of(arrays[0])
     assert len({kind.look(array)[1] for array in arrays}) == len(arrays)
     assert kind.look(Cupy(4, at=0x8000))[1] == kind.look(arrays[0])[1]
+
+    exposed = [Exposed(), Exposed(data=(0x1000, True)), Exposed(mask=Exposed()), Exposed(stream=7)]
+    kind = foreign_kinds.kind_of(exposed[0])
+    assert len({kind.look(one)[1] for one in exposed}) == len(exposed)
+
+
+class Stood:
+    """A site that launches whatever it is given."""
+
+    asked = ()
+
+    def __init__(self):
+        self.launched = []
+        self.best = SimpleNamespace(start=lambda arguments, _: self.launched.append(arguments))
+
+    def tick(self):
+        """Nobody counts."""
+
+
+CHANGES = {
+    "moved": {"_at": 0x2000},
+    "reshaped": {"shape": (2, 2)},
+    "transposed": {"_contiguous": False},
+    "of another type": {"dtype": FakeDType("float64")},
+    "to be differentiated": {"requires_grad": True},
+    "negated": {"_neg": True},
+}
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_prepared_launch_refuses_an_array_that_was_changed_in_place(cuda, change):
+    x, site = Tensor(4), Stood()
+    launcher = SimpleNamespace(device=cuda[0], kernel=SimpleNamespace(name="k"), order=("x",))
+    launch = Launch(launcher, site, {"x": view(x)}, {}, None, ())
+    launch()
+    assert site.launched == [[0x1000]]
+
+    for name, value in change.items():
+        setattr(x, name, value)
+
+    with pytest.raises(InvalidInput) as caught:
+        launch()
+    assert str(caught.value) == (
+        "x of k was changed in place since it was prepared\nFix: prepare the call again"
+    )
+    assert len(site.launched) == 1
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_repeated_call_takes_the_long_way_for_an_array_that_was_changed_in_place(cuda, change):
+    x, site = Tensor(4), Stood()
+    params = (Param(name="x", role=Role.INOUT, dtype=F32),)
+    kernel = SimpleNamespace(name="k", params=params)
+    launcher = SimpleNamespace(device=cuda[0], order=("x",))
+    repeat = Repeat(kernel, launcher, site, {"x": view(x)})
+    same = same_of(repeat, [x], None, [x.data_ptr()], lambda _: None)
+    assert all(same([x], None, {}) for _ in range(4))
+
+    for name, value in change.items():
+        setattr(x, name, value)
+
+    assert not same([x], None, {})
+    assert len(site.launched) == 4
+
+
+def test_an_array_that_does_not_say_where_it_is_is_refused():
+    assert refusal(Exposed(typestr="no type")) == (
+        "x of k is a __cuda_array_interface__ array that does not say where it is: "
+        "data type 'no type' not understood\n"
+        "Fix: pass a copy of x that its library can read itself"
+    )
 
 
 def test_outputs_are_of_the_inputs_kind(torch):

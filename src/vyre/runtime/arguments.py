@@ -75,6 +75,11 @@ def out_shape(kernel: Translation, param: Param, covered: Shape) -> Shape:
     )
 
 
+def unpacked(outputs: Sequence[Any]) -> Any:
+    """What a call returns for its outputs."""
+    return None if not outputs else outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
 def scalar(kernel: Translation, param: Param, value: object) -> np.generic:
     """A number as its parameter's type holds it."""
     where = f"{param.name} of {kernel.name}"

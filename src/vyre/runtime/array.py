@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 WIDEST = 64
 """The alignment that no access asks more of, in bytes."""
 
-_keys: dict[tuple[str, tuple[int, ...], str], int] = {}
+MOST_KEYS = 1 << 16
+"""Kinds of arrays told apart by a number; a stream of ever-new shapes starts anew there."""
+
+_keys: dict[tuple[Device, tuple[int, ...], str], int] = {}
+_fresh = count()  # never one number twice, whatever threads do at once
 
 
 class DeviceArray:
@@ -34,15 +39,31 @@ class DeviceArray:
 
     __slots__ = ("__weakref__", "argument", "device", "dtype", "key", "memory", "shape", "size")
 
+    device: Device
+    memory: Memory
+    argument: Memory
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    size: int
+    key: int
+
     def __init__(
         self, device: Device, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> None:
-        self.device, self.memory = device, memory
         # A bool is a u8 to a kernel.
-        self.argument = device.backend.typed(memory, np.dtype("u1") if dtype == np.bool_ else dtype)
-        self.shape, self.dtype, self.size = shape, dtype, prod(shape)
-        # What a prepared launch depends on, as a number: every call looks it up.
-        self.key = _keys.setdefault((device.name, shape, dtype.str), len(_keys))
+        argument = device.backend.typed(memory, np.dtype("u1") if dtype == np.bool_ else dtype)
+        self._set(device=device, memory=memory, argument=argument)
+        self._set(shape=shape, dtype=dtype, size=prod(shape), key=_key(device, shape, dtype))
+
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise InvalidInput(
+            f"{name} of {self!r} cannot be set",
+            "make another array, such as device.array(numpy.asarray(x).reshape(shape))",
+        )
 
     @property
     def alignment(self) -> int:
@@ -77,6 +98,17 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.dtype.name}{list(self.shape)} on {self.device.name}>"
+
+
+def _key(device: Device, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """What a prepared launch depends on, as a number: every call looks it up."""
+    kind = (device, shape, dtype.str)
+    known = _keys.get(kind)
+    if known is None:
+        if len(_keys) >= MOST_KEYS:
+            _keys.clear()
+        known = _keys.setdefault(kind, next(_fresh))
+    return known
 
 
 def extents_of(shape: int | Sequence[int]) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,7 +15,7 @@ from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role, Translation
 from vyre.model import Decision, Reason, Schedule, Workload
 from vyre.runtime import session
-from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read
+from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read, unpacked
 from vyre.runtime.array import DeviceArray, alignment_of
 from vyre.runtime.decide import site_of
 from vyre.runtime.device import Device
@@ -75,10 +74,11 @@ class Dispatcher:
 
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
-        self._launchers: dict[str, Launcher] = {}
+        self._launchers: dict[Device, Launcher] = {}
         self._repeats: dict[tuple[object, ...], Repeat] = {}
         self.same: dict[tuple[object, ...], Same] = {}  # by rule and identities, output first
         self._sites: dict[tuple[object, ...], Site] = {}
+        self._inputs = sum(p.role in (Role.IN, Role.INOUT) for p in translation.params)
         self._whole_scalars = tuple(
             param.name
             for param in translation.params
@@ -99,13 +99,12 @@ class Dispatcher:
         named: Mapping[str, Any],
     ) -> bool:
         """Whether this call was like an earlier one and has been launched the short way."""
+        if len(arrays) != self._inputs:  # else an output among the inputs would look like one
+            return False
         rule = session.rule()
         given = (*arrays, *_listed(out))
-        try:
-            found = look(rule, given, shape, named, self._whole_scalars)
-            repeat = None if found is None else self._repeats.get(found[0])
-        except TypeError:  # a shape in a list has no hash, nor has a number in a 0-d array
-            return False
+        found = look(rule, given, shape, named, self._whole_scalars)
+        repeat = None if found is None else self._repeats.get(found[0])
         if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
             return False
         alone = not isinstance(out, (tuple, list)) and not self._whole_scalars
@@ -142,8 +141,7 @@ class Dispatcher:
             given = (*arrays, *_listed(out))
             if pinned is None and len(given) == len(bound.arrays):
                 self._keep(bound, site, given, shape, named)
-        mine = [result_of(r) if isinstance(r, DeviceArray) else r for r in results]
-        return None if not mine else mine[0] if len(mine) == 1 else tuple(mine)
+        return unpacked([result_of(r) if isinstance(r, DeviceArray) else r for r in results])
 
     def bind(
         self,
@@ -173,9 +171,9 @@ class Dispatcher:
 
     def launcher(self, device: Device) -> Launcher:
         """This kernel on a device."""
-        launcher = self._launchers.get(device.name)
+        launcher = self._launchers.get(device)
         if launcher is None:
-            launcher = self._launchers[device.name] = Launcher(self._translation, device)
+            launcher = self._launchers[device] = Launcher(self._translation, device)
         return launcher
 
     def prepare(
@@ -309,8 +307,7 @@ def _listed(out: Any) -> tuple[Any, ...]:
 def _put(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -> None:
     if len(kept) >= MOST_KEPT:
         kept.clear()
-    with suppress(TypeError):  # what has no hash is not kept
-        kept[key] = value
+    kept[key] = value
 
 
 def _made(

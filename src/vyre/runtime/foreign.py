@@ -14,7 +14,7 @@ from vyre.ir.types import DataType
 from vyre.runtime import devices
 from vyre.runtime.array import WIDEST, DeviceArray
 from vyre.runtime.device import Device
-from vyre.runtime.foreign_kinds import BFLOAT16, Kind, Seen, Shape, kind_of
+from vyre.runtime.foreign_kinds import BFLOAT16, UNREADABLE, Kind, Seen, Shape, kind_of
 
 
 class Borrowed:
@@ -34,13 +34,17 @@ class ForeignArray(DeviceArray):
 
     __slots__ = ("kind", "seen", "source")
 
+    kind: Kind
+    seen: Seen
+    source: Any
+
     def __init__(
         self, device: Device, source: Any, kind: Kind, seen: Seen, dtype: np.dtype[Any]
     ) -> None:
         nbytes = prod(seen.shape) * dtype.itemsize
         memory = Borrowed(seen.pointer, nbytes, (source, seen.owner), _current(kind, seen) or 0)
         super().__init__(device, memory, seen.shape, dtype)
-        self.source, self.kind, self.seen = source, kind, seen
+        self._set(source=source, kind=kind, seen=seen)
 
     @property
     def alignment(self) -> int:
@@ -83,8 +87,14 @@ def view(value: object, *, where: str, dtype: DataType, written: bool) -> Foreig
     kind = kind_of(value)
     if kind is None:
         return None
-    seen = kind.see(value)
     name = where.partition(" ")[0]
+    try:
+        seen = kind.see(value)
+    except UNREADABLE as error:
+        raise InvalidInput(
+            f"{where} is a {kind.name} array that does not say where it is: {error}",
+            f"pass a copy of {name} that its library can read itself",
+        ) from error
     if seen.refusal is not None:
         raise InvalidInput(f"{where} {seen.refusal[0]}", seen.refusal[1].format(name=name))
     if seen.device < 0:

@@ -44,9 +44,9 @@ class Kind:
 
     name: str
     look: Callable[[Any], tuple[int, Key]]
-    """The address, and a key: two arrays with one key are launched in the same way. Quick."""
-    token: Callable[[Any], object]
-    """What changes when the same array comes to lie elsewhere or to have another shape."""
+    """The address, and a key: two arrays with one key are launched in the same way. Quick.
+
+    It differs as well when one array comes to lie elsewhere or to be another in place."""
     see: Callable[[Any], Seen]
     """Everything, for the first call of its kind."""
     stream: Callable[[int], int | None]
@@ -58,6 +58,9 @@ class Kind:
     cast: str  # with {name} and {dtype}
     to_device: str
 
+
+UNREADABLE = (AttributeError, BufferError, KeyError, RuntimeError, TypeError, ValueError)
+"""What a library raises that cannot say where an array of its own is."""
 
 _known: dict[type, Kind | None] = {}
 
@@ -89,7 +92,7 @@ def _torch() -> Kind:
 
     def look(x: Any) -> tuple[int, Key]:
         at = x.data_ptr()
-        flags = x.is_contiguous(), x.requires_grad
+        flags = x.is_contiguous(), x.requires_grad, x.is_neg()
         return at, (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT, flags)
 
     def see(x: Any) -> Seen:
@@ -119,7 +122,6 @@ def _torch() -> Kind:
     return Kind(
         name="torch",
         look=look,
-        token=lambda x: (x.data_ptr(), x.shape),
         see=see,
         stream=raw or (lambda _: None),
         zeros=zeros,
@@ -155,7 +157,6 @@ def _cupy() -> Kind:
     return Kind(
         name="cupy",
         look=look,
-        token=lambda x: (x.data.ptr, x.shape),
         see=see,
         stream=lambda _: int(current().ptr),
         zeros=zeros,
@@ -179,13 +180,12 @@ def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
     def look(x: Any) -> tuple[int, Key]:
         seen = look_by(x)
         at = seen.pointer
-        key = (seen.dtype, seen.shape, seen.device, at & _ALIGNMENT, seen.contiguous, seen.stream)
-        return at, key
+        flags = seen.contiguous, seen.writeable, seen.refusal
+        return at, (seen.dtype, seen.shape, seen.device, at & _ALIGNMENT, seen.stream, flags)
 
     return Kind(
         name=name,
         look=look,
-        token=look,
         see=look_by,
         stream=lambda _: None,
         zeros=None,

@@ -16,6 +16,7 @@ from vyre.lang import Role, Translation, translate
 from vyre.model import Code, Decision, Reason, Schedule, html_rows
 from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.runtime import session
+from vyre.runtime.arguments import unpacked
 from vyre.runtime.devices import default
 from vyre.runtime.dispatch import Dispatcher
 from vyre.runtime.launch import Launch
@@ -101,7 +102,7 @@ class Kernel:
             if same is not None and shape is None and stream is None and same(arrays, out, named):
                 return out
             if self._again(arrays, out, shape, stream, named):
-                return out
+                return unpacked(out) if isinstance(out, (tuple, list)) else out
         pinned = self._pinned(schedule, config)
         return self._dispatcher.call(arrays, out, shape, stream, named, pinned)
 

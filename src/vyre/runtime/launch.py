@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from vyre.errors import InvalidInput
+from vyre.runtime.arguments import unpacked
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.foreign import ForeignArray, handle_of, result_of
 from vyre.runtime.launcher import Launcher, Prepared
@@ -18,12 +20,15 @@ from vyre.runtime.site import Site
 class Launch:
     """What `kernel.prepare` returns; calling it launches on the arrays it was prepared with.
 
-    It goes on learning like any call. What the arrays hold may change, the arrays may not.
+    It goes on learning like any call. What the arrays hold may change, the arrays may not: another
+    library's that has moved since is refused.
     """
 
     __slots__ = (
         "_arguments",
         "_backend",
+        "_foreign",
+        "_name",
         "_own",
         "_results",
         "_site",
@@ -51,9 +56,14 @@ class Launch:
         self._own: tuple[DeviceArray, ...] = ()
         if launcher.device.info.backend == "cuda":
             self._own = tuple(a for a in arrays.values() if not isinstance(a, ForeignArray))
+        self._name = launcher.kernel.name
+        self._foreign = tuple(
+            (name, array.kind.look, array.source, array.kind.look(array.source))
+            for name, array in arrays.items()
+            if isinstance(array, ForeignArray)
+        )
         self._stream = _where(arrays, stream)
-        mine = [result_of(result) for result in results]
-        self._results = None if not mine else mine[0] if len(mine) == 1 else tuple(mine)
+        self._results = unpacked([result_of(result) for result in results])
         self._step: Prepared | None = None
         self._start: Callable[[int], object] = lambda _: None
 
@@ -62,6 +72,12 @@ class Launch:
         site = self._site
         if site is None:  # there is nothing to cover
             return self._results
+        for name, look, source, seen in self._foreign:
+            if look(source) != seen:
+                raise InvalidInput(
+                    f"{name} of {self._name} was changed in place since it was prepared",
+                    "prepare the call again",
+                )
         stream = self._stream() if self._stream is not None else 0
         for array in self._own:
             if array.memory.stream != stream:

@@ -12,10 +12,12 @@ from operator import is_, itemgetter
 from typing import Any
 from weakref import ref
 
+import numpy as np
+
 from vyre.lang import Role, Translation
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.foreign import ForeignArray, handle_of
-from vyre.runtime.foreign_kinds import kind_of
+from vyre.runtime.foreign_kinds import UNREADABLE, kind_of
 from vyre.runtime.launcher import Launcher, Prepared
 from vyre.runtime.scalars import maker
 from vyre.runtime.site import Site
@@ -31,7 +33,13 @@ def look(
     named: Mapping[str, Any],
     whole_scalars: tuple[str, ...],
 ) -> tuple[Key, list[Any]] | None:
-    """What a prepared launch depends on, and the arrays as arguments; None for the long way."""
+    """What a prepared launch depends on, and the arrays as arguments; None for the long way.
+
+    Equal keys mean the same launch, so nothing is in a key that equals something else: 10.0 is no
+    shape and True no whole number, but both would be found where 10 and 1 were put.
+    """
+    if shape is not None and not _is_plain(shape):
+        return None
     keys: list[object] = [rule, shape]
     arguments = []
     for array in arrays:
@@ -42,20 +50,39 @@ def look(
         kind = kind_of(array)
         if kind is None:
             return None
-        pointer, key = kind.look(array)
+        try:
+            pointer, key = kind.look(array)
+        except UNREADABLE:
+            return None
         arguments.append(pointer)
         keys.append(key)
-    try:
-        keys += [named[name] for name in whole_scalars]
-    except KeyError:
-        return None
+    for name in whole_scalars:
+        value = named.get(name)
+        if type(value) is not int and not isinstance(value, np.integer):
+            return None
+        keys.append(value)
     return tuple(keys), arguments
+
+
+def _is_plain(shape: object) -> bool:
+    if type(shape) is tuple:
+        return all(type(size) is int for size in shape)
+    return type(shape) is int
 
 
 class Repeat:
     """Launches at one site, and where in their arguments each array and scalar goes."""
 
-    __slots__ = ("_apart", "_backend", "_ordered", "_own", "_scalars", "_site", "_streams")
+    __slots__ = (
+        "_apart",
+        "_backend",
+        "_has_streams",
+        "_ordered",
+        "_own",
+        "_scalars",
+        "_site",
+        "_streams",
+    )
 
     def __init__(
         self,
@@ -77,6 +104,7 @@ class Repeat:
             self._ordered = itemgetter(*(packed.index(name) for name in launcher.order))
         self._streams = streams_of(arrays.values())
         cuda = launcher.device.info.backend == "cuda"
+        self._has_streams = cuda
         self._own = tuple(
             number
             for number, name in enumerate(names)
@@ -91,6 +119,8 @@ class Repeat:
     ) -> bool:
         """Launch, or say that this call needs the long way after all."""
         if len(named) != len(self._scalars) or not self._apart(pointers):
+            return False
+        if stream is not None and not self._has_streams:
             return False
         try:
             arguments = [*pointers, *[make(named[name]) for name, make in self._scalars]]
@@ -129,9 +159,9 @@ def same_of(
     """The same call on the same arrays, of which only the numbers may differ.
 
     The caller finds it by the identity of the arrays and drops it when `gone` says that one of
-    them is no more. Arrays of other libraries are known by address and shape as well, because
-    their owners may change them in place. Where the numbers are the same objects as before, too,
-    as a literal in a loop is, nothing is packed again. A function of its own, because a method of
+    them is no more. Arrays of other libraries are looked at as well, because their owners may
+    change them in place. Where the numbers are the same objects as before, too, as a literal in a
+    loop is, and cannot change, nothing is packed again. A function of its own, because a method of
     an object takes a third longer.
 
     None where arrays share memory, where libraries have a stream each, and where Vyre's arrays
@@ -144,9 +174,9 @@ def same_of(
         refs = [ref(array, gone) for array in (*arrays, *([] if out is None else [out]))]
     except TypeError:  # an array without weak references
         return None
-    tokens = [_token(at, array) for at, array in enumerate(arrays)]
-    tokens += [_token(None, out)] if out is not None else []
-    changing = tuple(token for token in tokens if token is not None)
+    looks = [_look(at, array) for at, array in enumerate(arrays)]
+    looks += [_look(None, out)] if out is not None else []
+    changing = tuple(one for one in looks if one is not None)
     current = None
     for where, ordinal in repeat._streams:
         current = partial(where, ordinal)
@@ -159,8 +189,8 @@ def same_of(
     def run(
         arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs
     ) -> bool:
-        for at, token, value in changing:
-            if token(out if at is None else arrays[at]) != value:
+        for at, look_at, seen in changing:
+            if look_at(out if at is None else arrays[at]) != seen:
                 return False
         stream = 0 if current is None else current()
         values, step, start = packed
@@ -195,7 +225,7 @@ def same_of(
         if site.asked and site.launched_asked(arguments, stream):
             return True
         step = site.best or site.refreshed()
-        if before is not None and all(map(is_, before, values)):
+        if before is not None and all(map(is_, before, values)) and all(map(_is_fixed, values)):
             start = fixed(backend, step, arguments)
             names = (name for name, _ in scalars)
             packed = tuple(zip(names, values, strict=True)), step, start
@@ -225,9 +255,14 @@ def same_of(
     return run if changing or current else run_own
 
 
-def _token(at: int | None, array: Any) -> tuple[int | None, Callable[[Any], object], object] | None:
+def _look(at: int | None, array: Any) -> tuple[int | None, Callable[[Any], object], object] | None:
     kind = kind_of(array)
-    return None if kind is None else (at, kind.token, kind.token(array))
+    return None if kind is None else (at, kind.look, kind.look(array))
+
+
+def _is_fixed(number: object) -> bool:
+    """Whether the same object is the same number for good; an array without axes is not."""
+    return type(number) in (int, float, bool) or isinstance(number, (np.number, np.bool_))
 
 
 def fixed(backend: Any, step: Prepared, arguments: Sequence[Any]) -> Callable[[int], object]:

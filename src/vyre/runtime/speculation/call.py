@@ -19,7 +19,7 @@ from vyre.plan.fusion import Fused, fuse
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
 from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
 from vyre.runtime import session
-from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read
+from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read, unpacked
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
 from vyre.runtime.devices import default
@@ -107,8 +107,7 @@ class Speculation:
                 device.loans.during(
                     lambda loan: self._run(loan, device, call, given, items, pinned)
                 )
-        results = tuple(given[p.name] for p in self._outputs)
-        return results[0] if len(results) == 1 else results
+        return unpacked([given[p.name] for p in self._outputs])
 
     @property
     def _outputs(self) -> list[Param]:
