@@ -9,7 +9,7 @@ from vyre import ir
 from vyre.errors import InvalidInput, InvalidProgram
 from vyre.ir import BufferDecl, DataType, Node, Program
 from vyre.ir.expr import BinaryOp, Subgroup, SubgroupOp
-from vyre.model import Dim3, Limits
+from vyre.model import Code, Dim3, Limits, Schedule
 from vyre.plan.binding import BindingPlan
 from vyre.plan.geometry import (
     DEFAULT_1D_WORKGROUP_SIZE,
@@ -20,7 +20,10 @@ from vyre.plan.geometry import (
     coerce_to_pow2_or_keep,
     dispatch_element_count_for_program,
     infer_dispatch_grid_for_count,
+    refuse_wrapping,
+    tile_grid,
     validate_launch_geometry,
+    wrapping_axis,
 )
 
 U32 = DataType.U32
@@ -99,6 +102,34 @@ def test_a_limit_that_the_device_does_not_state_refuses_nothing():
     )
 
     validate_launch_geometry((4096, 4, 1), (U32_MAX, U32_MAX, 1), open_limits)
+
+
+@given(
+    workgroup=st.tuples(st.integers(1, 1024), st.integers(1, 64), st.integers(1, 64)),
+    items=st.integers(1, 64),
+    extent=st.tuples(*[st.one_of(st.integers(1, 100), st.integers(U32_MAX - 9, U32_MAX))] * 3),
+)
+def test_a_launch_reaches_beyond_32_bits_exactly_where_its_last_position_does(
+    workgroup: Dim3, items: int, extent: Dim3
+):
+    grid = tile_grid(extent, Schedule(workgroup, Code(items=items)))
+    tile = (workgroup[0] * items, *workgroup[1:])
+    last = [groups * size - 1 for groups, size in zip(grid, tile, strict=True)]
+
+    beyond = [axis for axis, position in enumerate(last) if position > U32_MAX]
+
+    assert wrapping_axis(workgroup, grid, items) == (beyond[0] if beyond else None)
+
+
+def test_a_launch_whose_positions_begin_again_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        refuse_wrapping((192, 1, 1), (5_592_406, 1, 1), 4)
+
+    assert str(caught.value) == (
+        "5592406 workgroups (192, 1, 1) of 4 items along x reach beyond 2**32, "
+        "where positions begin again at 0\n"
+        "Fix: use powers of two, such as (128, 1, 1), or split the call"
+    )
 
 
 def test_limits_convert_to_the_shared_form_and_back():

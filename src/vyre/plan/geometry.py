@@ -99,6 +99,34 @@ def validate_launch_geometry(workgroup: Dim3, grid: Dim3, limits: LaunchLimits) 
             )
 
 
+def wrapping_axis(workgroup: Dim3, grid: Dim3, items: int = 1) -> int | None:
+    """The first axis along which the last workgroup reaches beyond 2**32, if there is one.
+
+    A position is a word of 32 bits. Beyond it begins again at 0, passes its check against the
+    extent, and its element is computed a second time.
+    """
+    tile = (workgroup[0] * items, workgroup[1], workgroup[2])
+    reach = (size * groups for size, groups in zip(tile, grid, strict=True))
+    return next((axis for axis, end in enumerate(reach) if end > U32_MAX + 1), None)
+
+
+def refuse_wrapping(workgroup: Dim3, grid: Dim3, items: int = 1) -> None:
+    """Check that no position of a launch begins again at 0.
+
+    Raises:
+        InvalidInput: one does.
+    """
+    axis = wrapping_axis(workgroup, grid, items)
+    if axis is not None:
+        several = f" of {items} items" if items > 1 else ""
+        powers = tuple(1 << (size.bit_length() - 1) for size in workgroup)
+        raise InvalidInput(
+            f"{grid[axis]} workgroups {workgroup}{several} along {'xyz'[axis]} reach beyond 2**32, "
+            "where positions begin again at 0",
+            f"use powers of two, such as {powers}, or split the call",
+        )
+
+
 def admit_dispatch_grid(grid: Dim3, max_per_axis: int, backend: str) -> None:
     """Check a grid against a ceiling that all axes share; 0 is no ceiling.
 

@@ -18,6 +18,7 @@ from vyre.plan.geometry import (
     ceil_div,
     dispatch_element_count_for_program,
     infer_dispatch_grid_for_count,
+    refuse_wrapping,
     validate_launch_geometry,
 )
 from vyre.plan.launch_numbers import LaunchNumbers
@@ -114,6 +115,7 @@ class LaunchPlan:
             grid = fixed
             covered = _covered_by(fixed, workgroup, limits) if shape is None else covered
         validate_launch_geometry(workgroup, grid, limits)
+        refuse_wrapping(workgroup, grid)
         dispatch_param_words_into(bindings, covered, self.param_words, shape)
         self.element_count = covered
         self.workgroup = workgroup
@@ -158,14 +160,15 @@ def _asks_for_shape(program: Program) -> str | None:
 
 def _covered_by(grid: Dim3, workgroup: Dim3, limits: LaunchLimits) -> int:
     """Count what a given grid covers along x, which is what the words then say."""
-    count = grid[0] * workgroup[0]
-    if count > U32_MAX:
-        raise InvalidProgram(
-            f"grid {grid} of workgroups {workgroup} covers {count} elements along x;"
-            f" {U32_MAX} allowed ({limits.backend})",
-            "give a smaller grid_override, or split the dispatch",
-        )
-    return count
+    covered = [size * count for size, count in zip(workgroup, grid, strict=True)]
+    for axis, count in zip("xyz", covered, strict=True):
+        if count > U32_MAX:
+            raise InvalidProgram(
+                f"grid {grid} of workgroups {workgroup} covers {count} elements along {axis};"
+                f" {U32_MAX} allowed ({limits.backend})",
+                "give a smaller grid_override, or split the dispatch",
+            )
+    return covered[0]
 
 
 def _grid(count: int, workgroup: Dim3, limits: LaunchLimits, shape: DispatchShape | None) -> Dim3:
