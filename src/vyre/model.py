@@ -40,7 +40,7 @@ class Code:
 
     def __post_init__(self) -> None:
         sizes: tuple[object, ...] = (self.items, self.vector, self.unroll)
-        if not all(isinstance(size, int) and size >= 1 for size in sizes):
+        if not all(map(_is_size, sizes)):
             raise InvalidInput(
                 f"a code of items {self.items!r}, vector {self.vector!r}, unroll {self.unroll!r}",
                 "give whole numbers of at least 1",
@@ -60,7 +60,7 @@ class Schedule:
     def __post_init__(self) -> None:
         given: object = self.workgroup
         sizes: tuple[object, ...] = given if isinstance(given, tuple) else ()
-        if len(sizes) != 3 or not all(isinstance(size, int) and size >= 1 for size in sizes):
+        if len(sizes) != 3 or not all(map(_is_size, sizes)):
             raise InvalidInput(
                 f"workgroup {self.workgroup!r} of a schedule",
                 "give three sizes of at least 1, such as (256, 1, 1)",
@@ -307,6 +307,10 @@ def html_rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
         if text
     )
     return f"<div><b>{escape(title)}</b><table>{cells}</table></div>"
+
+
+def _is_size(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 1
 
 
 def _digest(*parts: str) -> str:
