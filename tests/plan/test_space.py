@@ -18,6 +18,7 @@ from vyre.plan.space import (
     Resources,
     Space,
     default_schedule,
+    refuse_unbounded,
     space,
     tile_of,
 )
@@ -82,10 +83,85 @@ def refusals(found: Space) -> list[str]:
 
 @pytest.mark.parametrize(("kind", "width"), [(CPU, 64), (GPU, 256)])
 def test_the_default_is_the_declared_workgroup_or_the_devices_row(kind: DeviceKind, width: int):
-    assert default_schedule((8, 4, 1), kind, unchecked=False) == Schedule((8, 4, 1), Code())
-    assert default_schedule(None, kind, unchecked=True) == Schedule(
-        (width, 1, 1), Code(checked=False)
+    extent = (1 << 20, 1, 1)
+
+    declared = default_schedule((8, 4, 1), kind, extent, WIDE, unchecked=False)
+    undeclared = default_schedule(None, kind, extent, WIDE, unchecked=True)
+
+    assert declared == Schedule((8, 4, 1), Code())
+    assert undeclared == Schedule((width, 1, 1), Code(checked=False))
+
+
+@given(
+    kind=st.sampled_from(DeviceKind),
+    threads=st.integers(1, 2000),
+    block=st.integers(1, 2000),
+    registers=st.integers(1, 2000),
+    n=st.integers(0, U32_MAX),
+    whole=st.booleans(),
+)
+def test_an_undeclared_default_is_the_widest_row_up_to_the_usual_one_that_fits(
+    kind: DeviceKind, threads: int, block: int, registers: int, n: int, whole: bool
+):
+    limits = Limits(max_threads=threads, max_block=(block, 1, 1), max_grid=(0, 0, 0))
+
+    found = default_schedule(
+        None,
+        kind,
+        (n, 1, 1),
+        limits,
+        unchecked=True,
+        max_threads=registers,
+        one_item=whole,
     )
+
+    width = found.workgroup[0]
+    assert found == Schedule((width, 1, 1), Code(checked=False))
+    most = min(threads, block, registers, kind.default_width)
+    assert width <= most < 2 * width
+
+
+def test_the_space_has_the_default_that_compiling_leaves():
+    usual = Code(checked=False)
+
+    found = made(program(), resources=Resources({usual: 100}))
+
+    assert found.default == Schedule((64, 1, 1), usual)
+    assert found.default == default_schedule(
+        None, GPU, (1 << 20, 1, 1), WIDE, unchecked=True, max_threads=100
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (Code(items=65), "65 items; 64 allowed\nFix: use at most 64"),
+        (Code(items=10**6), "1000000 items; 64 allowed\nFix: use at most 64"),
+        (Code(vector=32), "32 elements in a vector; 16 allowed\nFix: use at most 16"),
+        (Code(unroll=10**9), "1000000000 rounds unrolled; 64 allowed\nFix: use at most 64"),
+        (
+            Code(items=64, unroll=64),
+            "4096 copies of a loop's body, items times unroll; 256 allowed\nFix: use at most 256",
+        ),
+        (
+            Code(unroll=10**5000),
+            "<a whole number of 16610 bits> rounds unrolled; 64 allowed\nFix: use at most 64",
+        ),
+    ],
+)
+def test_a_code_that_a_compiler_would_work_on_for_hours_is_refused(code: Code, text: str):
+    with pytest.raises(InvalidInput) as caught:
+        refuse_unbounded(code)
+
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("kind", DeviceKind)
+def test_every_code_of_a_space_is_within_what_may_be_pinned(kind: DeviceKind):
+    looping = program(ir.loop("k", ir.u32(0), ir.buf_len("x"), [COPY]))
+
+    for code in made(looping, kind=kind).codes:
+        refuse_unbounded(code)
 
 
 def test_a_row_on_a_gpu_has_hundreds_of_schedules_and_few_codes():

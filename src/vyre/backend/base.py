@@ -144,6 +144,8 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """What a launch must take to be felt beside what launching costs the host."""
     shortest_ns: int
     """What a launch must take for a rough time to tell schedules apart."""
+    every_threads: int
+    """The threads of a workgroup that every compiled kernel allows; 0 where that is not known."""
     strayed: bool
     """Whether its memory was ever used on a stream other than the default one."""
 

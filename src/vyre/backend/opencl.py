@@ -120,6 +120,9 @@ class OpenCL:
         self._process = os.getpid()
         self._unified = bool(device.host_unified_memory)
         self.info = _describe(device)
+        # Registers are a matter of GPUs; a CPU's drivers allow every kernel what the device allows.
+        is_cpu = self.info.kind is DeviceKind.CPU
+        self.every_threads = self.info.limits.max_threads if is_cpu else 0
 
     def _open(self) -> tuple[Any, Any]:
         """The context and the queue."""

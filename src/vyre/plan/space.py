@@ -12,13 +12,13 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Gid, Launch, Linear, Poly, Symbol
 from vyre.analysis.reader import ATOMIC, extent_of, read
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, shown
 from vyre.ir.expr import Id
 from vyre.ir.node import Loop
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
-from vyre.model import U32_MAX, Code, DeviceKind, Dim3, Limits, Order, Schedule
-from vyre.plan.geometry import tile_grid
+from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule
+from vyre.plan.geometry import tile_grid, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
 
 
@@ -59,8 +59,29 @@ _MENUS = {
     ),
 }
 _COPIES = 16  # of a loop's body in one code; beyond that compiling takes longer than it can save
+_NARROW = (1, 2, 4, 8, 16)  # not worth trying, but the most that some devices allow
 _WIDTHS = (2, 4, 8, 16)  # of vectors, in elements, that every compiler has
 _BRICKS: tuple[Dim3, ...] = ((32, 2, 2), (64, 2, 2), (32, 4, 2), (16, 4, 4), (8, 8, 4))
+
+
+MOST_ITEMS, MOST_VECTOR, MOST_UNROLL, MOST_COPIES = 64, 16, 64, 256
+"""What a pinned code may ask for: each item and each unrolled round is source to compile."""
+
+
+def refuse_unbounded(code: Code) -> None:
+    """Refuse a code that an emitter or a compiler would work on for hours.
+
+    Raises:
+        InvalidInput: it asks for more than a compiler gets through in seconds.
+    """
+    for size, most, what in (
+        (code.items, MOST_ITEMS, "items"),
+        (code.vector, MOST_VECTOR, "elements in a vector"),
+        (code.unroll, MOST_UNROLL, "rounds unrolled"),
+        (code.items * code.unroll, MOST_COPIES, "copies of a loop's body, items times unroll"),
+    ):
+        if size > most:
+            raise InvalidInput(f"{shown(size)} {what}; {most} allowed", f"use at most {most}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +125,40 @@ class Space:
         return tuple(dict.fromkeys(schedule.code for schedule in self.legal))
 
 
-def default_schedule(declared: Dim3 | None, kind: DeviceKind, unchecked: bool) -> Schedule:
-    """The declared workgroup or the device's usual row; one item, scalar.
+def default_schedule(
+    declared: Dim3 | None,
+    kind: DeviceKind,
+    extent: Dim3,
+    limits: Limits,
+    *,
+    unchecked: bool,
+    max_threads: int = 0,
+    one_item: bool = False,
+) -> Schedule:
+    """What losses are counted against: the declared workgroup, else the device's usual row.
 
-    >>> default_schedule(None, DeviceKind.GPU, unchecked=True).workgroup
-    (256, 1, 1)
+    It has one item and accesses elements one by one. Where nothing is declared and the usual row
+    cannot be launched, it is the row most like it that can. This is the one place that says so.
+
+    >>> gpu = Limits(max_threads=128, max_block=(128, 128, 64), max_grid=(65_535, 65_535, 65_535))
+    >>> default_schedule(None, DeviceKind.GPU, (1000, 1, 1), gpu, unchecked=True).workgroup
+    (128, 1, 1)
+
+    Args:
+        declared: the author's workgroup, if there is one.
+        kind: what the device is.
+        extent: what the launch covers.
+        limits: what the device can launch.
+        unchecked: leave out the bounds checks.
+        max_threads: what the compiled kernel allows in a workgroup; 0 where that is not known.
+        one_item: take one item whatever the grid's limit, because the program allows no more.
     """
-    return Schedule(declared or (kind.default_width, 1, 1), Code(checked=not unchecked))
+    usual = Schedule(declared or (kind.default_width, 1, 1), Code(checked=not unchecked))
+    if declared is not None:
+        return usual
+    x, y, z = (max(size, 1) for size in extent)
+    fit = _Fit((x, y, z), limits, Resources({usual.code: max_threads}))
+    return fit.nearest(usual, _MENUS[kind], one_item=one_item)
 
 
 def space(
@@ -126,8 +174,6 @@ def space(
     checked_too: bool = False,
 ) -> Space:
     """Every schedule that gives the default's bits within the device's limits.
-
-    An undeclared default that cannot be launched gives way to the row most like it that can.
 
     Args:
         facts: what is proved of `program`.
@@ -146,7 +192,15 @@ def space(
     known = resources or Resources()
     extent = _extent(launch)
     unchecked = facts.has_unchecked_form and _holds(facts.unchecked_for, launch)
-    default = default_schedule(declared, kind, unchecked)
+    default = default_schedule(
+        declared,
+        kind,
+        extent,
+        limits,
+        unchecked=unchecked,
+        max_threads=known.max_threads_by_code.get(Code(checked=not unchecked), 0),
+        one_item=program.runs_whole_workgroups,
+    )
     wide = _wide_axes(program, declared, extent)
     checks = (True, False) if unchecked and checked_too else (not unchecked,)
     shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
@@ -159,8 +213,6 @@ def space(
         others = len(shapes) * len(codes) - 1
         refused = tuple(Refused("every other schedule", why, others) for why in why_not)
         return Space(default, (default,), refused, known)
-    if declared is None:
-        default = fits.nearest(default, _MENUS[kind])
     fits.require(default)
     barred = _barred(codes, facts, program, launch, kind, traits)
     legal: list[Schedule] = [default]
@@ -202,7 +254,7 @@ class _Fit:
                 f"larger workgroups of {schedule.code}",
                 f"its compiled kernel allows {compiled} threads in one",
             )
-        tile, grid = tile_of(schedule), tile_grid(self.extent, schedule)
+        grid = tile_grid(self.extent, schedule)
         for axis, name in enumerate("xyz"):
             if not _within(workgroup[axis], limits.max_block[axis]):
                 return (
@@ -216,9 +268,9 @@ class _Fit:
                     f"{self.extent[axis]} elements would be more than the"
                     f" {limits.max_grid[axis]} workgroups that the device allows along it",
                 )
-            # A position past 32 bits would wrap, pass its bounds check and run a second time.
-            if groups * tile[axis] > U32_MAX + 1:
-                return f"tiles along {name}", "the last one would reach beyond 2**32"
+        wrapping = wrapping_axis(workgroup, grid, schedule.code.items)
+        if wrapping is not None:
+            return f"tiles along {'xyz'[wrapping]}", "the last one would reach beyond 2**32"
         return None
 
     def waste(self, schedule: Schedule) -> Problem | None:
@@ -243,14 +295,15 @@ class _Fit:
                 "declare a workgroup that the device can launch, or split the dispatch",
             )
 
-    def nearest(self, default: Schedule, menu: _Menu) -> Schedule:
-        """The default, or the row most like it that can be launched: fewest items, then nearest."""
-        near = sorted(menu.widths, key=lambda width: abs(log2(width / default.workgroup[0])))
+    def nearest(self, usual: Schedule, menu: _Menu, *, one_item: bool) -> Schedule:
+        """The row most like the usual one that can be launched: fewest items, then nearest."""
+        widths = sorted({*_NARROW, *menu.widths})
+        near = sorted(widths, key=lambda width: abs(log2(width / usual.workgroup[0])))
         rows = (
-            Schedule((width, 1, 1), replace(default.code, items=items))
-            for items, width in product(menu.items, near)
+            Schedule((width, 1, 1), replace(usual.code, items=items))
+            for items, width in product((1,) if one_item else menu.items, near)
         )
-        return next((row for row in rows if self.problem(row) is None), default)
+        return next((row for row in rows if self.problem(row) is None), usual)
 
 
 def tile_of(schedule: Schedule) -> Dim3:

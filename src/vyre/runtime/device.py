@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
+from vyre.emit import CUDA, OPENCL, emit
 from vyre.errors import DeviceFailed, InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
@@ -20,6 +21,7 @@ from vyre.ir.validate import check
 from vyre.model import Code, DeviceInfo, Mode
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
+from vyre.plan.space import refuse_unbounded
 from vyre.runtime.array import DeviceArray, extents_of
 from vyre.runtime.lending import Loan, Loans
 
@@ -106,6 +108,21 @@ class Device:
                 "report it with this text",
             )
         return built
+
+    def max_threads(self, program: Program) -> dict[Code, int]:
+        """The widest workgroup of each code of a program that was compiled here, where it says."""
+        name = program.fingerprint()
+        return {
+            code: built.max_threads
+            for (known, code), built in tuple(self._built.items())
+            if known == name and not isinstance(built, Unbuilt) and built.max_threads
+        }
+
+    def source(self, program: Program, code: Code) -> str:
+        """What a device of this kind compiles for a code."""
+        refuse_unbounded(code)
+        dialect = CUDA if self.info.backend == "cuda" else OPENCL
+        return emit(program, code, dialect, self.facts(program)).text
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
         """All of them compiled, what is missing in one build."""

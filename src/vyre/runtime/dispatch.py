@@ -201,6 +201,8 @@ class Dispatcher:
             )
         results = [resident[p.name] for p in self._translation.params if p.role is Role.OUT]
         site = self._site(bound, None) if 0 not in bound.call.extent else None
+        if site is not None and site.best is None:
+            site.refreshed()  # compiled, and every limit checked, before anybody launches it
         return Launch(bound.launcher, site, resident, bound.call.scalars, stream, results)
 
     def sweep(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, overload
 
 from vyre.analysis import Facts
-from vyre.emit import CUDA, OPENCL, emit
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
@@ -60,9 +59,8 @@ class Kernel:
 
     def source(self, schedule: Schedule | None = None) -> str:
         """What is compiled for a schedule, or for the default one, on this process's device."""
-        code = schedule.code if schedule else Code()
-        dialect = CUDA if default().info.backend == "cuda" else OPENCL
-        return emit(self.program, code, dialect, self.facts).text
+        self._pinned(schedule, None)
+        return default().source(self.program, schedule.code if schedule else Code())
 
     def __call__(
         self,

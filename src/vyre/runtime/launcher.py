@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from vyre.analysis.forms import Symbol
-from vyre.backend.base import Array, Memory, Start, Ticket
+from vyre.backend.base import Array, Memory, Start, Ticket, Unbuilt
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.structure import structural_hash
 from vyre.lang import Translation
 from vyre.model import Code, Schedule, Workload
-from vyre.plan.geometry import LaunchLimits, tile_grid, validate_launch_geometry
-from vyre.plan.space import LaunchTraits, default_schedule, why_not_free, why_not_vectors
+from vyre.plan.geometry import (
+    LaunchLimits,
+    refuse_wrapping,
+    tile_grid,
+    validate_launch_geometry,
+)
+from vyre.plan.space import (
+    LaunchTraits,
+    Resources,
+    default_schedule,
+    refuse_unbounded,
+    why_not_free,
+    why_not_vectors,
+)
 from vyre.plan.workload import workload_of
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
@@ -93,10 +106,28 @@ class Launcher:
 
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
-        unchecked = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
-        return default_schedule(
-            self.kernel.declared_workgroup, self.device.info.kind, unchecked=unchecked
+        info = self.device.info
+        made = partial(
+            default_schedule,
+            self.kernel.declared_workgroup,
+            info.kind,
+            numbers.extent,
+            info.limits,
+            unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
+            one_item=self.program.runs_whole_workgroups,
         )
+        usual = made()
+        every = self.device.backend.every_threads
+        if self.kernel.declared_workgroup is not None or prod(usual.workgroup) <= every:
+            return usual
+        # Some devices tell only of a compiled kernel how many threads its registers leave.
+        (built,) = self.device.binaries([(self.program, usual.code)])
+        return usual if isinstance(built, Unbuilt) else made(max_threads=built.max_threads)
+
+    def resources(self, numbers: Numbers) -> Resources:
+        """What compiling has told so far; of the default in any case."""
+        self.default(numbers)
+        return Resources(self.device.max_threads(self.program))
 
     def numbers(
         self, extent: Dim3, shapes: Mapping[str, Shape], scalars: Mapping[str, np.generic]
@@ -182,6 +213,7 @@ class Launcher:
                 )
         grid = tile_grid(numbers.extent, schedule)
         validate_launch_geometry(workgroup, grid, self.limits)
+        refuse_wrapping(workgroup, grid, schedule.code.items)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
                 f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "
@@ -197,6 +229,7 @@ class Launcher:
     ) -> None:
         """Refuse a schedule that could change the result of this launch, or break its compiler."""
         code, name = schedule.code, self.kernel.name
+        refuse_unbounded(code)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
                 f"{schedule} leaves out bounds checks that this call of {name} needs",

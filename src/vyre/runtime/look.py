@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from vyre.analysis import Facts
-from vyre.emit import CUDA, OPENCL, emit
 from vyre.lang import Role
 from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
@@ -90,5 +89,4 @@ def look_at(
 
 def source_of(kernel: Kernel, device: Device, code: Code) -> str:
     """The source that a device of this kind compiles for a code of a kernel."""
-    dialect = CUDA if device.info.backend == "cuda" else OPENCL
-    return emit(kernel.program, code, dialect, device.facts(kernel.program)).text
+    return device.source(kernel.program, code)

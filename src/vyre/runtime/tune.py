@@ -46,6 +46,7 @@ def space_of(launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int])
         info.kind,
         launcher.kernel.declared_workgroup,
         LaunchTraits(alignment),
+        launcher.resources(numbers),
     )
 
 

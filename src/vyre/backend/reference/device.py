@@ -48,6 +48,7 @@ class Reference:
     """NumPy as a device: its memory is arrays, its launches run at once."""
 
     compiles_per_workgroup = False
+    every_threads = U32_MAX
     strayed = False
     shortest_ns = 0
     unfelt_ns = 0

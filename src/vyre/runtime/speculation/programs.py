@@ -10,7 +10,7 @@ import numpy as np
 from vyre.backend.base import Ticket
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.lang import Role, Translation
-from vyre.model import U32_MAX, Code
+from vyre.model import U32_MAX, Code, Dim3
 from vyre.plan.counter_tail import TAIL_WORDS, SpeculationReport, parse_counter_tail
 from vyre.plan.fusion import (
     COUNT,
@@ -24,7 +24,8 @@ from vyre.plan.fusion import (
     TAIL,
     Fused,
 )
-from vyre.plan.geometry import ceil_div
+from vyre.plan.geometry import LaunchLimits, ceil_div, tile_grid, validate_launch_geometry
+from vyre.plan.space import default_schedule
 from vyre.policy.ways import Piece, Way
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
@@ -34,8 +35,8 @@ Scalars = Mapping[str, np.generic]
 Arrays = Mapping[str, DeviceArray]
 Key = tuple[object, ...]
 
-MOST_WORDS = 1024
-"""Launches whose parameter words are kept; a stream of ever-new sizes starts anew there."""
+MOST_PLANNED = 1024
+"""Launches whose plans are kept; a stream of ever-new sizes starts anew there."""
 
 
 class Programs:
@@ -148,25 +149,42 @@ class _Launch:
     """One program on one device, with the device's usual workgroup."""
 
     def __init__(self, kernel: Translation, device: Device) -> None:
-        self._backend = device.backend
+        self._device = device
         self._binary: Any = device.binary(kernel.program, Code())
-        width = device.info.kind.default_width
-        self._width = min(width, self._binary.max_threads or width)
         scalars = {param.name for param in kernel.params if param.role is Role.SCALAR}
         self._arguments = tuple((name, name in scalars) for name in self._binary.arguments)
-        self._words: dict[Key, bytes] = {}
+        self._planned: dict[Key, tuple[Dim3, Dim3, bytes]] = {}
 
     def __call__(self, arrays: Arrays, scalars: Scalars, extent: int) -> Ticket:
         shapes = {name: arrays[name].shape for name, scalar in self._arguments if not scalar}
         key = (extent, *shapes.values())
-        words = self._words.get(key)
-        if words is None:
-            if len(self._words) >= MOST_WORDS:
-                self._words.clear()
-            words = words_of(self._binary.layout, (extent, 1, 1), shapes)
-            self._words[key] = words
+        planned = self._planned.get(key)
+        if planned is None:
+            if len(self._planned) >= MOST_PLANNED:
+                self._planned.clear()
+            planned = self._planned[key] = self._plan(extent, shapes)
         arguments = [
             scalars[name] if scalar else arrays[name].argument for name, scalar in self._arguments
         ]
-        grid, workgroup = (ceil_div(extent, self._width), 1, 1), (self._width, 1, 1)
-        return self._backend.launch(self._binary, grid, workgroup, arguments, words, timed=True)
+        grid, workgroup, words = planned
+        launch = self._device.backend.launch
+        return launch(self._binary, grid, workgroup, arguments, words, timed=True)
+
+    def _plan(self, width: int, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Dim3, Dim3, bytes]:
+        """The grid, the workgroup and the words of a launch, within the device's limits."""
+        info, extent = self._device.info, (width, 1, 1)
+        usual = default_schedule(
+            None,
+            info.kind,
+            extent,
+            info.limits,
+            unchecked=False,
+            max_threads=self._binary.max_threads,
+            one_item=True,
+        )
+        # A launch over nothing, which only compiles, still has a workgroup.
+        grid = tile_grid((max(width, 1), 1, 1), usual)
+        validate_launch_geometry(
+            usual.workgroup, grid, LaunchLimits.of(self._device.name, info.limits)
+        )
+        return grid, usual.workgroup, words_of(self._binary.layout, extent, shapes)
