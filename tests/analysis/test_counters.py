@@ -1,12 +1,15 @@
 """Arrays that are only added to: a workgroup may add up on its own first."""
 
+import re
+
 import pytest
 
 import vyre
-from vyre import In, InOut, Out, f32, i32, kernels, u32
+from vyre import In, InOut, Out, f32, i32, ir, kernels, u32
 from vyre.analysis import analyse
-from vyre.analysis.facts import MOST_COUNTERS
+from vyre.analysis.facts import MOST_COUNTED, MOST_COUNTERS
 from vyre.emit import CUDA, OPENCL, emit
+from vyre.ir.expr import AtomicOp
 from vyre.model import Code
 
 
@@ -81,3 +84,28 @@ def test_workgroups_add_up_where_it_pays(dialect, items, near):
     text = emit(program, Code(items=items, checked=False), dialect, analyse(program)).text
 
     assert ("near_bins" in text) is near
+
+
+@pytest.mark.parametrize("arrays", [1, 4, 5, 7, 20])
+@pytest.mark.parametrize("length", [3, 1000, 2048])
+def test_all_counters_together_fit_a_workgroup(arrays, length):
+    names = [f"sums{number}" for number in range(arrays)]
+    buffers = [ir.BufferDecl.read("x", 0, ir.DataType.U32)]
+    buffers += [
+        ir.BufferDecl.read_write(name, 1 + number, ir.DataType.U32).with_count(length)
+        for number, name in enumerate(names)
+    ]
+    add = [
+        ir.let(f"was_{name}", ir.atomic(AtomicOp.ADD, name, ir.load("x", ir.gid()), ir.u32(1)))
+        for name in names
+    ]
+    program = ir.Program.wrapped(buffers, (64, 1, 1), add)
+
+    facts = analyse(program)
+
+    fitting = min(arrays, MOST_COUNTED // length)
+    assert facts.counters == dict.fromkeys(names[:fitting], length)
+    source = emit(program, Code(items=4), CUDA, facts).text
+    declared = [int(size) for size in re.findall(r"__shared__ u32 \w+\[(\d+)\]", source)]
+    assert len(declared) == fitting
+    assert 4 * sum(declared) <= 32 << 10

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
-from vyre import kernels
+from vyre import ir, kernels
 from vyre.analysis import analyse
 from vyre.backend.base import Job, Unbuilt
 from vyre.backend.cuda import nvrtc
@@ -15,6 +15,7 @@ from vyre.backend.cuda.build import Builder, threads_for
 from vyre.backend.cuda.cache import CubinCache, name_of
 from vyre.backend.cuda.nvrtc import Cubin
 from vyre.emit import CUDA, bundle, emit
+from vyre.ir.expr import AtomicOp
 from vyre.model import Code, Order
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.cu"))
@@ -49,6 +50,25 @@ class Counting:
 
 
 TEXT = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] *= 2.0f; }'
+
+
+def test_seven_counters_of_the_largest_size_compile():
+    """Each would fit a workgroup's memory; all of them would not."""
+    names = [f"sums{number}" for number in range(7)]
+    buffers = [ir.BufferDecl.read("x", 0, ir.DataType.U32)]
+    buffers += [
+        ir.BufferDecl.read_write(name, 1 + number, ir.DataType.U32).with_count(2048)
+        for number, name in enumerate(names)
+    ]
+    add = [
+        ir.let(f"was_{name}", ir.atomic(AtomicOp.ADD, name, ir.load("x", ir.gid()), ir.u32(1)))
+        for name in names
+    ]
+    program = ir.Program.wrapped(buffers, (64, 1, 1), add)
+
+    source = emit(program, Code(items=4), CUDA, analyse(program))
+
+    assert isinstance(nvrtc.compile(source.text, EXACT), Cubin)
 
 
 def test_the_options_keep_ieee_754_unless_the_kernel_gives_it_up():

@@ -16,7 +16,10 @@ from vyre.ir.program import Program
 from vyre.ir.types import DataType
 
 MOST_COUNTERS = 2048
-"""Elements of an array that a workgroup can hold a copy of beside its other memory."""
+"""Elements of an array whose sums are worth a copy in every workgroup."""
+
+MOST_COUNTED = 8192
+"""Elements of all such arrays together: 32 KiB, which every GPU's workgroups have (CUDA 48)."""
 
 
 class Pattern(StrEnum):
@@ -73,7 +76,7 @@ class Facts:
     cost: Cost
     loop_scalars: tuple[str, ...]
     counters: Mapping[str, int] = field(default_factory=dict)
-    """Small arrays that are only ever added to, and their lengths.
+    """Small arrays that are only ever added to, as many as fit a workgroup, and their lengths.
 
     A workgroup may add up what is its own before it adds to the array: whole numbers wrap, so the
     order of additions does not show.
@@ -123,14 +126,13 @@ def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:
         if touch.atomic is not AtomicOp.ADD or touch.result_used or touch.is_float
     }
     touched = {touch.buffer for touch in touches} - others
-    return {
-        decl.name: decl.count
-        for decl in program.buffers
-        if decl.name in touched
-        and not decl.is_shared
-        and decl.element in (DataType.U32, DataType.I32)
-        and 0 < decl.count <= MOST_COUNTERS
-    }
+    found: dict[str, int] = {}
+    for decl in program.buffers:
+        fits = 0 < decl.count <= min(MOST_COUNTERS, MOST_COUNTED - sum(found.values()))
+        whole = decl.element in (DataType.U32, DataType.I32)
+        if decl.name in touched and not decl.is_shared and whole and fits:
+            found[decl.name] = decl.count
+    return found
 
 
 def _access(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> MemoryAccess:
