@@ -57,7 +57,7 @@ class _Shown(Repr):
         self.maxtuple = self.maxlist = 12
 
     def repr_int(self, number: int, level: int) -> str:  # noqa: ARG002  # as the others
-        if number.bit_length() <= 256:
+        if number.bit_length() <= 2048:
             return repr(number)
         return f"<{'a' if number > 0 else 'a negative'} whole number of {number.bit_length()} bits>"
 

@@ -207,7 +207,7 @@ def test_a_list_is_not_an_array():
 def test_inputs_of_different_shapes_ask_for_one():
     assert message(lambda: saxpy(floats(4), floats(5), a=1)) == (
         "the inputs of saxpy differ in shape: x (4,), y (5,)\n"
-        "Fix: pass shape= with the shape to cover"
+        "Fix: pass arrays of one shape, or shape= if beyond the end of an array zeros are meant"
     )
 
 
@@ -228,7 +228,7 @@ def test_a_non_contiguous_output_is_refused_and_nothing_is_changed():
 
     assert message(lambda: saxpy(x, x, a=1, out=out[::2])) == (
         "out of saxpy is written, but its array is not contiguous (strides (8,))\n"
-        "Fix: pass a contiguous array, such as numpy.ascontiguousarray(out)"
+        "Fix: pass c = numpy.ascontiguousarray(out), and then copy the result back: out[...] = c"
     )
     assert not out.any()
 
@@ -238,7 +238,8 @@ def test_a_read_only_output_is_refused():
     out.flags.writeable = False
 
     assert message(lambda: saxpy(x, x, a=1, out=out)) == (
-        "out of saxpy is written, but its array is read-only\nFix: pass a copy"
+        "out of saxpy is written, but its array is read-only\n"
+        "Fix: pass a copy that you keep, c = out.copy(): the result is in c, not in out"
     )
 
 

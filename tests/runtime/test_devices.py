@@ -106,7 +106,8 @@ def test_a_device_array_of_a_wrong_dtype_is_named_with_a_cast_that_works():
 
     assert str(caught.value) == (
         "x of kept is float32, not u32 (uint32)\n"
-        "Fix: pass device.array(numpy.asarray(x, dtype=numpy.uint32)), or declare it for float32"
+        "Fix: declare it for float32, or pass device.array(numpy.asarray(x, dtype=numpy.uint32)) "
+        "if all of it is whole and from 0 to 4294967295"
     )
 
 

@@ -181,7 +181,8 @@ def test_a_read_only_array_can_be_read_and_not_written():
     assert view(Exposed(data=(0x1000, True))) is not None
 
     assert refusal(Exposed(data=(0x1000, True)), written=True) == (
-        "x of k is written, but its array is read-only\nFix: pass a copy"
+        "x of k is written, but its array is read-only\n"
+        "Fix: pass a copy that you keep, c = x.copy(): the result is in c, not in x"
     )
 
 
@@ -261,6 +262,36 @@ def test_a_torch_tensor_that_is_not_contiguous_is_refused():
     assert refusal(Tensor(contiguous=False)) == (
         "x of k is a torch array that is not contiguous\nFix: pass x.contiguous()"
     )
+
+
+@pytest.mark.usefixtures("torch", "cupy")
+def test_what_is_written_is_refused_with_advice_that_brings_the_results_back():
+    assert refusal(Tensor(contiguous=False), written=True) == (
+        "x of k is a torch array that is not contiguous\n"
+        "Fix: pass c = x.contiguous(), and then copy the result back: x.copy_(c)"
+    )
+    assert refusal(Cupy(contiguous=False), written=True) == (
+        "x of k is a cupy array that is not contiguous\n"
+        "Fix: pass c = cupy.ascontiguousarray(x), and then copy the result back: x[...] = c"
+    )
+    assert refusal(Tensor(dtype="float64"), written=True) == (
+        "x of k is float64, not f32 (float32)\n"
+        "Fix: make x an array of float32 from the start: "
+        "the results of a converted copy would not be in x"
+    )
+    assert refusal(Tensor(device=-1), written=True) == (
+        "x of k is a torch array in host memory\n"
+        "Fix: pass x.numpy(), which is written in place, or make x on the device from the start"
+    )
+
+
+@pytest.mark.usefixtures("torch", "cupy")
+def test_a_complex_array_is_not_to_be_cut_to_its_real_part():
+    for value in (Tensor(dtype="complex64"), Cupy(dtype="complex64")):
+        assert refusal(value) == (
+            "x of k is complex64, not f32 (float32)\n"
+            "Fix: declare two arrays, and pass x.real and x.imag"
+        )
 
 
 @pytest.mark.usefixtures("torch")

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, shown
 from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
+from vyre.runtime.advice import conversion, kept_copy, written_back
 from vyre.runtime.array import DeviceArray, extents_of
 from vyre.runtime.foreign import ForeignArray, view
 
@@ -84,29 +85,40 @@ def scalar(kernel: Translation, param: Param, value: object) -> np.generic:
     """A number as its parameter's type holds it."""
     where = f"{param.name} of {kernel.name}"
     dtype = param.dtype
-    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+    if isinstance(value, (np.generic, np.ndarray)) and _is_number(value):
         value = value.item()
     if dtype.is_bool:
         if not isinstance(value, bool):
-            raise InvalidInput(f"{where} is {value!r}, not a bool", "pass True or False")
+            raise InvalidInput(f"{where} is {shown(value)}, not a bool", "pass True or False")
     elif dtype.is_int:
         low, high = int_range(dtype)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise InvalidInput(
-                f"{where} is {value!r}, not a value of {dtype}",
+                f"{where} is {shown(value)}, not a value of {dtype}",
                 f"pass a whole number from {low} to {high}",
             )
     else:
+        if isinstance(value, complex):
+            raise InvalidInput(
+                f"{where} is {shown(value)}, which is complex",
+                "pass a float, and another for the imaginary part",
+            )
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InvalidInput(f"{where} is {value!r}, not a number", "pass a float")
+            raise InvalidInput(f"{where} is {shown(value)}, not a number", "pass a float")
         largest = float(np.finfo(STORAGE[dtype]).max)
         if largest < abs(value) < inf:
+            wider = "" if dtype == DataType.F64 else ", or declare it f64"
             raise InvalidInput(
-                f"{where} is {value!r}, too large for {dtype}",
-                f"pass a number up to {largest:g}, or declare it f64",
+                f"{where} is {shown(value)}, too large for {dtype}",
+                f"pass a number up to {largest:g}{wider}",
             )
     made: np.generic = STORAGE[dtype].type(value)
     return made
+
+
+def _is_number(value: np.generic | np.ndarray[Any, Any]) -> bool:
+    """Whether it is one number: not one of a span of time, nor one that a mask hides."""
+    return value.ndim == 0 and value.dtype.kind in "biufcO" and not is_masked(value)
 
 
 def _match(
@@ -166,10 +178,16 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
         value = view(value, where=where, dtype=param.dtype, written=written) or value
     if not isinstance(value, (np.ndarray, DeviceArray)):
         raise InvalidInput(
-            f"{where} is a {type(value).__name__}, not an array",
-            f"pass numpy.asarray({param.name}, dtype=numpy.{wanted.name})",
+            f"{where} is a {type(value).__name__}, not an array", _to_array(param, wanted)
         )
     if isinstance(value, np.ndarray):
+        if is_masked(value):
+            raise InvalidInput(
+                f"{where} is a masked array, and a kernel does not see its mask",
+                f"pass {param.name}.filled(value) with what stands for the masked elements"
+                if param.role is Role.IN
+                else f"pass {param.name}.data to write every element, masked or not",
+            )
         value = _same_bits(param, value)
     flags = value.dtype == np.bool_ and param.dtype == DataType.U8  # of a device; see DeviceArray
     if value.dtype != wanted and not flags and not isinstance(value, ForeignArray):
@@ -180,7 +198,7 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
         raise InvalidInput(
             f"{where} is {value.dtype.str if same else value.dtype.name}, "
             f"not {param.dtype} ({wanted.str if same else wanted.name})",
-            f"pass {cast}" + ("" if same else f", or declare it for {value.dtype.name}"),
+            conversion(param.name, value.dtype, wanted, cast, written=param.role is not Role.IN),
         )
     if param.rank > 1 and value.ndim != param.rank:
         raise InvalidInput(
@@ -197,6 +215,20 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
             f"{where} has {value.size} elements; {MOST_ELEMENTS} allowed", "split the array"
         )
     return _contiguous(kernel, param, value) if isinstance(value, np.ndarray) else value
+
+
+def is_masked(value: object) -> bool:
+    """Whether it is an array with a mask, of which a kernel would see the hidden elements."""
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def _to_array(param: Param, wanted: np.dtype[Any]) -> str:
+    # With a dtype of whole numbers, NumPy would cut fractions off.
+    typed = f", dtype=numpy.{wanted.name}" if wanted.kind == "f" else ""
+    make = f"numpy.asarray({param.name}{typed})"
+    if param.role is Role.IN:
+        return f"pass {make}"
+    return f"make it an array first, {param.name} = {make}: the results are written to it"
 
 
 def _same_bits(param: Param, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -216,23 +248,26 @@ def _contiguous(
 ) -> np.ndarray[Any, Any]:
     where = f"{param.name} of {kernel.name}"
     if param.role is not Role.IN and not value.flags.writeable:
-        raise InvalidInput(f"{where} is written, but its array is read-only", "pass a copy")
-    if value.flags.c_contiguous:
+        raise InvalidInput(f"{where} is written, but its array is read-only", kept_copy(param.name))
+    if value.flags.c_contiguous and value.flags.aligned:
         return value
+    how, make = f"not contiguous (strides {value.strides})", "numpy.ascontiguousarray({name})"
+    if value.flags.c_contiguous:
+        how, make = "not aligned to its elements", "{name}.copy()"
+    make = make.format(name=param.name)
     if param.role is not Role.IN:
         raise InvalidInput(
-            f"{where} is written, but its array is not contiguous (strides {value.strides})",
-            f"pass a contiguous array, such as numpy.ascontiguousarray({param.name})",
+            f"{where} is written, but its array is {how}",
+            written_back(make, f"{param.name}[...] = c"),
         )
     if (kernel.name, param.name) not in _said:
         _said.add((kernel.name, param.name))
         warnings.warn(
-            f"{where} is not contiguous (strides {value.strides}), so it is copied for each call.\n"
-            f"Fix: pass numpy.ascontiguousarray({param.name})",
+            f"{where} is {how}, so it is copied for each call.\nFix: pass {make}",
             CopyWarning,
             stacklevel=7,
         )
-    return np.ascontiguousarray(value)
+    return value.copy(order="C")
 
 
 def _same_place(kernel: Translation, arrays: Mapping[str, AnyArray]) -> None:
@@ -245,8 +280,22 @@ def _same_place(kernel: Translation, arrays: Mapping[str, AnyArray]) -> None:
         listed = ", ".join(f"{name} on {place}" for name, place in places.items())
         raise InvalidInput(
             f"the arrays of {kernel.name} live in different places: {listed}",
-            "move them to one device with device.array(x), or to the host with numpy.asarray(x)",
+            _to_one_place(kernel, places),
         )
+
+
+def _to_one_place(kernel: Translation, places: Mapping[str, str]) -> str:
+    """Which arrays to move: not those whose results would then be elsewhere."""
+    written = {
+        p.name: places[p.name] for p in kernel.params if p.role is not Role.IN and p.name in places
+    }
+    if not written:
+        return "move them to one device with device.array(x), or to the host with numpy.asarray(x)"
+    name, place = next(iter(written.items()))
+    if len(set(written.values())) > 1:
+        return f"make what is written, {', '.join(written)}, in one place, and pass that"
+    move = "numpy.asarray(x)" if place == "the host" else "device.array(x)"
+    return f"move what is read to where {name} is, with {move}"
 
 
 def _shape(
@@ -270,12 +319,26 @@ def _shape(
             listed = ", ".join(f"{name} {found}" for name, found in shapes.items())
             raise InvalidInput(
                 f"the {what} of {kernel.name} differ in shape: {listed}",
-                "pass shape= with the shape to cover",
+                _to_one_shape(shapes, written=what == "outputs"),
             )
     raise InvalidInput(
         f"no array of this call says how many elements {kernel.name} covers",
         "pass shape= with the shape to cover",
     )
+
+
+def _to_one_shape(shapes: Mapping[str, Shape], *, written: bool) -> str:
+    """How to make arrays agree; beyond an array's end there are zeros, and nothing is written."""
+    if written:
+        return "pass outputs of one shape; what is written beyond the end of one is dropped"
+    try:
+        common = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        common = None
+    for name, shape in shapes.items():
+        if common is not None and shape != common:
+            return f"pass arrays of one shape, such as numpy.broadcast_to({name}, {common}).copy()"
+    return "pass arrays of one shape, or shape= if beyond the end of an array zeros are meant"
 
 
 def _stated_shape(kernel: Translation, shape: int | Sequence[int]) -> Shape:

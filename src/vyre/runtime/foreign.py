@@ -12,6 +12,7 @@ from vyre.errors import InvalidInput
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.runtime import devices
+from vyre.runtime.advice import conversion, kept_copy, written_back
 from vyre.runtime.array import WIDEST, DeviceArray
 from vyre.runtime.device import Device
 from vyre.runtime.foreign_kinds import BFLOAT16, UNREADABLE, Kind, Seen, Shape, kind_of
@@ -99,16 +100,18 @@ def view(value: object, *, where: str, dtype: DataType, written: bool) -> Foreig
         raise InvalidInput(f"{where} {seen.refusal[0]}", seen.refusal[1].format(name=name))
     if seen.device < 0:
         raise InvalidInput(
-            f"{where} is a {kind.name} array in host memory", kind.to_device.format(name=name)
+            f"{where} is a {kind.name} array in host memory",
+            (kind.to_device_written if written else kind.to_device).format(name=name),
         )
-    storage = _storage(kind, seen, where, dtype)
+    storage = _storage(kind, seen, where, dtype, written=written)
     if not seen.contiguous:
+        make = kind.make_contiguous.format(name=name)
         raise InvalidInput(
             f"{where} is a {kind.name} array that is not contiguous",
-            f"pass {kind.make_contiguous.format(name=name)}",
+            written_back(make, kind.copy_back.format(name=name)) if written else f"pass {make}",
         )
     if written and not seen.writeable:
-        raise InvalidInput(f"{where} is written, but its array is read-only", "pass a copy")
+        raise InvalidInput(f"{where} is written, but its array is read-only", kept_copy(name))
     here = devices.found("cuda")
     if seen.device >= len(here):
         raise InvalidInput(
@@ -192,7 +195,9 @@ def _shown(stream: int) -> str:
     return f"stream {stream:#x}" if stream else "the default stream"
 
 
-def _storage(kind: Kind, seen: Seen, where: str, declared: DataType) -> np.dtype[Any]:
+def _storage(
+    kind: Kind, seen: Seen, where: str, declared: DataType, *, written: bool
+) -> np.dtype[Any]:
     """How NumPy holds the elements, or an error that says how to convert them."""
     wanted = STORAGE[declared]
     if seen.dtype == "bool" and declared == DataType.U8:
@@ -200,8 +205,9 @@ def _storage(kind: Kind, seen: Seen, where: str, declared: DataType) -> np.dtype
     named = BFLOAT16 if declared == DataType.BF16 else wanted.name
     if seen.dtype == named or (declared == DataType.BF16 and seen.dtype == wanted.name):
         return wanted
-    cast = kind.cast.format(name=where.partition(" ")[0], dtype=named)
+    name = where.partition(" ")[0]
+    cast = kind.cast.format(name=name, dtype=named)
     raise InvalidInput(
         f"{where} is {seen.dtype}, not {declared} ({wanted.name})",
-        f"pass {cast}, or declare it for {seen.dtype}",
+        conversion(name, seen.dtype, wanted, cast, written=written),
     )

@@ -55,8 +55,10 @@ class Kind:
     """A new array of this kind; None where the outputs are Vyre's own arrays."""
     copy: Callable[[Any], Any] | None
     make_contiguous: str
+    copy_back: str  # from c, what `make_contiguous` gave
     cast: str  # with {name} and {dtype}
     to_device: str
+    to_device_written: str
 
 
 UNREADABLE = (AttributeError, BufferError, KeyError, RuntimeError, TypeError, ValueError)
@@ -127,8 +129,11 @@ def _torch() -> Kind:
         zeros=zeros,
         copy=lambda x: x.clone(),
         make_contiguous="{name}.contiguous()",
+        copy_back="{name}.copy_(c)",
         cast="{name}.to(torch.{dtype})",
         to_device="pass {name}.cuda(), or {name}.numpy() to copy it for each call",
+        to_device_written="pass {name}.numpy(), which is written in place, or make {name} on the "
+        "device from the start",
     )
 
 
@@ -162,8 +167,10 @@ def _cupy() -> Kind:
         zeros=zeros,
         copy=lambda x: x.copy(),
         make_contiguous="cupy.ascontiguousarray({name})",
+        copy_back="{name}[...] = c",
         cast="{name}.astype(cupy.{dtype})",
         to_device="pass cupy.asarray({name})",
+        to_device_written="make {name} on the device from the start",
     )
 
 
@@ -191,8 +198,10 @@ def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
         zeros=None,
         copy=None,
         make_contiguous="a contiguous copy of {name}",
+        copy_back="copy c into {name}",
         cast="{name} as an array of {dtype}",
         to_device="pass an array on a CUDA device",
+        to_device_written="pass an array on a CUDA device",
     )
 
 
