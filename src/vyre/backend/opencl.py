@@ -14,6 +14,7 @@ import numpy as np
 import pyopencl as cl
 
 from vyre import settings
+from vyre.backend import host
 from vyre.backend.base import Array, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
@@ -23,6 +24,7 @@ from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
 
 _EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 _FAST = "-cl-fast-relaxed-math"
+_ASKED_FOR = 64 << 20  # bytes from which it is worth asking what is free, which takes 50 us
 
 
 def found(cache_dir: Path) -> list[OpenCL]:
@@ -96,7 +98,10 @@ class OpenCLTicket:
         """Kernel time from the event's profile, or None while it runs."""
         status = self.event.command_execution_status
         if status < 0:
-            raise DeviceFailed(f"a launch ended with OpenCL's error {status}", "run it again")
+            raise DeviceFailed(
+                f"a launch ended with OpenCL's error {status}",
+                "make the arrays that it writes anew, and run it again",
+            )
         if status != cl.command_execution_status.COMPLETE:
             return None
         return int(self.event.profile.end - self.event.profile.start)
@@ -255,10 +260,17 @@ class OpenCL:
         limit = self.info.limits.max_buffer_bytes
         if limit and nbytes > limit:
             raise _exhausted(self.info, nbytes)
+        # PoCL takes memory when it is first touched, and ends the process where there is none.
+        if nbytes > _ASKED_FOR and (free := self.free_bytes()) is not None and nbytes > free:
+            raise _exhausted(self.info, nbytes, free)
         try:
             return cl.Buffer(context, cl.mem_flags.READ_WRITE, max(nbytes, 4))
         except (cl.MemoryError, cl.LogicError):
             raise _exhausted(self.info, nbytes) from None
+
+    def free_bytes(self) -> int | None:
+        """What the host has, where it shares its memory; drivers do not tell of any other."""
+        return host.free_bytes() if self._unified else None
 
     def upload(self, memory: Any, array: Array) -> None:
         """Copy an array to the device."""
@@ -357,9 +369,10 @@ def _cause(error: Exception) -> str:
     return str(error).partition(" failed: ")[2] or str(error)
 
 
-def _exhausted(info: DeviceInfo, nbytes: int) -> DeviceFailed:
+def _exhausted(info: DeviceInfo, nbytes: int, free: int | None = None) -> DeviceFailed:
+    left = "" if free is None else f", {free:,} free"
     return DeviceFailed(
         f"{info.model} has no {nbytes:,} bytes for one buffer "
-        f"(limit {info.limits.max_buffer_bytes:,})",
+        f"(limit {info.limits.max_buffer_bytes:,}{left})",
         "split the arrays, or free device arrays that are no longer needed",
     )

@@ -229,6 +229,12 @@ class Cuda:
         """Fresh device memory of at least `nbytes`."""
         return self._pool.alloc(nbytes)
 
+    def free_bytes(self) -> int:
+        """What the device has left for everybody."""
+        with self._context.current():
+            free, _ = self._context.value("ask for memory", self._driver.cuMemGetInfo())
+            return int(free)
+
     def upload(self, memory: CudaMemory, array: Array) -> None:
         """Copy an array to the device; it may be changed when this returns."""
         if array.nbytes:

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from vyre.backend import host
 from vyre.backend.base import Array, Job, Start
 from vyre.backend.reference import run
 from vyre.backend.reference.refuse import refuse_unsupported
 from vyre.emit.layout import WordLayout, arguments_of
+from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
@@ -113,7 +115,16 @@ class Reference:
         """Nothing is ever under way."""
 
     def alloc(self, nbytes: int) -> Array:
-        return np.zeros(nbytes, np.uint8)
+        try:
+            return np.zeros(nbytes, np.uint8)
+        except MemoryError:
+            raise DeviceFailed(
+                f"{self.info.model} has no {nbytes:,} bytes for one array",
+                "split the arrays, or free those no longer needed",
+            ) from None
+
+    def free_bytes(self) -> int | None:
+        return host.free_bytes()
 
     def upload(self, memory: Array, array: Array) -> None:
         memory[...] = array.reshape(-1).view(np.uint8)
