@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from reprlib import Repr
 
 
@@ -46,6 +48,25 @@ class NotRemembered(VyreError):
 
 class StoreFailed(VyreError):
     """Something kept on disk that cannot be read or written; it is left as it is."""
+
+
+@contextmanager
+def labelled(label: str | None) -> Iterator[None]:
+    """Errors that leave this block begin with the label, if there is one.
+
+    >>> with labelled("step 3"):
+    ...     raise InvalidInput("x is 5", "pass 4")
+    Traceback (most recent call last):
+    vyre.errors.InvalidInput: step 3: x is 5
+    Fix: pass 4
+    """
+    try:
+        yield
+    except VyreError as error:
+        if label is not None:
+            error.problem = f"{label}: {error.problem}"
+            error.args = (error.problem, error.fix)
+        raise
 
 
 class _Shown(Repr):

@@ -10,7 +10,7 @@ from math import inf
 
 import blake3
 
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, shown
 
 Dim3 = tuple[int, int, int]
 
@@ -42,11 +42,12 @@ class Code:
         sizes: tuple[object, ...] = (self.items, self.vector, self.unroll)
         if not all(map(_is_size, sizes)):
             raise InvalidInput(
-                f"a code of items {self.items!r}, vector {self.vector!r}, unroll {self.unroll!r}",
+                f"a code of items {shown(self.items)}, vector {shown(self.vector)}, "
+                f"unroll {shown(self.unroll)}",
                 "give whole numbers of at least 1",
             )
         if self.order not in tuple(Order):
-            raise InvalidInput(f"no order {self.order!r}", f"use one of {', '.join(Order)}")
+            raise InvalidInput(f"no order {shown(self.order)}", f"use one of {', '.join(Order)}")
         object.__setattr__(self, "order", Order(self.order))  # a plain "blocked" is one, too
 
 
@@ -62,7 +63,7 @@ class Schedule:
         sizes: tuple[object, ...] = given if isinstance(given, tuple) else ()
         if len(sizes) != 3 or not all(map(_is_size, sizes)):
             raise InvalidInput(
-                f"workgroup {self.workgroup!r} of a schedule",
+                f"workgroup {shown(self.workgroup)} of a schedule",
                 "give three sizes of at least 1, such as (256, 1, 1)",
             )
 
@@ -258,7 +259,7 @@ class Mode(StrEnum):
         names |= {"off": cls.OFF, "default": cls.OFF}
         mode = names.get(word.strip().lower()) if isinstance(word, str) else None
         if mode is None:
-            raise InvalidInput(f"no mode {word!r}", f"use one of {', '.join(names)}")
+            raise InvalidInput(f"no mode {shown(word)}", f"use one of {', '.join(names)}")
         return mode
 
 

@@ -155,6 +155,16 @@ def test_a_program_built_by_hand_runs_on_bytes_and_arrays(device):
     assert np.array_equal(from_bytes, 2 * x)
 
 
+def test_an_input_of_another_size_is_not_read_as_what_it_is_not():
+    with pytest.raises(InvalidInput) as caught:
+        REFERENCE.dispatch(doubled(), [np.arange(4, dtype=np.float64)])
+
+    assert str(caught.value) == (
+        "input 'x' is float64, not u32 (uint32)\n"
+        "Fix: pass an array of uint32, or x.tobytes() if its bytes are meant"
+    )
+
+
 @EVERY
 def test_overrides_of_a_dispatch_are_obeyed(device):
     x = np.arange(100, dtype=np.uint32)

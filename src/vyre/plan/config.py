@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
 
-from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.errors import InvalidInput, UnsupportedFeature, shown
 from vyre.model import U32_MAX, Dim3
 
 
@@ -33,7 +34,7 @@ class DispatchConfig:
     `workgroup_override` and `grid_override` are authoritative; whether the device can launch them
     is checked where its limits are known. `dispatch_elements` and `dispatch_grid` state what a
     dispatch covers, in elements and in workgroups, where the buffers' lengths do not say it; the
-    grid wins over the elements.
+    grid wins over the elements. `label` names the dispatch in its errors and log lines.
     """
 
     profile: str | None = None
@@ -56,9 +57,16 @@ class DispatchConfig:
         _check_range("fixpoint_iterations", self.fixpoint_iterations, 1, U32_MAX)
         _check_range("dispatch_elements", self.dispatch_elements, 1, U32_MAX)
         for name in ("workgroup_override", "grid_override", "dispatch_grid"):
-            _check_dim3(name, getattr(self, name))
-        if self.timeout is not None and self.timeout <= timedelta():
-            raise InvalidInput(f"timeout {self.timeout}", "use a timeout above 0, or None for none")
+            object.__setattr__(self, name, _dim3(name, getattr(self, name)))  # a list is one, too
+        timeout: object = self.timeout
+        if timeout is not None and not (isinstance(timeout, timedelta) and timeout > timedelta()):
+            text = str(timeout) if isinstance(timeout, timedelta) else shown(timeout)
+            raise InvalidInput(f"timeout {text}", "use a timeout above 0, or None for none")
+        for name in ("label", "profile"):
+            if not isinstance(getattr(self, name), str | None):
+                raise InvalidInput(
+                    f"{name} {shown(getattr(self, name))}", "use a text, or None for none"
+                )
 
     @property
     def fixed_grid(self) -> Dim3 | None:
@@ -100,19 +108,25 @@ def refuse_unsupported(config: DispatchConfig, backend: str, honoured: frozenset
         )
 
 
-def _check_range(name: str, value: int | None, low: int, high: int | None) -> None:
-    if value is None or (value >= low and (high is None or value <= high)):
-        return
-    wanted = f"of at least {low}" if high is None else f"from {low} to {high}"
-    raise InvalidInput(f"{name} {value}", f"use a number {wanted}, or None to leave it open")
-
-
-def _check_dim3(name: str, value: Dim3 | None) -> None:
-    # A zero passes: the limits' check refuses it together with the workgroup it belongs to.
+def _check_range(name: str, value: object, low: int, high: int | None) -> None:
     if value is None:
         return
-    sizes: tuple[int, ...] = value  # a caller without a type checker may give any number of them
-    if len(sizes) != 3 or not all(0 <= size <= U32_MAX for size in sizes):
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and value >= low and (high is None or value <= high):  # type: ignore[operator]  # a number
+        return
+    wanted = f"of at least {low}" if high is None else f"from {low} to {high}"
+    raise InvalidInput(f"{name} {shown(value)}", f"use a number {wanted}, or None to leave it open")
+
+
+def _dim3(name: str, value: object) -> Dim3 | None:
+    # A zero passes: the limits' check refuses it together with the workgroup it belongs to.
+    if value is None:
+        return None
+    sizes = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool)]
+    if len(sizes) != 3 or len(whole) != 3 or not all(0 <= size <= U32_MAX for size in whole):
         raise InvalidInput(
-            f"{name} {value}", f"give three numbers up to {U32_MAX}, such as (256, 1, 1)"
+            f"{name} {shown(value)}", f"give three numbers up to {U32_MAX}, such as (256, 1, 1)"
         )
+    x, y, z = whole
+    return x, y, z

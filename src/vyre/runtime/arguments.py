@@ -156,6 +156,11 @@ def _match(
                 f"out= has {len(values)} arrays; {kernel.name} writes {len(outputs)} ({names})",
                 "pass one array per output, in a tuple",
             )
+        for param in outputs:
+            if param.name in given:
+                raise InvalidInput(
+                    f"{kernel.name} got {param.name!r} by its name and in out=", "pass it once"
+                )
         given |= {param.name: value for param, value in zip(outputs, values, strict=True)}
     missing = [
         param.name
@@ -345,12 +350,13 @@ def _stated_shape(kernel: Translation, shape: int | Sequence[int]) -> Shape:
     covered = extents_of(shape)
     if kernel.rank > 1 and len(covered) != kernel.rank:
         raise InvalidInput(
-            f"shape {covered} has {len(covered)} axes; {kernel.name} uses gid of {kernel.rank}",
+            f"shape {shown(covered)} has {len(covered)} axes; "
+            f"{kernel.name} uses gid of {kernel.rank}",
             f"pass a shape of {kernel.rank} axes",
         )
     if prod(covered) > MOST_ELEMENTS:
         raise InvalidInput(
-            f"shape {covered} is {prod(covered)} elements; {MOST_ELEMENTS} allowed",
+            f"shape {shown(covered)} is {shown(prod(covered))} elements; {MOST_ELEMENTS} allowed",
             "split the call",
         )
     return covered

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend.base import Memory
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
     from vyre.runtime.device import Device
@@ -117,13 +117,24 @@ def extents_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     >>> extents_of(3), extents_of([2, 3])
     ((3,), (2, 3))
     """
+    sizes: Sequence[object] = (shape,)
+    if isinstance(shape, Sequence) and not isinstance(shape, (str, bytes, bytearray, memoryview)):
+        sizes = shape
+    extents = tuple(_extent(size) for size in sizes)
+    if None in extents:
+        raise InvalidInput(f"shape {shown(shape)}", "pass whole numbers of at least 0")
+    return extents  # type: ignore[return-value]  # None is not among them
+
+
+def _extent(size: Any) -> int | None:
+    """A whole number of at least 0, or None for what is none."""
+    if isinstance(size, (bool, np.bool_)):
+        return None
     try:
-        extents = tuple(map(index, shape)) if isinstance(shape, Sequence) else (index(shape),)
+        found = index(size)
     except TypeError:
-        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0") from None
-    if min(extents, default=0) < 0:
-        raise InvalidInput(f"shape {shape!r}", "pass whole numbers of at least 0")
-    return extents
+        return None
+    return found if found >= 0 else None
 
 
 def alignment_of(array: NDArray[Any] | DeviceArray) -> int:

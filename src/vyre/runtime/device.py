@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from math import prod
 from typing import Any
 
@@ -13,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from vyre.analysis import Facts, analyse
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
 from vyre.emit import CUDA, OPENCL, emit
-from vyre.errors import DeviceFailed, InvalidInput
-from vyre.ir.declare import Dim3
+from vyre.errors import DeviceFailed, InvalidInput, labelled, shown
+from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
@@ -25,12 +27,18 @@ from vyre.plan.space import refuse_unbounded
 from vyre.runtime.array import DeviceArray, extents_of
 from vyre.runtime.lending import Loan, Loans
 
+log = logging.getLogger("vyre.calls")
+
 Bytes = NDArray[np.uint8]
 
 HONOURED = frozenset(
     {"workgroup_override", "grid_override", "dispatch_elements", "dispatch_grid", "label"}
     | {"max_output_bytes", "fixpoint_iterations"}
 )
+
+
+MOST_BYTES = (1 << 63) - 1
+"""What no address reaches beyond, on any device."""
 
 
 class Device:
@@ -55,19 +63,32 @@ class Device:
 
     def array(self, values: ArrayLike) -> DeviceArray:
         """A copy of `values` that stays on this device."""
-        host = np.ascontiguousarray(values)
-        made = self.empty(np.shape(values), host.dtype)
+        host, shape = _as_array(values, f"an array on {self.name}")
+        made = self.empty(shape, host.dtype)
         self.backend.upload(made.memory, host)
         return made
 
     def empty(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:
         """An array on this device whose elements are not set."""
-        extents, kind = extents_of(shape), np.dtype(dtype)
-        if kind.hasobject:
+        extents = extents_of(shape)
+        try:
+            kind = np.dtype(dtype)
+        except (TypeError, ValueError, RuntimeError):
+            raise InvalidInput(
+                f"an array of {shown(dtype)} on {self.name}",
+                "give it a dtype of NumPy's, such as numpy.float32",
+            ) from None
+        if kind.hasobject or not kind.itemsize:
             raise InvalidInput(
                 f"an array of {kind.name} on {self.name}", "give it a dtype of plain numbers"
             )
-        return DeviceArray(self, self.backend.alloc(prod(extents) * kind.itemsize), extents, kind)
+        nbytes = prod(extents) * kind.itemsize
+        if nbytes > MOST_BYTES:
+            raise InvalidInput(
+                f"an array of shape {shown(extents)} on {self.name}",
+                f"use a shape of at most {MOST_BYTES:,} bytes",
+            )
+        return DeviceArray(self, self.backend.alloc(nbytes), extents, kind)
 
     def zeros(self, shape: int | Sequence[int], dtype: Any) -> DeviceArray:
         """An array of zeros on this device."""
@@ -156,10 +177,28 @@ class Device:
         Returns:
             An array for each output in declaration order.
         """
-        config = config or DispatchConfig()
+        config = DispatchConfig() if config is None else config
+        for what, value, wanted in (
+            ("program", program, Program),
+            ("inputs", inputs, Sequence),
+            ("config", config, DispatchConfig),
+        ):
+            if not isinstance(value, wanted) or isinstance(value, (str, bytes)):
+                raise InvalidInput(
+                    f"{what} of a dispatch is {shown(value)}", f"pass a {wanted.__name__}"
+                )
+        with labelled(config.label):
+            return self._dispatch(program, inputs, config)
+
+    def _dispatch(
+        self, program: Program, inputs: Sequence[bytes | Array], config: DispatchConfig
+    ) -> list[Array]:
         refuse_unsupported(config, self.name, HONOURED)
         facts = self.facts(program)
-        given = [_as_bytes(value) for value in inputs]
+        taking = [decl for decl in program.buffers if BindingRole.of(decl).takes_input]
+        given = [
+            _as_bytes(value, decl) for value, decl in zip_longest(inputs, taking[: len(inputs)])
+        ]
         bindings = BindingPlan.from_borrowed_inputs(program, [part.data for part in given]).bindings
         limits = LaunchLimits.of(self.info.backend, self.info.limits)
         plan = LaunchPlan.from_bindings(
@@ -186,6 +225,8 @@ class Device:
         given_words = [*plan.param_words, *extent, *_dims(program)]
         words = np.zeros(binary.layout.count, np.uint32)
         words[: len(given_words)] = given_words
+        if config.label is not None:
+            log.debug("%s: grid %s of %s on %s", config.label, plan.grid, plan.workgroup, self.name)
         for _ in range(config.fixpoint_iterations or 1):
             self.run(binary, plan.grid, plan.workgroup, arrays, program, words.tobytes())
         return outputs
@@ -225,11 +266,40 @@ class Device:
         return self.loans.during(work)
 
 
-def _as_bytes(value: bytes | Array) -> Bytes:
+def _as_array(values: Any, where: str) -> tuple[Array, tuple[int, ...]]:
+    """Values in one piece, and their shape, which NumPy has no 0-d form of then.
+
+    Raises:
+        InvalidInput: they make no array, or one of which a device would not see the mask.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInput(
+            f"{where}, of a masked array, whose mask would be lost",
+            "pass x.filled(value) with what stands for the masked elements",
+        )
+    try:
+        return np.ascontiguousarray(values), np.shape(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(
+            f"{where}, of a {type(values).__name__}: {error}", "pass an array of numbers"
+        ) from None
+
+
+def _as_bytes(value: bytes | Array, decl: BufferDecl | None) -> Bytes:
     """The bytes of an input, not copied where they lie in one piece."""
     if isinstance(value, bytes):
         return np.frombuffer(value, np.uint8)
-    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    array, _ = _as_array(value, "an input of a dispatch")
+    if array.dtype.hasobject:
+        raise InvalidInput("an input of a dispatch, of objects", "pass an array of numbers")
+    if decl is not None and decl.element in STORAGE:
+        wanted, size = STORAGE[decl.element], array.dtype.itemsize
+        if size not in (wanted.itemsize, 1):  # one byte each may stand for anything
+            raise InvalidInput(
+                f"input {decl.name!r} is {array.dtype.name}, not {decl.element} ({wanted.name})",
+                f"pass an array of {wanted.name}, or x.tobytes() if its bytes are meant",
+            )
+    return array.reshape(-1).view(np.uint8)
 
 
 def _storage(program: Program, item: Binding, given: Sequence[Bytes], n: int) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable
 from vyre import settings
 from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
-from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.errors import InvalidInput, UnsupportedFeature, labelled, shown
 from vyre.runtime.device import Device
 
 
@@ -55,6 +56,7 @@ BACKENDS: dict[str, Callable[[], list[Backend]]] = {
 }
 """A new backend is one module and one line here; the order is that of preference."""
 
+_ORDINAL = re.compile("[0-9]{0,9}")
 _lock = threading.Lock()
 
 
@@ -97,18 +99,22 @@ def open(name: str | None = None) -> Device:  # noqa: A001  # read as vyre.open
         InvalidInput: there is no device of that name.
         UnsupportedFeature: the backend's library is not installed.
     """
-    if name is None:
-        return default()
-    backend, _, number = name.partition(":")
+    return default() if name is None else _named(name)
+
+
+def _named(name: object) -> Device:
+    backend, _, number = name.partition(":") if isinstance(name, str) else ("", "", "")
     if backend not in BACKENDS:
         raise InvalidInput(
-            f"no device {name!r}: no backend {backend!r}; known: {', '.join(BACKENDS)}",
+            f"no device {shown(name)}: no backend {shown(backend)}; known: {', '.join(BACKENDS)}"
+            if isinstance(name, str)
+            else f"no device {shown(name)}: a device's name is a text",
             f"use one of {', '.join(device.name for device in devices())}",
         )
     here = found(backend)
-    if (number and not number.isdigit()) or int(number or 0) >= len(here):
+    if not _ORDINAL.fullmatch(number) or int(number or 0) >= len(here):
         raise InvalidInput(
-            f"no device {name!r}; {backend} has {len(here)}",
+            f"no device {shown(name)}; {backend} has {len(here)}",
             f"use one of {', '.join(device.name for device in devices())}",
         )
     return here[int(number or 0)]
@@ -119,7 +125,8 @@ def default() -> Device:
     """The device that calls use unless they say otherwise; chosen once per process."""
     wanted = settings.load().device
     if wanted is not None:
-        return open(wanted)
+        with labelled("VYRE_DEVICE"):
+            return _named(wanted)
     first = devices()[0]
     if first.info.backend == "reference":
         warnings.warn(

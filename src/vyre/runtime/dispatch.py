@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -163,7 +164,7 @@ class Dispatcher:
             )
         where = stream_for(resident, stream, where=kernel.name)
         made = {
-            param.name: _made(device, resident, out_shape(kernel, param, call.covered), param)
+            param.name: _made(kernel, param, device, resident, call.covered)
             for param in kernel.params
             if param.role is Role.OUT and param.name not in call.arrays
         }
@@ -212,9 +213,14 @@ class Dispatcher:
         budget_s: float = 10.0,
         progress: Callable[[Progress], None] | None = None,
     ) -> Decision:
-        """Measure every candidate on copies, and remember the best."""
+        """Measure every candidate on copies, and remember the best.
+
+        Raises:
+            DeviceFailed: there is no room for the copies.
+        """
         numbers, alignment, workload = bound.numbered
         device = bound.launcher.device
+        _refuse_copies(bound)
         copies = {name: _resident(device, array) for name, array in bound.arrays.items()}
         return tune(
             bound.launcher,
@@ -228,6 +234,17 @@ class Dispatcher:
             budget_s=budget_s,
             progress=progress,
         )
+
+    def _swept(self, bound: Bound) -> Decision:
+        """What a sweep finds for a call; without room for copies the call runs its default."""
+        try:
+            return self.sweep(bound)
+        except DeviceFailed as error:
+            numbers, _, workload = bound.numbered
+            usual = bound.launcher.default(numbers)
+            return Decision(
+                workload=workload, schedule=usual, reason=Reason.DEFAULT, detail=error.problem
+            )
 
     def forget(self) -> None:
         """Decide every call anew."""
@@ -269,7 +286,7 @@ class Dispatcher:
                 pinned = replace(launcher.default(numbers), workgroup=pinned)
             decision = Decision(workload=workload, schedule=pinned, reason=Reason.OVERRIDE)
             return Site(launcher, numbers, alignment, decision)
-        site = site_of(launcher, rule, numbers, alignment, lambda: self.sweep(bound))
+        site = site_of(launcher, rule, numbers, alignment, lambda: self._swept(bound))
         _put(self._sites, key, site)
         return site
 
@@ -312,16 +329,46 @@ def _put(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -
     kept[key] = value
 
 
+def _refuse_copies(bound: Bound) -> None:
+    """Refuse to copy more to a device than a quarter of what it has free.
+
+    Drivers end the process where memory runs out in the middle of a copy, so sizes come first.
+    """
+    device = bound.launcher.device
+    total = sum(array.nbytes for array in bound.arrays.values())
+    free = device.backend.free_bytes()
+    if free is None:
+        free = device.info.memory_bytes
+    if free and total > free // 4:
+        raise DeviceFailed(
+            f"tuning {bound.launcher.kernel.name} works on copies of its arrays, {total:,} bytes; "
+            f"a quarter of what {device.name} has free is {free // 4:,}",
+            "free memory first, or leave it to calls to learn as they run, which copies nothing",
+        )
+
+
 def _made(
-    device: Device, resident: Mapping[str, DeviceArray], shape: tuple[int, ...], param: Param
+    kernel: Translation,
+    param: Param,
+    device: Device,
+    resident: Mapping[str, DeviceArray],
+    covered: tuple[int, ...],
 ) -> AnyArray:
     """A fresh output of the inputs' kind, full of zeros."""
+    shape = out_shape(kernel, param, covered)
     for array in resident.values():
         if isinstance(array, ForeignArray):
             return array.zeros(shape, param.dtype)
     if resident:
         return device.zeros(shape, STORAGE[param.dtype])
-    return np.zeros(shape, STORAGE[param.dtype])
+    try:
+        return np.zeros(shape, STORAGE[param.dtype])
+    except MemoryError:
+        nbytes = prod(shape) * STORAGE[param.dtype].itemsize
+        raise DeviceFailed(
+            f"the host has no {nbytes:,} bytes for {param.name} of {kernel.name}",
+            "split the call, or free arrays that are no longer needed",
+        ) from None
 
 
 def _resident(device: Device, array: AnyArray) -> DeviceArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, shown
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.runtime import devices
@@ -159,19 +159,31 @@ def handle_of(stream: Any) -> int:
     >>> handle_of(1), handle_of(4096)
     (0, 4096)
     """
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        return 0 if stream == 1 else stream
+    handle = _handle(stream)
+    if handle is None or not 0 <= handle < 1 << 64:
+        what = shown(stream) if isinstance(stream, int) else f"a {type(stream).__name__}"
+        raise InvalidInput(
+            f"stream= is {what}, not a CUDA stream",
+            "pass a stream of CuPy, torch or cuda.core, or its handle as an integer",
+        )
+    return 0 if handle == 1 else handle
+
+
+def _handle(stream: Any) -> int | None:
+    """What a stream says its handle is; None where it says nothing of the kind."""
+    if isinstance(stream, int):
+        return None if isinstance(stream, bool) else stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
-        return handle_of(int((protocol() if callable(protocol) else protocol)[1]))
+        try:
+            return int((protocol() if callable(protocol) else protocol)[1])
+        except (IndexError, TypeError, ValueError):
+            return None
     for name in ("cuda_stream", "ptr"):  # torch's, CuPy's
         handle = getattr(stream, name, None)
         if isinstance(handle, int):
-            return handle_of(handle)
-    raise InvalidInput(
-        f"stream= is a {type(stream).__name__}, not a CUDA stream",
-        "pass a stream of CuPy, torch or cuda.core, or its handle as an integer",
-    )
+            return handle
+    return None
 
 
 def overlap(a: DeviceArray, b: DeviceArray) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
+import numpy as np
+
 from vyre.analysis import Facts
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, labelled, shown
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.lang import Role, Translation, translate
@@ -23,12 +26,17 @@ from vyre.runtime.observe import Explanation, explanation
 from vyre.runtime.session import rule
 from vyre.runtime.sweep import Progress
 
+log = logging.getLogger("vyre.calls")
+
 Function = Callable[..., Any]
 
 CALL_WORDS = frozenset(
     {"out", "shape", "schedule", "config", "stream", "budget_s", "again", "progress"}
 )
 """Names that calls keep for themselves, so that no parameter can have them."""
+
+MOST_BUDGET_S = 1e9
+"""Thirty years: what is above is no budget but a mistake."""
 
 HONOURED = frozenset({"workgroup_override", "label"})
 """The wishes of a `DispatchConfig` that a call of a kernel acts on; the rest it says itself."""
@@ -64,6 +72,7 @@ class Kernel:
 
     def __call__(
         self,
+        /,
         *arrays: object,
         out: object = None,
         shape: int | Sequence[int] | None = None,
@@ -101,21 +110,27 @@ class Kernel:
                 return out
             if self._again(arrays, out, shape, stream, named):
                 return unpacked(out) if isinstance(out, (tuple, list)) else out
-        pinned = self._pinned(schedule, config)
-        return self._dispatcher.call(arrays, out, shape, stream, named, pinned)
+        label = config.label if isinstance(config, DispatchConfig) else None
+        with labelled(label):
+            pinned = self._pinned(schedule, config)
+            if label is not None:
+                log.debug("%s: %s, %s", label, self.name, pinned or "as learned")
+            return self._dispatcher.call(arrays, out, shape, stream, named, pinned)
 
     def _pinned(
         self, schedule: Schedule | None, config: DispatchConfig | None
     ) -> Schedule | Dim3 | None:
         if not (schedule is None or isinstance(schedule, Schedule)):
             raise InvalidInput(
-                f"schedule= of {self.name} is {schedule!r}",
+                f"schedule= of {self.name} is {shown(schedule)}",
                 "pass a vyre.Schedule, such as vyre.Schedule((256, 1, 1))",
             )
         if config is None:
             return schedule
         if not isinstance(config, DispatchConfig):
-            raise InvalidInput(f"config= of {self.name} is {config!r}", "pass a DispatchConfig")
+            raise InvalidInput(
+                f"config= of {self.name} is {shown(config)}", "pass a vyre.DispatchConfig"
+            )
         refuse_unsupported(config, f"a call of {self.name}", HONOURED)
         if schedule is not None and config.workgroup_override not in (None, schedule.workgroup):
             raise InvalidInput(
@@ -127,6 +142,7 @@ class Kernel:
 
     def prepare(
         self,
+        /,
         *arrays: object,
         out: object = None,
         shape: int | Sequence[int] | None = None,
@@ -146,6 +162,7 @@ class Kernel:
 
     def explain(
         self,
+        /,
         *arrays: object,
         out: object = None,
         shape: int | Sequence[int] | None = None,
@@ -169,6 +186,7 @@ class Kernel:
 
     def tune(
         self,
+        /,
         *arrays: object,
         out: object = None,
         shape: int | Sequence[int] | None = None,
@@ -191,8 +209,11 @@ class Kernel:
         Returns:
             The decision: what was chosen, and why. Later calls of this size use it.
         """
-        if not budget_s > 0:
-            raise InvalidInput(f"a budget of {budget_s!r} s", "pass a number of seconds above 0")
+        _check_budget(budget_s)
+        if progress is not None and not callable(progress):
+            raise InvalidInput(
+                f"progress= of {self.name} is {shown(progress)}", "pass a function of one argument"
+            )
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
         known = session.recorder().get(workload)
@@ -209,6 +230,13 @@ class Kernel:
 
     def _repr_html_(self) -> str:
         return html_rows(repr(self).strip("<>"), ()) + self.explain()._repr_html_()
+
+
+def _check_budget(budget_s: object) -> None:
+    number = isinstance(budget_s, (int, float, np.integer, np.floating))
+    other = isinstance(budget_s, (bool, np.timedelta64))  # which are numbers, too, to Python
+    if not number or other or not 0 < budget_s < MOST_BUDGET_S:  # type: ignore[operator]  # of a number
+        raise InvalidInput(f"a budget of {shown(budget_s)} s", "pass a number of seconds above 0")
 
 
 @overload

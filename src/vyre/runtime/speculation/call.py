@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.errors import InvalidInput, UnsupportedFeature, shown
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role
 from vyre.model import DeviceKind
@@ -63,6 +63,7 @@ class Speculation:
 
     def __call__(
         self,
+        /,
         *arrays: object,
         out: object = None,
         shape: int | Sequence[int] | None = None,
@@ -326,23 +327,26 @@ def speculate(
     for kernel, word in ((prefilter, "prefilter"), (confirm, "confirm")):
         if not isinstance(kernel, Kernel):
             raise InvalidInput(
-                f"{word}= is {kernel!r}, not a kernel", "put @vyre.kernel above its function"
+                f"{word}= is {shown(kernel)}, not a kernel", "put @vyre.kernel above its function"
             )
-    try:
-        wanted = SpeculationMode(mode)
-    except ValueError:
+    wanted: object = mode
+    if not isinstance(wanted, str) or wanted not in tuple(SpeculationMode):
         known = ", ".join(SpeculationMode)
-        raise InvalidInput(f"no mode {mode!r}; known: {known}", "use mode='auto'") from None
-    return Speculation(prefilter, confirm, wanted, threshold_pct)
-
-
-def _way(given: Way | str) -> Way:
-    try:
-        return Way(given)
-    except ValueError:
+        raise InvalidInput(f"no mode {shown(mode)}; known: {known}", "use mode='auto'")
+    percent: object = threshold_pct
+    if not isinstance(percent, int) or not 0 <= percent <= 100:
         raise InvalidInput(
-            f"no way {given!r}; known: {', '.join(Way)}", "use one of them, or leave way= out"
-        ) from None
+            f"a threshold of {shown(percent)} %", "give a commit rate from 0 to 100 per cent"
+        )
+    return Speculation(prefilter, confirm, SpeculationMode(wanted), threshold_pct)
+
+
+def _way(given: object) -> Way:
+    if not isinstance(given, str) or given not in tuple(Way):
+        raise InvalidInput(
+            f"no way {shown(given)}; known: {', '.join(Way)}", "use one of them, or leave way= out"
+        )
+    return Way(given)
 
 
 def _items_of(
