@@ -84,6 +84,18 @@ class DeviceArray:
         self.device.backend.copy(self.memory, made.memory, self.nbytes)
         return made
 
+    def __copy__(self) -> DeviceArray:
+        return self.copy()
+
+    def __deepcopy__(self, _: object) -> DeviceArray:
+        return self.copy()
+
+    def __reduce__(self) -> str:
+        raise InvalidInput(
+            f"{self!r} cannot be pickled: it is in a device's memory",
+            "pickle numpy.asarray(x), and make it an array of a device again with device.array(x)",
+        )
+
     def __len__(self) -> int:
         return self.shape[0]
 

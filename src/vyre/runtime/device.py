@@ -59,6 +59,18 @@ class Device:
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.info.model}>"
 
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, _: object) -> Device:
+        return self
+
+    def __reduce__(self) -> str:
+        raise InvalidInput(
+            f"{self!r} cannot be pickled: another process has its own",
+            f"pass its name, and open it there with vyre.open({self.name!r})",
+        )
+
     # -- arrays
 
     def array(self, values: ArrayLike) -> DeviceArray:

@@ -17,7 +17,7 @@ from vyre.ir.program import Program
 from vyre.lang import Role, Translation, translate
 from vyre.model import Code, Decision, Reason, Schedule, html_rows
 from vyre.plan import DispatchConfig, refuse_unsupported
-from vyre.runtime import session
+from vyre.runtime import by_name, session
 from vyre.runtime.arguments import unpacked
 from vyre.runtime.devices import default
 from vyre.runtime.dispatch import Dispatcher
@@ -224,12 +224,27 @@ class Kernel:
         self._dispatcher.forget()
         return decision
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Kernel], tuple[str, str]]:
+        return _found, by_name.name_of(self)
+
+    def __copy__(self) -> Kernel:
+        return self  # as a function is
+
+    def __deepcopy__(self, _: object) -> Kernel:
+        return self
+
     def __repr__(self) -> str:
         params = ", ".join(str(param) for param in self._translation.params)
         return f"<vyre.kernel {self.name}({params})>"
 
     def _repr_html_(self) -> str:
         return html_rows(repr(self).strip("<>"), ()) + self.explain()._repr_html_()
+
+
+def _found(module: str, name: str) -> Kernel:
+    """What a pickle of a kernel calls."""
+    kernel: Kernel = by_name.found(module, name, Kernel)
+    return kernel
 
 
 def _check_budget(budget_s: object) -> None:

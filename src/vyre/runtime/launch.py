@@ -67,6 +67,12 @@ class Launch:
         self._step: Prepared | None = None
         self._start: Callable[[int], object] = lambda _: None
 
+    def __reduce__(self) -> str:
+        raise InvalidInput(
+            f"a prepared launch of {self._name} cannot be pickled: its arrays are on a device",
+            "prepare it in the other process",
+        )
+
     def __call__(self) -> Any:
         """Launch once; returns the outputs, which may still be under way."""
         site = self._site

@@ -48,6 +48,7 @@ class Speculation:
         self, prefilter: Kernel, confirm: Kernel, mode: SpeculationMode, threshold_pct: int
     ) -> None:
         self._prefilter, self._confirm, self.mode = prefilter, confirm, mode
+        self._made_of = prefilter, confirm, mode, threshold_pct
         self.speculator = AdaptiveSpeculator(threshold_pct)
         self._fused: dict[DeviceKind, Fused] = {}
         self._programs: dict[str, Programs] = {}
@@ -133,6 +134,9 @@ class Speculation:
             for way, reason in programs.refused.items()
         ]
         return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[type[Speculation], tuple[Kernel, Kernel, SpeculationMode, int]]:
+        return Speculation, self._made_of  # what it has learned stays here
 
     def __repr__(self) -> str:
         return f"<vyre.speculate {self._prefilter.name}, {self._confirm.name}>"
