@@ -12,6 +12,7 @@ from vyre.runtime.learner import Learner, Standing
 from vyre.runtime.site import Site
 
 _SHOWN = 5  # schedules of a table
+_MOST_SHOWN = 8  # workloads of an explanation
 _LABEL = 12
 _TEXT = 2 + _LABEL  # where a line's text begins
 
@@ -115,14 +116,39 @@ class Explanation:
             lines += [f"  {text}" for text in self.proof]
         if not self.workloads:
             lines.append("  it has not been called in this process")
-        return "\n".join([*lines, *(f"\n{one}" for one in self.workloads)])
+        lines += [f"\n{one}" for one in self._shown]
+        if self._rest:
+            lines.append(f"\n{self._rest}")
+        return "\n".join(lines)
+
+    @property
+    def _shown(self) -> tuple[Explained, ...]:
+        """All that was called, or what was called most."""
+        if len(self.workloads) <= _MOST_SHOWN:
+            return self.workloads
+        return tuple(sorted(self.workloads, key=lambda one: -one.dispatches)[:_MOST_SHOWN])
+
+    @property
+    def _rest(self) -> str:
+        """How much is not shown, and how to see it."""
+        more = len(self.workloads) - len(self._shown)
+        calls = sum(one.dispatches for one in self.workloads)
+        calls -= sum(one.dispatches for one in self._shown)
+        if not more:
+            return ""
+        return (
+            f"and {more:,} more, called {calls:,} times; explain(...) with a call's arguments "
+            "tells of that call alone, and .workloads holds them all"
+        )
 
     def _repr_html_(self) -> str:
         head, *proof = str(replace(self, workloads=())).splitlines()
         shown = [html_rows(head, [("", line.strip()) for line in proof[: len(self.proof)]])]
-        for one in self.workloads:
+        for one in self._shown:
             head, *lines = str(one).splitlines()
             shown.append(html_rows(head, [(line[:_TEXT].strip(), line[_TEXT:]) for line in lines]))
+        if self._rest:
+            shown.append(html_rows(self._rest, ()))
         return "".join(shown)
 
 
@@ -175,15 +201,19 @@ def explanation(name: str, facts: Facts, sites: Iterable[Site]) -> Explanation:
     for site in sites:
         teacher = site.teacher
         if isinstance(teacher, Learner):
-            seen.setdefault(teacher, learned(teacher, site))
-        else:
-            seen[site] = Explained(
-                covers=_covers(site),
-                device=site.launcher.device.name,
-                decision=site.decision,
-                default=site.launcher.default(site.numbers),
-                dispatches=site.dispatches,
-            )
+            if teacher not in seen:
+                seen[teacher] = learned(teacher, site)
+            continue
+        # Calls that differ in a number alone are one to the reader.
+        like = (site.launcher.device, site.decision, site.numbers.extent)
+        known = seen.get(like)
+        seen[like] = Explained(
+            covers=_covers(site),
+            device=site.launcher.device.name,
+            decision=site.decision,
+            default=site.launcher.default(site.numbers) if known is None else known.default,
+            dispatches=site.dispatches + (0 if known is None else known.dispatches),
+        )
     return Explanation(
         kernel=name,
         free=facts.free,

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from vyre.runtime.speculation.programs import Programs
 
 MOST_ITEMS = 1 << 31
 """Items of one call; positions stay within 32 bits while several are taken per invocation."""
+
+MOST_SHOWN = 8
+"""Sizes of calls that an explanation shows."""
 
 MOST_WAITING = 64
 """Calls whose times are not known yet; beyond them the oldest is forgotten."""
@@ -126,8 +130,10 @@ class Speculation:
             f"{self.name} over about {known.items:,} items on {known.device.name}: "
             f"{known.policy.explain()}"
             + (f"; mode {self.mode}" if self.mode is not SpeculationMode.AUTO else "")
-            for known in reversed(self._workloads.values())
+            for known in islice(reversed(self._workloads.values()), MOST_SHOWN)
         ]
+        if len(self._workloads) > MOST_SHOWN:
+            lines.append(f"and {len(self._workloads) - MOST_SHOWN} more sizes, called before these")
         lines += [
             f"{way} cannot run on {programs.device.name}: {reason}"
             for programs in self._programs.values()
