@@ -13,7 +13,6 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count
 from math import exp, log
 from statistics import median
 
@@ -33,6 +32,7 @@ from vyre.runtime.inheritance import Inherited, Known, inherit
 from vyre.runtime.launcher import Launcher, Numbers
 from vyre.runtime.recorder import Recorder
 from vyre.runtime.site import Site
+from vyre.runtime.tally import Tally
 from vyre.runtime.tune import space_of
 
 logger = logging.getLogger("vyre.learning")
@@ -110,8 +110,8 @@ class Learner:
         self.default = launcher.default(numbers)
         self.best = self.default if known is None else known.schedule
         self.asked: deque[Schedule] = deque()
-        self._count = count()
-        self.tick: Callable[[], int] = self._count.__next__
+        self._tally = Tally()
+        self.tick = self._tally.tick
         self.standing = Standing(decision=known or self._cold_start(), default=self.default)
         self._sites: weakref.WeakSet[Site] = weakref.WeakSet()
         self._joining = threading.Lock()
@@ -137,7 +137,7 @@ class Learner:
     @property
     def dispatches(self) -> int:
         """How many calls there have been; looking counts none."""
-        return int(self._count.__reduce__()[1][0])
+        return self._tally.value
 
     # -- what calls use
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
 from math import prod
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from vyre.backend.base import Ticket
 from vyre.errors import VyreError
 from vyre.model import Decision, Schedule
 from vyre.runtime.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.tally import Tally
 
 
 class Teacher(Protocol):
@@ -41,11 +41,11 @@ class Site:
         "alignment",
         "asked",
         "best",
-        "count",
         "decision",
         "launcher",
         "numbers",
         "size",
+        "tally",
         "teacher",
         "tick",
     )
@@ -64,8 +64,8 @@ class Site:
         self.decision, self.teacher = decision, teacher
         self.best: Prepared | None = None
         self.asked: deque[Schedule] = deque()
-        self.count = count()
-        self.tick: Callable[[], int] = self.count.__next__
+        self.tally = Tally()
+        self.tick = self.tally.tick
         if teacher is not None:
             self.asked, self.tick = teacher.asked, teacher.tick
             teacher.joined(self)
@@ -73,7 +73,7 @@ class Site:
     @property
     def dispatches(self) -> int:
         """How many calls were made here, where nobody learns; looking counts none."""
-        return int(self.count.__reduce__()[1][0])
+        return self.tally.value
 
     def take(self, *, capturing: bool = False) -> tuple[Prepared, bool]:
         """What to launch now, and whether its time is asked for; nothing is tried in a capture."""

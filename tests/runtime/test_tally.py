@@ -1,0 +1,47 @@
+"""Counting calls without a lock."""
+
+import sys
+import threading
+
+from vyre.runtime.tally import Tally
+
+
+def test_looking_counts_nothing():
+    tally = Tally()
+    for calls in range(5):
+        assert [tally.value for _ in range(3)] == [calls] * 3
+        tally.tick()
+
+
+def test_every_tick_of_every_thread_counts_while_others_look():
+    tally, threads, ticks = Tally(), 8, 5000
+    seen: list[list[int]] = [[] for _ in range(2)]
+    done = threading.Event()
+
+    def advance():
+        for _ in range(ticks):
+            tally.tick()
+
+    def look(found):
+        while not done.is_set():
+            found.append(tally.value)
+
+    callers = [threading.Thread(target=advance) for _ in range(threads)]
+    lookers = [threading.Thread(target=look, args=(found,)) for found in seen]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in (*callers, *lookers):
+            thread.start()
+        for thread in callers:
+            thread.join()
+        done.set()
+        for thread in lookers:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+
+    assert tally.value == threads * ticks
+    for found in seen:
+        assert found == sorted(found)
+        assert all(0 <= value <= threads * ticks for value in found)
