@@ -57,6 +57,11 @@ def _cache_dir(given: Mapping[str, str]) -> Path:
     return platformdirs.user_cache_path("vyre", appauthor=False)
 
 
+def shared_cache_dir() -> Path:
+    """The user's cache folder, where libraries keep folders of their own."""
+    return platformdirs.user_cache_path()
+
+
 def preset(name: str, value: str) -> str:
     """Set a variable for a library that reads it when it loads, unless the user has; what holds."""
     return os.environ.setdefault(name, value)

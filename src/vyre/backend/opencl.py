@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ import numpy as np
 import pyopencl as cl
 
 from vyre import settings
-from vyre.backend import host
+from vyre.backend import host, scratch
 from vyre.backend.base import Array, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
-from vyre.errors import DeviceFailed
+from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
 
@@ -28,26 +29,57 @@ _ASKED_FOR = 64 << 20  # bytes from which it is worth asking what is free, which
 
 
 def found(cache_dir: Path) -> list[OpenCL]:
-    """Every OpenCL device of this machine, in the order of the drivers."""
-    _prepare_pocl(cache_dir)
+    """Every OpenCL device of this machine, in the order of the drivers.
+
+    Raises:
+        UnsupportedFeature: PoCL has no folder to work in, and there is no other driver.
+    """
+    folder = _prepare_pocl(cache_dir)
+    devices = list(_devices())
+    if not devices and folder is None:
+        raise UnsupportedFeature(
+            f'backend "opencl" has no folder to compile in: neither {cache_dir / "pocl"} nor a '
+            "temporary one can be written",
+            "make room and give write permission there, or set VYRE_CACHE_DIR to another folder",
+        )
+    kept = Binaries(cache_dir / "opencl")
+    kept.prune()
+    return [OpenCL(device, kept, folder) for device in devices]
+
+
+def _devices() -> Iterator[Any]:
     try:
         platforms = cl.get_platforms()
     except cl.LogicError:  # what the loader raises where no driver is installed
-        return []
-    kept = Binaries(cache_dir / "opencl")
-    kept.prune()
-    return [OpenCL(device, kept) for platform in platforms for device in platform.get_devices()]
+        return
+    for platform in platforms:
+        try:
+            yield from platform.get_devices()
+        except cl.Error:  # of a driver that does not start; others may
+            continue
 
 
-def _prepare_pocl(cache_dir: Path) -> None:
-    """PoCL reads these when its first platform is asked for, never again."""
-    folder = cache_dir / "pocl"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        settings.preset("POCL_CACHE_DIR", str(folder))
-    except OSError:
-        pass  # PoCL then keeps its cache where it always does
+def _prepare_pocl(cache_dir: Path) -> Path | None:
+    """Where PoCL compiles; it reads these when its first platform is asked for, never again."""
     settings.preset("POCL_AFFINITY", "1")
+    chosen = settings.peek("POCL_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    folder = scratch.for_compilers(cache_dir / "pocl")
+    if folder is not None:
+        settings.preset("POCL_CACHE_DIR", str(folder))
+    return folder
+
+
+def _kernel(program: Any, entry: str) -> Any:
+    """A kernel object of a program; pyopencl keeps something of each in a cache of its own."""
+    try:
+        return cl.Kernel(program, entry)
+    except (OSError, sqlite3.Error) as error:
+        raise DeviceFailed(
+            f"pyopencl could not write to its cache: {error}",
+            "make room in your cache folder, or set PYOPENCL_NO_CACHE=1",
+        ) from error
 
 
 @dataclass(slots=True)
@@ -82,7 +114,7 @@ class OpenCLBinary:
         try:
             return self.free.pop()
         except IndexError:
-            return cl.Kernel(self.program, self.source.entry)
+            return _kernel(self.program, self.source.entry)
 
 
 class OpenCLTicket:
@@ -118,8 +150,9 @@ class OpenCL:
     shortest_ns = 0
     unfelt_ns = 20_000  # on PoCL a call takes 30 us and more whatever it launches
 
-    def __init__(self, device: Any, kept: Binaries) -> None:
+    def __init__(self, device: Any, kept: Binaries, folder: Path | None = None) -> None:
         self._device, self._kept = device, kept
+        self._folder = folder if "pocl" in device.version.lower() else None  # where it compiles
         self._opened: tuple[Any, Any] | None = None
         self._opening = threading.Lock()
         self._process = os.getpid()
@@ -177,11 +210,12 @@ class OpenCL:
     def _max_threads(self, program: Any, entry: str) -> int:
         """What the registers of one compiled kernel leave of the device's limit."""
         asked = cl.kernel_work_group_info.WORK_GROUP_SIZE
-        return int(cl.Kernel(program, entry).get_work_group_info(asked, self._device))
+        return int(_kernel(program, entry).get_work_group_info(asked, self._device))
 
     def _compile(self, sources: Sequence[Source]) -> tuple[Any, str] | Unbuilt:
         """The program of these sources, and its name among those that are kept."""
         context, _ = self._open()
+        self._refuse_full()
         options, text = _FAST if sources[0].fast_math else _EXACT, bundle(sources)
         name = name_of(self.info.model, self.info.toolchain, options, text)
         with warnings.catch_warnings():  # the compiler's own, about names nobody reads
@@ -194,6 +228,15 @@ class OpenCL:
             except cl.RuntimeError as error:
                 return Unbuilt(f"{self.info.model} could not build the kernel", str(error))
         return program, name
+
+    def _refuse_full(self) -> None:
+        """LLVM ends the process where a disk is full, so nothing is compiled there."""
+        full = None if self._folder is None else scratch.too_full(self._folder)
+        if full is not None:
+            raise DeviceFailed(
+                f"{self.info.model} cannot compile in {self._folder}: {full}",
+                "make room there, or set POCL_CACHE_DIR to another folder",
+            )
 
     def _loaded(self, context: Any, name: str, options: str) -> Any | None:
         """What was built before, or by the compile helper: on PoCL 1 ms in the place of 25."""
@@ -242,6 +285,7 @@ class OpenCL:
 
     def bind(self, binary: OpenCLBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come."""
+        self._refuse_full()  # PoCL compiles for this workgroup when it is first launched
         return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
 
     def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches

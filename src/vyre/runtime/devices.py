@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable
 
 from vyre import settings
+from vyre.backend import scratch
 from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
 from vyre.errors import InvalidInput, UnsupportedFeature, labelled, shown
@@ -40,6 +41,8 @@ def _opencl() -> list[Backend]:
             'backend "opencl" needs pyopencl, which is not installed',
             'pip install "pyopencl[pocl]", or pip install "vyre[opencl]" where a driver is there',
         )
+    if scratch.why_not(settings.shared_cache_dir()) is not None:
+        settings.preset("PYOPENCL_NO_CACHE", "1")  # read as it loads; it would fail at each kernel
     from vyre.backend import opencl  # an optional library, loaded when its backend is asked for
 
     return list(opencl.found(settings.load().cache_dir))
@@ -129,9 +132,14 @@ def default() -> Device:
             return _named(wanted)
     first = devices()[0]
     if first.info.backend == "reference":
+        why, fix = "", 'pip install "pyopencl[pocl]"'
+        try:
+            found("opencl")
+        except UnsupportedFeature as error:
+            why, fix = f": {error.problem}", error.fix
         warnings.warn(
-            "no compiled device is here, so kernels run on NumPy, exactly but slowly.\n"
-            'Fix: pip install "pyopencl[pocl]", or set VYRE_DEVICE=reference if that is meant',
+            f"no compiled device is here, so kernels run on NumPy, exactly but slowly{why}.\n"
+            f"Fix: {fix}, or set VYRE_DEVICE=reference if that is meant",
             SlowDeviceWarning,
             stacklevel=3,
         )
