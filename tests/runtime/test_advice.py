@@ -280,20 +280,22 @@ def test_what_is_written_is_never_to_be_passed_as_a_copy_that_nobody_keeps(x, te
             (2, 3),
             (1, 3),
             "the inputs of summed differ in shape: x (2, 3), y (1, 3)\n"
-            "Fix: pass arrays of one shape, such as numpy.broadcast_to(y, (2, 3)).copy()",
+            "Fix: pass numpy.broadcast_to(y, (2, 3)).copy() where elements at one place belong "
+            "together, else shape= with the shape to cover; beyond the end of an array are zeros",
         ),
         (
             (2, 1),
             (2, 3),
             "the inputs of summed differ in shape: x (2, 1), y (2, 3)\n"
-            "Fix: pass arrays of one shape, such as numpy.broadcast_to(x, (2, 3)).copy()",
+            "Fix: pass numpy.broadcast_to(x, (2, 3)).copy() where elements at one place belong "
+            "together, else shape= with the shape to cover; beyond the end of an array are zeros",
         ),
         (
             (2, 3),
             (3, 3),
             "the inputs of summed differ in shape: x (2, 3), y (3, 3)\n"
-            "Fix: pass arrays of one shape, or shape= if beyond the end of an array zeros are "
-            "meant",
+            "Fix: pass arrays of one shape where elements at one place belong together, else "
+            "shape= with the shape to cover; beyond the end of an array are zeros",
         ),
     ],
 )

@@ -207,7 +207,8 @@ def test_a_list_is_not_an_array():
 def test_inputs_of_different_shapes_ask_for_one():
     assert message(lambda: saxpy(floats(4), floats(5), a=1)) == (
         "the inputs of saxpy differ in shape: x (4,), y (5,)\n"
-        "Fix: pass arrays of one shape, or shape= if beyond the end of an array zeros are meant"
+        "Fix: pass arrays of one shape where elements at one place belong together, else shape= "
+        "with the shape to cover; beyond the end of an array are zeros"
     )
 
 

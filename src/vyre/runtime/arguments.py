@@ -340,10 +340,14 @@ def _to_one_shape(shapes: Mapping[str, Shape], *, written: bool) -> str:
         common = np.broadcast_shapes(*shapes.values())
     except ValueError:
         common = None
+    make = "arrays of one shape"
     for name, shape in shapes.items():
         if common is not None and shape != common:
-            return f"pass arrays of one shape, such as numpy.broadcast_to({name}, {common}).copy()"
-    return "pass arrays of one shape, or shape= if beyond the end of an array zeros are meant"
+            make = f"numpy.broadcast_to({name}, {common}).copy()"
+    return (
+        f"pass {make} where elements at one place belong together, else shape= with the shape to "
+        "cover; beyond the end of an array are zeros"
+    )
 
 
 def _stated_shape(kernel: Translation, shape: int | Sequence[int]) -> Shape:
