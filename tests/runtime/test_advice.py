@@ -189,6 +189,18 @@ def test_each_part_of_a_complex_array_can_be_passed_as_advised():
         assert doubled(x.imag).tolist() == [4, -8]
 
 
+def test_a_complex_array_of_a_device_is_taken_apart_on_the_host():
+    device = vyre.open("reference")
+    x = device.array(np.array([1 + 2j, 3 - 4j], np.complex64))
+
+    assert message(lambda: doubled(x)) == (
+        "x of doubled is complex64, not f32 (float32)\n"
+        "Fix: make arrays of numbers of numpy.asarray(x), and those device.array again"
+    )
+    parts = [device.array(part) for part in (np.asarray(x).real, np.asarray(x).imag)]
+    assert [np.asarray(doubled(part)).tolist() for part in parts] == [[2, 6], [4, -8]]
+
+
 def test_dates_and_fields_can_be_passed_as_advised():
     pairs = np.array([(1, 2), (3, 4)], PAIR)
 

@@ -196,14 +196,11 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
         value = _same_bits(param, value)
     flags = value.dtype == np.bool_ and param.dtype == DataType.U8  # of a device; see DeviceArray
     if value.dtype != wanted and not flags and not isinstance(value, ForeignArray):
-        cast = f"{param.name}.astype(numpy.{wanted.name})"
-        if isinstance(value, DeviceArray):
-            cast = f"device.array(numpy.asarray({param.name}, dtype=numpy.{wanted.name}))"
         same = value.dtype.name == wanted.name  # but for its byte order
         raise InvalidInput(
             f"{where} is {value.dtype.str if same else value.dtype.name}, "
             f"not {param.dtype} ({wanted.str if same else wanted.name})",
-            conversion(param.name, value.dtype, wanted, cast, written=param.role is not Role.IN),
+            _to_type(param, value, wanted),
         )
     if param.rank > 1 and value.ndim != param.rank:
         raise InvalidInput(
@@ -225,6 +222,17 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
 def is_masked(value: object) -> bool:
     """Whether it is an array with a mask, of which a kernel would see the hidden elements."""
     return isinstance(value, np.ma.MaskedArray)
+
+
+def _to_type(param: Param, value: AnyArray, wanted: np.dtype[Any]) -> str:
+    """How to convert an array, or what of it a kernel can take."""
+    name, written = param.name, param.role is not Role.IN
+    cast = f"{name}.astype(numpy.{wanted.name})"
+    if isinstance(value, DeviceArray):
+        if value.dtype.kind not in "biuf" and not written:
+            return f"make arrays of numbers of numpy.asarray({name}), and those device.array again"
+        cast = f"device.array(numpy.asarray({name}, dtype=numpy.{wanted.name}))"
+    return conversion(name, value.dtype, wanted, cast, written=written)
 
 
 def _to_array(param: Param, wanted: np.dtype[Any]) -> str:

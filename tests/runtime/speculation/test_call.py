@@ -417,3 +417,24 @@ def test_a_program_that_writes_no_counters_is_refused_before_anything_is_learned
     assert "may_be_low_rounds left no counter tail on " in error.value.problem
     assert error.value.fix == "look for a kernel that writes outside its arrays"
     assert speculation.speculator.samples == 0
+
+
+def test_a_parameter_cannot_take_a_name_that_calls_of_a_speculation_use():
+    @vyre.kernel
+    def gone(x: In[u32], out: Out[u32], way: u32):
+        i = vyre.gid()
+        out[i] = x[i] + way
+
+    @vyre.kernel
+    def any_of(x: In[u32], maybe: Out[u32]):
+        i = vyre.gid()
+        maybe[i] = x[i]
+
+    with pytest.raises(InvalidInput) as caught:
+        vyre.speculate(prefilter=any_of, confirm=gone)
+
+    assert str(caught.value) == (
+        "parameter 'way' of gone has a name that every call of a speculation uses itself: "
+        "check, way\n"
+        "Fix: rename the parameter"
+    )

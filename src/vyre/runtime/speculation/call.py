@@ -33,6 +33,9 @@ from vyre.runtime.speculation.programs import Programs
 MOST_ITEMS = 1 << 31
 """Items of one call; positions stay within 32 bits while several are taken per invocation."""
 
+CALL_WORDS = frozenset({"check", "way"})
+"""Names that calls keep for themselves, beside those of every kernel's calls."""
+
 MOST_SHOWN = 8
 """Sizes of calls that an explanation shows."""
 
@@ -339,6 +342,13 @@ def speculate(
             raise InvalidInput(
                 f"{word}= is {shown(kernel)}, not a kernel", "put @vyre.kernel above its function"
             )
+        for param in kernel._translation.params:
+            if param.name in CALL_WORDS:
+                raise InvalidInput(
+                    f"parameter {param.name!r} of {kernel.name} has a name that every call of a "
+                    f"speculation uses itself: {', '.join(sorted(CALL_WORDS))}",
+                    "rename the parameter",
+                )
     wanted: object = mode
     if not isinstance(wanted, str) or wanted not in tuple(SpeculationMode):
         known = ", ".join(SpeculationMode)
