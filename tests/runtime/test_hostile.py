@@ -16,6 +16,7 @@ from vyre import In, InOut, Out, f32, u32
 from vyre.backend import host
 from vyre.errors import DeviceFailed, InvalidInput, VyreError, shown
 from vyre.model import Reason
+from vyre.runtime import array
 from vyre.runtime.dispatch import Dispatcher
 from vyre.runtime.foreign import handle_of
 
@@ -112,6 +113,11 @@ HOSTILE = [
 
 def named(value) -> str:
     return f"{type(value).__name__} {shown(value)}"[:40]
+
+
+def test_a_value_is_shown_whatever_it_is_and_in_a_few_words():
+    for value in HOSTILE:
+        assert 0 < len(shown(value)) < 250
 
 
 @vyre.kernel
@@ -388,6 +394,19 @@ class TestMemory:
 
         assert caught.value.problem.startswith(f"{device.info.model} has no 134,217,728 bytes")
         assert caught.value.problem.endswith(", 104,857,600 free)")
+
+    def test_an_output_for_which_the_host_has_no_memory_is_said(self, monkeypatch):
+        def short(*_):
+            raise MemoryError
+
+        monkeypatch.setattr(array.np, "zeros", short)
+        with pytest.raises(DeviceFailed) as caught:
+            scaled(self.x, a=1.0, n=1)
+
+        assert str(caught.value) == (
+            "the host has no 4,000 bytes for out of scaled\n"
+            "Fix: split the call, or free arrays that are no longer needed"
+        )
 
     def test_a_system_that_does_not_say_refuses_nothing(self, tmp_path):
         assert host.free_bytes(tmp_path, tmp_path) is None

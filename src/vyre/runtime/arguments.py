@@ -16,7 +16,7 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
 from vyre.runtime.advice import conversion, kept_copy, written_back
-from vyre.runtime.array import DeviceArray, extents_of
+from vyre.runtime.array import DeviceArray, extents_of, is_masked
 from vyre.runtime.foreign import ForeignArray, view
 
 Shape = tuple[int, ...]
@@ -217,11 +217,6 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
             f"{where} has {value.size} elements; {MOST_ELEMENTS} allowed", "split the array"
         )
     return _contiguous(kernel, param, value) if isinstance(value, np.ndarray) else value
-
-
-def is_masked(value: object) -> bool:
-    """Whether it is an array with a mask, of which a kernel would see the hidden elements."""
-    return isinstance(value, np.ma.MaskedArray)
 
 
 def _to_type(param: Param, value: AnyArray, wanted: np.dtype[Any]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend.base import Memory
-from vyre.errors import InvalidInput, shown
+from vyre.errors import DeviceFailed, InvalidInput, shown
 
 if TYPE_CHECKING:
     from vyre.runtime.device import Device
@@ -147,6 +147,26 @@ def _extent(size: Any) -> int | None:
     except TypeError:
         return None
     return found if found >= 0 else None
+
+
+def is_masked(value: object) -> bool:
+    """Whether it is an array with a mask, of which a kernel would see the hidden elements."""
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def host_zeros(shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> NDArray[Any]:
+    """Zeros on the host, for an output.
+
+    Raises:
+        DeviceFailed: there is no memory for them.
+    """
+    try:
+        return np.zeros(shape, dtype)
+    except MemoryError:
+        raise DeviceFailed(
+            f"the host has no {prod(shape) * dtype.itemsize:,} bytes for {what}",
+            "split the call, or free arrays that are no longer needed",
+        ) from None
 
 
 def alignment_of(array: NDArray[Any] | DeviceArray) -> int:

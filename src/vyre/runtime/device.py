@@ -24,7 +24,7 @@ from vyre.model import Code, DeviceInfo, Mode
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.space import refuse_unbounded
-from vyre.runtime.array import DeviceArray, extents_of
+from vyre.runtime.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.lending import Loan, Loans
 
 log = logging.getLogger("vyre.calls")
@@ -284,7 +284,7 @@ def _as_array(values: Any, where: str) -> tuple[Array, tuple[int, ...]]:
     Raises:
         InvalidInput: they make no array, or one of which a device would not see the mask.
     """
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked(values):
         raise InvalidInput(
             f"{where}, of a masked array, whose mask would be lost",
             "pass x.filled(value) with what stands for the masked elements",
@@ -318,7 +318,7 @@ def _storage(program: Program, item: Binding, given: Sequence[Bytes], n: int) ->
     decl = program.buffers[item.buffer_index]
     dtype = STORAGE[decl.element]
     if item.input_index is None:
-        return np.zeros(item.element_count or n, dtype)
+        return host_zeros((item.element_count or n,), dtype, decl.name)
     held = given[item.input_index].view(dtype)
     return held.copy() if decl.is_written else held
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from vyre.lang import Param, Role, Translation
 from vyre.model import Decision, Reason, Schedule, Workload
 from vyre.runtime import session
 from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read, unpacked
-from vyre.runtime.array import DeviceArray, alignment_of
+from vyre.runtime.array import DeviceArray, alignment_of, host_zeros
 from vyre.runtime.decide import site_of
 from vyre.runtime.device import Device
 from vyre.runtime.devices import default
@@ -361,14 +360,7 @@ def _made(
             return array.zeros(shape, param.dtype)
     if resident:
         return device.zeros(shape, STORAGE[param.dtype])
-    try:
-        return np.zeros(shape, STORAGE[param.dtype])
-    except MemoryError:
-        nbytes = prod(shape) * STORAGE[param.dtype].itemsize
-        raise DeviceFailed(
-            f"the host has no {nbytes:,} bytes for {param.name} of {kernel.name}",
-            "split the call, or free arrays that are no longer needed",
-        ) from None
+    return host_zeros(shape, STORAGE[param.dtype], f"{param.name} of {kernel.name}")
 
 
 def _resident(device: Device, array: AnyArray) -> DeviceArray:

@@ -21,7 +21,7 @@ from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
 from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
 from vyre.runtime import session
 from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read, unpacked
-from vyre.runtime.array import DeviceArray
+from vyre.runtime.array import DeviceArray, host_zeros
 from vyre.runtime.device import Device
 from vyre.runtime.devices import default
 from vyre.runtime.kernel import Kernel
@@ -281,8 +281,10 @@ class Speculation:
         for param in self._outputs:
             if param.name not in call.arrays:
                 shape = out_shape(self._call, param, call.covered)
-                make = device.zeros if resident else np.zeros
-                made[param.name] = make(shape, STORAGE[param.dtype])
+                dtype, what = STORAGE[param.dtype], f"{param.name} of {self.name}"
+                made[param.name] = (
+                    device.zeros(shape, dtype) if resident else host_zeros(shape, dtype, what)
+                )
         return made
 
     def _check(self, device: Device, call: Arguments) -> None:
