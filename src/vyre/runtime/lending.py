@@ -64,7 +64,7 @@ class Loans:
 
     def _let_go(self) -> None:
         """Give up what calls left behind that were interrupted even here."""
-        left = [key for key in tuple(self._kept) if key() is None]
+        left = [key for key in list(self._kept) if key() is None]
         if left:
             self._backend.finisher()()
             for key in left:
