@@ -84,6 +84,12 @@ class Schedule:
         return ", ".join(words)
 
 
+def schedule_order(schedule: Schedule) -> tuple[object, ...]:
+    """A total order of schedules, for ties that must fall the same way everywhere."""
+    code = schedule.code
+    return (schedule.workgroup, code.items, code.vector, code.unroll, code.order, code.checked)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a device can launch; 0 means that it does not say."""

@@ -12,7 +12,7 @@ from math import isnan
 from typing import Protocol
 
 from vyre.errors import InvalidInput
-from vyre.model import Decision, Measurement, Schedule, Summary, Workload
+from vyre.model import Decision, Measurement, Summary, Workload, schedule_order
 
 DAY_NS = 24 * 3600 * 1_000_000_000
 
@@ -127,12 +127,6 @@ def tidy(decision: Decision) -> Decision:
         for value in (decision.gain, decision.confidence)
     )
     return replace(decision, gain=gain, confidence=confidence)
-
-
-def schedule_order(schedule: Schedule) -> tuple[object, ...]:
-    """A total order of schedules, for ties that must fall the same way everywhere."""
-    code = schedule.code
-    return (schedule.workgroup, code.items, code.vector, code.unroll, code.order, code.checked)
 
 
 def _rank(kept: Kept) -> tuple[object, ...]:

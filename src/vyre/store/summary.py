@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import median
 
-from vyre.model import Failed, Measurement, Schedule, Summary, Timed
+from vyre.model import Failed, Measurement, Schedule, Summary, Timed, schedule_order
 from vyre.stats import spread
-from vyre.store.base import schedule_order
 
 
 def summarise(rows: Iterable[Measurement]) -> tuple[Summary, ...]:
