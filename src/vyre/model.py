@@ -293,6 +293,8 @@ class Decision:
     detail: str = ""
     gain: float | None = None  # default time / chosen time, where both were measured
     confidence: float | None = None
+    default: Schedule | None = None  # what the gain is counted against, where that is known
+    unfinished_s: float | None = None  # what a sweep was given that did not see everything in it
 
     def _repr_html_(self) -> str:
         rows = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isfinite, isnan
 from typing import Protocol
 
 from vyre.errors import InvalidInput
@@ -126,7 +126,10 @@ def tidy(decision: Decision) -> Decision:
         None if value is None or isnan(value) else float(value)
         for value in (decision.gain, decision.confidence)
     )
-    return replace(decision, gain=gain, confidence=confidence)
+    unfinished_s = decision.unfinished_s
+    if unfinished_s is not None and not isfinite(unfinished_s):
+        unfinished_s = None
+    return replace(decision, gain=gain, confidence=confidence, unfinished_s=unfinished_s)
 
 
 def _rank(kept: Kept) -> tuple[object, ...]:
@@ -139,4 +142,6 @@ def _rank(kept: Kept) -> tuple[object, ...]:
         decision.detail,
         float("-inf") if decision.gain is None else decision.gain,
         float("-inf") if decision.confidence is None else decision.confidence,
+        () if decision.default is None else schedule_order(decision.default),
+        float("-inf") if decision.unfinished_s is None else decision.unfinished_s,
     )
