@@ -235,6 +235,7 @@ class Summary:
     first_at_ns: int
     last_at_ns: int
     failures: tuple[str, ...] = ()  # each reason once
+    speed: float | None = None  # the default's median over its own, where both are known
 
 
 class Mode(StrEnum):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TypeVar
 
-from vyre.model import Decision, Failed, Measurement, Schedule, Summary, Timed, Workload
+from vyre.model import Decision, Failed, Measurement, Schedule, Timed, Workload
+from vyre.policy.measured import measured
 from vyre.report.values import (
     Value,
     decision_value,
@@ -15,7 +16,6 @@ from vyre.report.values import (
     workload_value,
 )
 from vyre.store.base import Kept, Store
-from vyre.store.summary import summarise
 
 T = TypeVar("T")
 
@@ -253,10 +253,7 @@ def _default(rows: Iterable[Measurement], times: Mapping[Schedule, object]) -> S
 
 
 def _failures(rows: Sequence[Measurement]) -> tuple[tuple[Schedule, str], ...]:
-    summaries: tuple[Summary, ...] = summarise(
-        row for row in rows if isinstance(row.outcome, Failed)
-    )
-    return tuple((one.schedule, reason) for one in summaries for reason in one.failures)
+    return measured(row for row in rows if isinstance(row.outcome, Failed)).failures
 
 
 def _thinned(items: Sequence[T], most: int) -> Sequence[T]:

@@ -22,10 +22,10 @@ from zlib import crc32
 
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import Decision, DeviceInfo, Measurement, Outcome, Summary, Workload
+from vyre.policy.measured import measured
 from vyre.store.base import Bounds, Store, is_related
 from vyre.store.notice import say_once
 from vyre.store.open import new_writer, open_store
-from vyre.store.summary import summarise
 
 LINGER_S = 0.2  # how long a batch gathers
 RECHECK_S = 30.0  # how long a workload counts as unknown before the store is asked again
@@ -127,7 +127,7 @@ class Recorder:
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         """What is known of each schedule for a workload, written or not."""
-        return summarise(self.measurements(workload))
+        return measured(self.measurements(workload)).summaries
 
     def flush(self) -> bool:
         """Write what is pending now; whether all of it was written."""

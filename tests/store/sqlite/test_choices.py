@@ -22,10 +22,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.sqlite3"
 
 
-def change(path: Path, column: str, text: str) -> None:
+def change(path: Path, sql: str, text: str) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"UPDATE decisions SET {column} = ?", (text,))
+        connection.execute(sql, (text,))
         connection.commit()
+
+
+DETAIL, SCHEDULE = "UPDATE decisions SET detail = ?", "UPDATE decisions SET schedule = ?"
 
 
 def found(path: Path):
@@ -62,7 +65,7 @@ def test_a_choice_that_says_nothing_more_is_kept_as_ever(path):
 
 def test_what_an_older_version_cut_short_was_given_no_time(path):
     put(path, replace(DEFAULT, default=None))
-    change(path, "detail", "nothing was faster with 99% confidence within the budget")
+    change(path, DETAIL, "nothing was faster with 99% confidence within the budget")
 
     assert found(path).unfinished_s == 0.0
 
@@ -71,7 +74,7 @@ def test_what_an_older_version_cut_short_was_given_no_time(path):
 def test_a_time_that_is_none_makes_no_sense(path, value):
     put(path, DEFAULT)
     plain = '{"workgroup":[32,1,1],"items":1,"vector":1,"unroll":1,"order":"strided","checked":true'
-    change(path, "schedule", f'{plain},"unfinished_s":{value}}}')
+    change(path, SCHEDULE, f'{plain},"unfinished_s":{value}}}')
 
     assert found(path) is None
 
@@ -80,7 +83,7 @@ def test_a_time_that_is_none_makes_no_sense(path, value):
 def test_a_default_that_is_none_makes_no_sense(path, value):
     put(path, DEFAULT)
     plain = '{"workgroup":[32,1,1],"items":1,"vector":1,"unroll":1,"order":"strided","checked":true'
-    change(path, "schedule", f'{plain},"default":{value}}}')
+    change(path, SCHEDULE, f'{plain},"default":{value}}}')
 
     assert found(path) is None
 
