@@ -286,6 +286,19 @@ class TestMemory:
         assert second.device.backend.launched == [WINNER]
         assert second.kernel.explain().workloads[0].decision.reason is Reason.REMEMBERED
 
+    def test_the_next_process_goes_on_from_what_was_timed_before_anything_was_decided(self, bench):
+        first = bench(lambda schedule: 1e6 if schedule == DEFAULT else 1.1e6)
+        assert first.call(300, done=lambda s: s.probes > 3)
+        first.recorder.flush()
+        assert list(first.store.kept()) == []
+
+        second = bench(store=first.store)
+        second.call(1)
+
+        timed = {row.outcome.schedule for row in first.store.measurements()}
+        assert len(timed) > 1
+        assert set(second.standing().policy.remembered) == timed
+
     def test_a_remembered_choice_that_lost_is_taken_back(self, bench):
         first = bench()
         assert first.call(600, done=adopted(WINNER))
