@@ -22,6 +22,7 @@ from vyre.runtime.launch import Launch
 from vyre.runtime.observe import Explanation, explanation
 from vyre.runtime.session import rule
 from vyre.runtime.sweep import Progress
+from vyre.runtime.tune import answers
 
 Function = Callable[..., Any]
 
@@ -185,7 +186,8 @@ class Kernel:
             out: As in a call; it is not written.
             shape: As in a call.
             budget_s: How long to look, in seconds.
-            again: Measure even if a choice is remembered.
+            again: Measure even if a choice is remembered; one that was looked for in less time,
+                and not to the end, is measured again anyway.
             progress: Called now and then with what has been found so far.
             **named: As in a call.
 
@@ -197,7 +199,7 @@ class Kernel:
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
         known = session.recorder().get(workload)
-        if known is not None and not again:
+        if known is not None and answers(known, budget_s) and not again:
             return replace(known, reason=Reason.REMEMBERED)
         session.learners().forget(workload)
         decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)

@@ -384,6 +384,7 @@ class Learner:
                 detail=choice.detail,
                 gain=choice.gain,
                 confidence=choice.confidence,
+                default=self.default,
             )
         assert isinstance(decision, Decision)
         self.standing = replace(self.standing, decision=decision)
