@@ -307,6 +307,22 @@ class Decision:
         return html_rows("Decision", rows)
 
 
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+def span(ns: float) -> str:
+    """A span of time with three digits.
+
+    >>> span(1234), span(56_700_000), span(0)
+    ('1.23 µs', '56.7 ms', '0 ns')
+    """
+    for factor, unit in _UNITS:
+        if abs(ns) >= factor:
+            digits = 0 if abs(ns) / factor >= 100 else 1 if abs(ns) / factor >= 10 else 2
+            return f"{ns / factor:.{digits}f} {unit}"
+    return f"{ns:.0f} ns"
+
+
 def html_rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """A small table for notebooks, in their own colours; rows that say nothing are left out."""
     cells = "".join(

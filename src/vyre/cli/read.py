@@ -14,7 +14,7 @@ from vyre.cli.output import say, say_json, table
 from vyre.cli.targets import Target
 from vyre.cli.words import parse_schedule
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
-from vyre.model import Decision, Failed, Schedule
+from vyre.model import Decision, Failed, Schedule, span
 from vyre.report.values import (
     Value,
     decision_value,
@@ -23,7 +23,7 @@ from vyre.report.values import (
     summary_value,
     workload_value,
 )
-from vyre.report.words import amount, span, sure
+from vyre.report.words import amount, sure
 from vyre.runtime.device import Device
 from vyre.runtime.devices import BACKENDS, found
 from vyre.runtime.look import Look, source_of

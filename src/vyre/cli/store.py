@@ -15,9 +15,10 @@ from vyre import __version__
 from vyre.cli.output import console, say, say_json, table
 from vyre.cli.words import parse_span
 from vyre.errors import InvalidInput, StoreFailed
+from vyre.model import span
 from vyre.report.gather import label, size_of
 from vyre.report.values import Value, kept_value, summary_value
-from vyre.report.words import amount, day, elements, gain, span, sure
+from vyre.report.words import amount, day, elements, gain, sure
 from vyre.runtime import session
 from vyre.store.base import Bounds, Kept, Store, merge_into
 from vyre.store.exchange.autotune_store import AutotuneStore

@@ -15,9 +15,9 @@ from rich.table import Table
 from vyre.cli.output import table
 from vyre.cli.targets import Target
 from vyre.errors import InvalidInput, VyreError
-from vyre.model import Decision, Reason, Summary
+from vyre.model import Decision, Reason, Summary, span
 from vyre.report.values import Value, decision_value, workload_value
-from vyre.report.words import elements, gain, span, sure
+from vyre.report.words import elements, gain, sure
 from vyre.runtime import session, sweep
 from vyre.runtime.device import Device
 from vyre.store.open import files_in

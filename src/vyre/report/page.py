@@ -10,9 +10,9 @@ from importlib.metadata import version
 from importlib.resources import files
 from math import exp, log
 
-from vyre.model import Reason
+from vyre.model import Reason, span
 from vyre.report.gather import Case, Report
-from vyre.report.words import day, elements, span, sure
+from vyre.report.words import day, elements, sure
 
 _LIBRARIES = ("d3", "plot.umd")
 
