@@ -119,6 +119,7 @@ class Sweep:
             # The default's code is compiled already, so its workgroups cost least to look at.
             leaders = {schedule.code for schedule in (self.default, *self._fastest())}
             rest = [s for s in self.candidates if s.code in leaders and s not in self.samples]
+            self.ready.announce(rest)
             self._race(rest)
             # What made it the fastest was partly luck, so only what comes now decides.
             self.finalists, self.pairs = self._fastest(), {}
@@ -133,13 +134,12 @@ class Sweep:
     def left_s(self) -> float:
         """For how long one more candidate may be waited for.
 
-        What deciding needs is kept back, by what a sample takes; for a first rival that is little.
+        What deciding needs is kept back, by what a sample takes; as long as nothing is faster than
+        the default, that is little, because then only a large gain is still worth finding.
         """
-        rivals = len(self.samples)  # with the one to come, but without the default
-        rounds = FEWEST * (rivals + 1) + DECIDED * (min(rivals, _FINALISTS) + 1)
-        if rivals <= 1:
-            rounds = 4 * FEWEST
-        kept_back = min(rounds * self.longest_s, (1 - LOOKING) * self.budget_s)
+        faster = sum(self._speed(s) > MARGIN for s, times in self.samples.items() if times)
+        samples = DECIDED * (min(faster, _FINALISTS) + 1) if faster else 2 * FEWEST
+        kept_back = min((samples + 2 * FEWEST) * self.longest_s, (1 - LOOKING) * self.budget_s)
         return self.budget_s - kept_back - self._elapsed_s
 
     @property
@@ -167,7 +167,6 @@ class Sweep:
 
     def _race(self, schedules: Sequence[Schedule]) -> None:
         """Measure these and the default in turns, dropping what falls behind."""
-        self.ready.announce([s for s in schedules if s not in self.samples])
         for schedule in schedules:
             if schedule in self.samples or schedule in self.failed:
                 continue
