@@ -15,7 +15,7 @@ from vyre import In, Out, f32
 from vyre.backend.replay import Noise
 from vyre.backend.replayed import Replayed
 from vyre.errors import InvalidInput, NotRemembered
-from vyre.model import Code, DeviceKind, Mode, Reason, Schedule
+from vyre.model import Code, DeviceKind, Mode, Reason, Schedule, span
 from vyre.policy.measured import measured
 from vyre.runtime import learner as learner_module
 from vyre.runtime import session
@@ -600,6 +600,32 @@ class TestAnswers:
         assert "\n  because     adopted: the fastest; " in said
         assert "\n  default     256\n" in said
         assert all(len(line) <= 100 for line in said.splitlines())
+
+    def test_explain_shows_what_was_measured_and_the_gain_of_that(self, bench):
+        live = bench(noise=Noise(spread=0.05))
+        assert live.call(600, done=adopted(WINNER))
+
+        (one,) = live.kernel.explain().workloads
+        evidence = measured(live.recorder.measurements(live.learner().workload), DEFAULT)
+
+        assert one.evidence == evidence.fastest
+        assert one.decision.gain == evidence.of(WINNER).speed
+        lines = str(one).splitlines()
+        for schedule in (WINNER, DEFAULT):
+            took = span(evidence.time_of(schedule))
+            assert any(took in line and line.endswith(schedule.text) for line in lines)
+
+    def test_explain_of_what_was_tuned_shows_what_was_measured(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 12)
+        tuned = live.kernel.tune(x, out=out, budget_s=60.0)
+        with vyre.mode("off"):
+            live.kernel(x, out=out)
+
+        (one,) = live.kernel.explain().workloads
+
+        assert (one.decision.schedule, one.decision.gain) == (tuned.schedule, tuned.gain)
+        assert one.evidence[0].schedule == WINNER
 
     def test_explain_of_a_kernel_that_never_ran(self):
         said = str(make_kernel().explain())

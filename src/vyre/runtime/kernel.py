@@ -161,13 +161,13 @@ class Kernel:
             shape: As in a call.
             **named: As in a call.
         """
-        every = self._dispatcher.sites
+        every, measurements = self._dispatcher.sites, session.recorder().measurements
         if not arrays and not named and out is None and shape is None:
-            return explanation(self.name, self.facts, every)
+            return explanation(self.name, self.facts, every, measurements)
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
         sites = [site for site in every if site.decision.workload == workload]
-        return explanation(self.name, bound.launcher.facts, sites)
+        return explanation(self.name, bound.launcher.facts, sites, measurements)
 
     def tune(
         self,

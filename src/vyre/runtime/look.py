@@ -12,6 +12,7 @@ from vyre.emit import CUDA, OPENCL, emit
 from vyre.lang import Role
 from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
+from vyre.policy.measured import Measured, measured
 from vyre.runtime import session
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
@@ -31,8 +32,13 @@ class Look:
     space: Space
     elements: int
     known: Decision | None
-    summaries: tuple[Summary, ...]
+    measured: Measured
     bound: Bound = field(repr=False)
+
+    @property
+    def summaries(self) -> tuple[Summary, ...]:
+        """What is known of each schedule."""
+        return self.measured.summaries
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -74,16 +80,19 @@ def look_at(
     dispatcher = Dispatcher(kernel._translation)
     bound = dispatcher.bind((), None, shape, None, {**resident, **scalars})
     numbers, alignment, workload = bound.numbered
-    recorder = session.recorder()
+    recorder, space = session.recorder(), space_of(bound.launcher, numbers, alignment)
+    evidence, known = measured(recorder.measurements(workload), space.default), None
+    if (decision := recorder.get(workload)) is not None:
+        known = evidence.weigh(decision)
     return Look(
         kernel=kernel,
         device=device,
         facts=bound.launcher.facts,
         workload=workload,
-        space=space_of(bound.launcher, numbers, alignment),
+        space=space,
         elements=prod(numbers.extent),
-        known=recorder.get(workload),
-        summaries=recorder.summaries(workload),
+        known=known,
+        measured=evidence,
         bound=bound,
     )
 
