@@ -530,15 +530,84 @@ class TestModes:
 
         assert launched[before:] == [WINNER]
 
-    def test_a_mode_ends_with_its_block_and_holds_for_its_thread_alone(self):
-        seen = []
-        with vyre.mode("off"):
-            other = threading.Thread(target=lambda: seen.append(session.rule().mode))
-            other.start()
-            other.join()
-            assert session.rule().mode is Mode.OFF
+    @pytest.mark.parametrize("setter", [lambda: vyre.mode("off"), vyre.freeze])
+    def test_what_is_decided_later_is_known_at_once_where_nobody_learns(self, bench, setter):
+        """Also by calls that were made before, and launched the default since."""
+        live, launched = bench(), []
+        x, out = live.arrays(1 << 14)
+        with setter():
+            prepared = live.kernel.prepare(x, out=out)
+            for call in (lambda: live.kernel(x, out=out), prepared):
+                call()
+        assert set(live.device.backend.launched) == {DEFAULT}
+        assert live.call(600, done=adopted(WINNER))
 
-        assert session.rule().mode is seen[0] is Mode.NATURAL_GRADIENT
+        with setter():
+            for call in (lambda: live.kernel(x, out=out), prepared):
+                live.device.backend.launched.clear()
+                call()
+                launched += live.device.backend.launched
+
+        assert launched == [WINNER, WINNER]
+
+    @pytest.mark.parametrize("setter", [lambda: vyre.mode("off"), vyre.freeze])
+    def test_what_is_tuned_is_known_to_every_mode(self, bench, setter):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+        with setter():
+            live.kernel(x, out=out)
+
+        live.kernel.tune(x, out=out, budget_s=60.0)
+        live.device.backend.launched.clear()
+        with setter():
+            live.kernel(x, out=out)
+        with vyre.freeze(missing="error"):
+            live.kernel(x, out=out)
+        live.kernel(x, out=out)
+
+        assert live.device.backend.launched == [WINNER] * 3
+
+    def test_what_was_prepared_launches_what_was_tuned_since(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+        prepared = live.kernel.prepare(x, out=out)
+        prepared()
+
+        live.kernel.tune(x, out=out, budget_s=60.0)
+        assert live.learners.desk.drained(10)
+        live.device.backend.launched.clear()
+        prepared()
+
+        assert live.device.backend.launched == [WINNER]
+
+    def test_tuning_where_nothing_is_written_holds_for_this_process_alone(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+        with vyre.freeze():
+            tuned = live.kernel.tune(x, out=out, budget_s=60.0)
+            live.device.backend.launched.clear()
+            live.kernel(x, out=out)
+        live.recorder.flush()
+
+        assert tuned.schedule == WINNER
+        assert live.device.backend.launched == [WINNER]
+        assert list(live.store.kept()) == []
+        assert list(live.store.measurements()) == []
+
+    def test_a_first_call_that_found_nothing_is_not_waited_for_again(self, bench, monkeypatch):
+        """Sizes of one workload share what a sweep came to, whether or not it decided anything."""
+        live, sweeps = bench(), []
+        decision = replace(live.kernel.tune(live.arrays(64)[0], budget_s=60.0), schedule=DEFAULT)
+        monkeypatch.setattr(
+            "vyre.runtime.dispatch.Dispatcher.sweep",
+            lambda *_, **__: sweeps.append(1) or decision,
+        )
+        with vyre.mode("on"):
+            for n in range(1 << 13, (1 << 13) + 5):
+                x, out = live.arrays(n)
+                live.kernel(x, out=out)
+
+        assert sweeps == [1]
 
     @pytest.mark.parametrize("word", ["fast", 3, None])
     def test_a_mode_that_is_none_is_refused(self, word):

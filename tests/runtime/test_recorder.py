@@ -1,3 +1,4 @@
+import gc
 import logging
 import os
 import subprocess
@@ -212,18 +213,108 @@ def test_a_store_is_pruned_now_and_then(store: Counting, monkeypatch: pytest.Mon
     assert len(list(store.measurements())) <= 5 + 11
 
 
-def test_mode_off_writes_nothing(store: Counting):
+def test_a_call_that_does_not_write_reads_the_same_memory(store: Counting):
     store.put(decision(2))
-    with closing(Recorder(store, writes=False, linger_s=NEVER_S)) as recorder:
-        recorder.put(decision(1))
-        recorder.record(workload(1), Timed(schedule(1), 5.0), 1)
+    with closing(Recorder(store, linger_s=NEVER_S)) as recorder:
+        recorder.put(decision(1), writes=False)
 
-        assert recorder.get(workload(1)) == decision(1)
-        assert recorder.get(workload(2)) == decision(2)
+        assert recorder.get(workload(1), writes=False) == decision(1)
+        assert recorder.get(workload(2), writes=False) == decision(2)
+        recorder.put(decision(3))
+        assert recorder.get(workload(3), writes=False) == decision(3)
         recorder.flush()
-    assert [kept.decision for kept in store.kept()] == [decision(2)]
-    assert list(store.measurements()) == []
+    assert {kept.decision for kept in store.kept()} == {decision(2), decision(3)}
     assert store.marked == 0
+
+
+def test_nothing_is_made_for_those_who_only_read(tmp_path: Path):
+    folder = tmp_path / "cache"
+    with closing(recorder_of(folder)) as recorder:
+        assert recorder.get(workload(1), writes=False) is None
+        assert recorder.measurements(workload(1)) == []
+        assert recorder.related(workload(1)) == []
+        recorder.put(decision(1), writes=False)
+        assert recorder.flush()
+
+        assert not folder.exists()
+        recorder.put(decision(2))
+        assert recorder.flush()
+        assert (folder / "store.sqlite3").exists()
+
+
+def test_one_who_only_reads_finds_what_another_process_makes_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    now = 1000.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    with closing(recorder_of(tmp_path / "cache")) as recorder:
+        assert recorder.get(workload(1), writes=False) is None
+        with closing(recorder_of.__wrapped__(tmp_path / "cache")) as another:
+            another.put(decision(1))
+            another.flush()
+        now += module.RECHECK_S
+
+        assert recorder.get(workload(1), writes=False) == decision(1)
+
+
+class Silent:
+    """A store on a disk that holds nothing."""
+
+    def get(self, _: object) -> None:
+        return None
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.mark.parametrize(
+    ("calls", "opened"),
+    [([False, False], [False]), ([True, False], [True]), ([False, True, False], [False, True])],
+)
+def test_one_who_writes_opens_a_store_to_be_written_and_so_migrated(calls, opened):
+    flags: list[bool] = []
+
+    def opens(writes: bool) -> Silent:
+        flags.append(writes)
+        return Silent()
+
+    with closing(Recorder(opens, linger_s=NEVER_S)) as recorder:
+        for number, writes in enumerate(calls):
+            recorder.get(workload(number), writes=writes)
+
+    assert flags == opened
+
+
+class Following:
+    """Hears what is decided."""
+
+    def __init__(self) -> None:
+        self.heard: list[Decision] = []
+
+    def hear(self, decision: Decision) -> None:
+        self.heard.append(decision)
+
+
+def test_who_follows_hears_what_is_decided_and_what_is_found(recorder: Recorder, store: Counting):
+    following = Following()
+    recorder.follow(following)
+    store.put(decision(2))
+
+    recorder.put(decision(1))
+    recorder.put(decision(1, 2), writes=False)
+    for _ in range(3):
+        recorder.get(workload(2))
+
+    assert following.heard == [decision(1), decision(1, 2), decision(2)]
+
+
+def test_who_is_gone_hears_nothing(recorder: Recorder):
+    recorder.follow(Following())
+    gc.collect()
+
+    recorder.put(decision(1))
+
+    assert len(recorder._followers) == 0
 
 
 def test_closing_writes_what_is_pending(store: Counting):

@@ -225,6 +225,7 @@ class Dispatcher:
             bound.call.scalars,
             session.recorder(),
             session.helper(device),
+            writes=session.rule().mode.writes,
             budget_s=budget_s,
             progress=progress,
         )

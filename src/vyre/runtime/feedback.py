@@ -10,7 +10,6 @@ import threading
 from functools import cache
 from random import Random
 
-from vyre import settings
 from vyre.analysis import Facts, analyse
 from vyre.ir.program import Program
 from vyre.model import (
@@ -35,7 +34,8 @@ from vyre.policy.seed_cold_start import (
     seed_cold_start,
 )
 from vyre.policy.sweep import Sweep
-from vyre.runtime.recorder import Recorder, recorder_of
+from vyre.runtime import session
+from vyre.runtime.recorder import Recorder
 from vyre.store.keys import adapter_file_stem
 
 MOST_WORKLOADS = 4096
@@ -44,18 +44,25 @@ MOST_WORKLOADS = 4096
 class LaunchFeedback:
     """What launches of other backends have taught, by program, size bucket and device."""
 
-    def __init__(self, recorder: Recorder, mode: Mode, device: DeviceInfo | None = None) -> None:
+    def __init__(
+        self, recorder: Recorder, mode: Mode | None = None, device: DeviceInfo | None = None
+    ) -> None:
         """Learn into `recorder`.
 
         Args:
             recorder: where measurements and choices are kept.
-            mode: `off` uses remembered choices and records nothing.
+            mode: `off` uses remembered choices and records nothing; without it, the mode that holds
+                where a launch is asked for.
             device: where the launches run; without it, devices with equal limits are one.
         """
-        self._recorder, self._mode, self._device = recorder, mode, device
+        self._recorder, self._fixed, self._device = recorder, mode, device
         self._sweeps: dict[Workload, Sweep] = {}
         self._facts: dict[bytes, Facts] = {}
         self._changing = threading.Lock()
+
+    @property
+    def _mode(self) -> Mode:
+        return self._fixed or session.rule().mode
 
     def resolve(
         self, program: Program, config: DispatchConfig, limits: LaunchLimits, element_count: int
@@ -133,7 +140,7 @@ class LaunchFeedback:
         return known
 
     def _remembered(self, workload: Workload, n: int, declared: int, limits: Limits) -> int:
-        found = self._recorder.get(workload)
+        found = self._recorder.get(workload, writes=False)
         width = declared if found is None else found.schedule.workgroup[0]
         return width if _legal(width, n, limits) else declared
 
@@ -185,10 +192,8 @@ def record_launch_measurement(
 
 @cache
 def launch_feedback() -> LaunchFeedback:
-    """This process's feedback, kept in the user's store."""
-    asked = settings.load()
-    writes = asked.mode is not Mode.OFF
-    return LaunchFeedback(recorder_of(asked.cache_dir, writes=writes), asked.mode)
+    """This process's feedback, kept in its memory."""
+    return LaunchFeedback(session.recorder())
 
 
 def _widths(n: int, declared: int, limits: Limits) -> list[int]:

@@ -198,12 +198,15 @@ class Kernel:
             raise InvalidInput(f"a budget of {budget_s!r} s", "pass a number of seconds above 0")
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
-        known = session.recorder().get(workload)
+        recorder, learners = session.recorder(), session.learners()
+        known = recorder.get(workload, writes=rule().mode.writes)
         if known is not None and answers(known, budget_s) and not again:
             return replace(known, reason=Reason.REMEMBERED)
-        session.learners().forget(workload)
+        learners.forget(workload)
         decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)
         self._dispatcher.forget()
+        if (found := recorder.at_hand(workload)) is not None:
+            learners.tuned(found)
         return decision
 
     def __repr__(self) -> str:

@@ -163,6 +163,11 @@ class Learner:
         """Leave the choice as it is, and learn no more."""
         self._desk.post(lambda: self._stop(why))
 
+    def take(self, decision: Decision) -> None:
+        """Launch what was decided elsewhere."""
+        remembered = replace(decision, reason=Reason.REMEMBERED)
+        self._desk.post(lambda: self._settle(remembered))
+
     # -- what follows runs on the desk's thread
 
     def _start(self) -> None:

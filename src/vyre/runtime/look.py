@@ -82,7 +82,8 @@ def look_at(
     numbers, alignment, workload = bound.numbered
     recorder, space = session.recorder(), space_of(bound.launcher, numbers, alignment)
     evidence, known = measured(recorder.measurements(workload), space.default), None
-    if (decision := recorder.get(workload)) is not None:
+    writes = session.rule().mode.writes
+    if (decision := recorder.get(workload, writes=writes)) is not None:
         known = evidence.weigh(decision)
     return Look(
         kernel=kernel,

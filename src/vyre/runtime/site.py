@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from math import prod
 from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
-from vyre.model import Decision, Schedule
+from vyre.model import Decision, Reason, Schedule
 from vyre.runtime.launcher import Launcher, Numbers, Prepared
 
 
@@ -121,18 +122,27 @@ class Site:
 
     def refreshed(self) -> Prepared:
         """What to launch after the choice has changed."""
-        if self.teacher is None:
-            self.best = self.prepared(self.decision.schedule)
-            return self.best
         while True:
-            schedule = self.teacher.best
+            schedule = self._chosen
             try:
                 best = self.prepared(schedule)
             except VyreError:
-                best = self.prepared(None)
+                if self.decision.reason is Reason.OVERRIDE:
+                    raise
+                best = self.prepared(None)  # it was chosen for another size of the workload
             self.best = best
-            if self.teacher.best is schedule:
+            if self._chosen is schedule:
                 return best
+
+    @property
+    def _chosen(self) -> Schedule:
+        return self.decision.schedule if self.teacher is None else self.teacher.best
+
+    def hear(self, decision: Decision) -> None:
+        """Launch what was decided since, from the next call on, where nobody learns here."""
+        if decision.workload == self.decision.workload and self.teacher is None:
+            self.decision = replace(decision, reason=Reason.REMEMBERED)
+            self.best = None
 
     def prepared(self, schedule: Schedule | None) -> Prepared:
         """The launch of these numbers by a schedule, or by the default."""

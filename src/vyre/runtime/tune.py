@@ -69,6 +69,7 @@ def tune(
     recorder: Recorder,
     helper: CompileHelper | None,
     *,
+    writes: bool = True,
     budget_s: float,
     progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
@@ -77,18 +78,21 @@ def tune(
 
     What was measured is recorded as it comes, so that an interrupted sweep is not lost. A sweep
     that measured nothing beside the default decides nothing: what was remembered before stands.
+    Where it does not write, what it decides holds for this process alone.
 
     Raises:
         KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
-    candidates, known = space_of(launcher, numbers, alignment), recorder.get(workload)
+    candidates = space_of(launcher, numbers, alignment)
+    known = recorder.get(workload, writes=writes)
     ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
     if known is not None and known.schedule in candidates.legal:
         ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
     chosen = set(list(codes)[:MOST_CODES])
     size = prod(numbers.extent)
-    recorder.name(workload, launcher.kernel.name, launcher.device.info)
+    if writes:
+        recorder.name(workload, launcher.kernel.name, launcher.device.info)
     ahead = _Ahead(launcher, numbers, helper, lambda: sweep.left_s)
     sweep = Sweep(
         default=candidates.default,
@@ -99,7 +103,7 @@ def tune(
         budget_s=budget_s,
         rng=Random(seed),
         report=progress,
-        told=lambda outcome: recorder.record(workload, outcome, size),
+        told=(lambda outcome: recorder.record(workload, outcome, size)) if writes else None,
     )
     began = time.monotonic()
     try:
@@ -111,7 +115,7 @@ def tune(
     if _decides(decision, swept):
         evidence = measured(recorder.measurements(workload), candidates.default)
         decision = evidence.weigh(decision)
-        recorder.put(decision)
+        recorder.put(decision, writes=writes)
     elif known is not None and not swept.interrupted:
         why = f"{decision.detail}; what was remembered stands"
         decision = replace(known, reason=Reason.REMEMBERED, detail=why)
