@@ -8,12 +8,13 @@ pending stays in memory, and that is said once.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
@@ -27,6 +28,8 @@ from vyre.store.base import Bounds, Store, is_related
 from vyre.store.memory import MemoryStore
 from vyre.store.notice import say_once
 from vyre.store.open import new_writer, open_store
+
+log = logging.getLogger("vyre.store")
 
 LINGER_S = 0.2  # how long a batch gathers
 RECHECK_S = 30.0  # how long a workload counts as unknown before the store is asked again
@@ -107,7 +110,8 @@ class Recorder:
     def record(self, workload: Workload, outcome: Outcome, size: int) -> None:
         """Remember what came of a dispatch of `size` elements."""
         if not self._closed.is_set():
-            self._seen.append((workload, outcome, size, time.time_ns()))
+            self._lost += len(self._seen) == MOST_PENDING
+            self._seen.append((workload, outcome, size, max(time.time_ns(), 0)))
             self._wake()
 
     def follow(self, follower: Follower) -> None:
@@ -156,9 +160,10 @@ class Recorder:
         return measured(self.measurements(workload)).summaries
 
     def flush(self) -> bool:
-        """Write what is pending now; whether all of it was written."""
+        """Write what is pending now; whether all of it was written, and all since the last time."""
         with self._writing:
-            return self._write()
+            written = self._write()
+            return self._forget_lost() == 0 and written
 
     def close(self) -> None:
         """Write what is pending and end the thread; what comes later stays in memory."""
@@ -194,6 +199,7 @@ class Recorder:
         self._starting = threading.Lock()
         self._closed = threading.Event()
         self._retry_at = 0.0
+        self._lost = 0  # items that were left out since the last flush
         # Short processes write a few rows each: some of them, by their name, prune for all.
         self._until_pruning = crc32(self._writer.encode()) % PRUNE_EVERY
 
@@ -219,13 +225,14 @@ class Recorder:
     def _wake(self) -> None:
         # Asked first, because setting takes a lock: 0.05 against 1.0 us (Python 3.11).
         if not self._pending.is_set():
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._start()
             self._pending.set()
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is None and not self._closed.is_set():
+            alive = self._thread is not None and self._thread.is_alive()
+            if not alive and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._run, name="vyre-recorder", daemon=True)
                 self._thread.start()
 
@@ -245,29 +252,57 @@ class Recorder:
             return True  # and no file is made for that
         try:
             store = self._writable()
-            if decisions := _taken(self._decided):
-                self._try(lambda: store.put(*decisions), decisions, self._decided)
-            if rows := _taken(self._rows):
-                self._try(lambda: store.append(rows), rows, self._rows)
-            if unnamed := _taken(self._unnamed):
-                names = {key: text for some in unnamed for key, text in some.items()}
-                self._try(lambda: store.name(names), unnamed, self._unnamed)
-            if used := _taken(self._used):
-                self._try(lambda: store.used(dict.fromkeys(used)), [], self._used)
-            self._prune(store, len(decisions) + len(rows))
+            sent = self._send(self._decided, lambda some: store.put(*some))
+            sent += self._send(self._rows, store.append)
+            self._send(self._unnamed, lambda some: store.name(_joined(some)))
+            self._send(self._used, lambda some: store.used(dict.fromkeys(some)))
+            self._prune(store, sent)
         except StoreFailed as error:
-            self._retry_at = time.monotonic() + RETRY_S
             say_once(error, "what is learned stays in memory until it can be written")
-            return False
-        return True
+        except Exception:
+            log.exception("what is learned stays in memory until it can be written")
+        else:
+            return True
+        self._retry_at = time.monotonic() + RETRY_S
+        return False
 
-    def _try(self, write: Callable[[], None], items: list[T], queue: deque[T]) -> None:
+    def _send(self, queue: deque[T], write: Callable[[list[T]], None]) -> int:
+        """Write a queue, and keep it where the store fails; how many were written.
+
+        Where the store is sound and yet something cannot be written, it is looked for by halves,
+        said, and left out: what stands beside it in the queue is not lost with it.
+        """
+        todo, sent = [_taken(queue)], 0  # parts of the queue, the next one last
         try:
-            write()
-        except StoreFailed:
-            later = [*items, *_taken(queue)]
+            while todo:
+                some = todo[-1]
+                try:
+                    if some:
+                        write(some)
+                except StoreFailed:
+                    raise
+                except Exception:
+                    todo.pop()
+                    if len(some) == 1:
+                        self._lost += 1
+                        log.exception("something cannot be written, and is left out: %.500r", some)
+                    else:
+                        todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+                else:
+                    todo.pop()
+                    sent += len(some)
+        finally:  # an interrupt may come at any time
+            later = [item for some in reversed(todo) for item in some]
+            later += _taken(queue) if later else []
+            self._lost += max(0, len(later) - MOST_PENDING)
             queue.extend(later)
-            raise
+        return sent
+
+    def _forget_lost(self) -> int:
+        """How many items were left out since this was last asked."""
+        lost = self._lost
+        self._lost = 0
+        return lost
 
     def _prune(self, store: Store, written: int) -> None:
         self._until_pruning -= written
@@ -289,7 +324,11 @@ class Recorder:
                 )
             except InvalidInput as error:
                 say_once(error, "that measurement is left out")
+            except Exception:
+                self._lost += 1
+                log.exception("a measurement that is none is left out: %.500r", outcome)
             else:
+                self._lost += len(self._rows) == MOST_PENDING
                 self._rows.append(row)
 
     def _look_up(self, workload: Workload, *, writes: bool) -> Decision | None:
@@ -329,6 +368,10 @@ def recorder_of(folder: Path) -> Recorder:
     """This process's one memory of the store in a folder."""
     writer = new_writer()
     return Recorder(lambda writes: open_store(folder, writer=writer, read_only=not writes))
+
+
+def _joined(names: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    return {key: text for some in names for key, text in some.items()}
 
 
 def _taken(queue: deque[T]) -> list[T]:

@@ -15,6 +15,7 @@ from vyre.errors import InvalidInput
 from vyre.model import Decision, Measurement, Summary, Workload, schedule_order
 
 DAY_NS = 24 * 3600 * 1_000_000_000
+LAST_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +106,12 @@ def merge_into(target: Store, *sources: Store) -> None:
 
 
 def stamp_after(now_ns: int, existing: Kept | None) -> int:
-    """A stamp for what is put now, above that of what it replaces even if a clock went back."""
-    return now_ns if existing is None else max(now_ns, existing.stamp_ns + 1)
+    """A stamp for what is put now, above that of what it replaces even if a clock went back.
+
+    There is a last one: above it nothing can be kept, so what is put then has the same.
+    """
+    later = now_ns if existing is None else max(now_ns, existing.stamp_ns + 1)
+    return min(max(later, 0), LAST_NS)
 
 
 def is_related(workload: Workload, other: Workload) -> bool:
