@@ -88,15 +88,16 @@ class Site:
             schedule = self.asked.popleft()
         except IndexError:  # another thread was quicker
             return None
-        assert self.teacher is not None
-        if not self.launcher.is_warm(self.numbers, schedule):
-            self.teacher.skipped()
-            return None
+        step = None
         try:
-            return self.prepared(schedule)
+            if self.launcher.is_warm(self.numbers, schedule):
+                step = self.prepared(schedule)
         except VyreError:  # proved for other sizes of the workload, not for this one
-            self.teacher.skipped()
-            return None
+            pass
+        finally:  # whatever ends it, the learner waits for nothing
+            if step is None:
+                self.lost()
+        return step
 
     def launched_asked(self, arguments: Sequence[Any], stream: int) -> bool:
         """Whether the launch whose time is asked for was made; never in a capture."""
@@ -117,6 +118,9 @@ class Site:
         except VyreError as error:
             self.fell(step, error)
             return False
+        except BaseException:
+            self.lost()
+            raise
         self.ran(step, ticket)
         return True
 
@@ -152,6 +156,11 @@ class Site:
         """Hand in a launch whose time was asked for."""
         assert self.teacher is not None
         self.teacher.ran(step.schedule, ticket, self.size)
+
+    def lost(self) -> None:
+        """Say that what was asked for is not launched here, or that its time is not to be had."""
+        assert self.teacher is not None
+        self.teacher.skipped()
 
     def fell(self, step: Prepared, error: VyreError) -> Prepared:
         """Drop a launch that was asked for and failed; what to launch in its place."""
