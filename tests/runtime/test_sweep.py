@@ -225,7 +225,16 @@ def test_a_slow_kernel_still_gets_a_rival_and_a_decision():
     swept = bench.sweep(budget_s=4.0)
 
     assert swept.winner == SEVERAL
-    assert bench.launches.count(DEFAULT) <= 9
+    assert (swept.pairs, bench.launches.count(DEFAULT)) == (3, 5)
+
+
+def test_what_was_chosen_among_several_is_decided_by_new_pairs_alone():
+    bench = Bench({DEFAULT: 1e6, SEVERAL: 3e5, WIDE: 3e5})
+
+    swept = bench.sweep()
+
+    assert swept.pairs == 15
+    assert len(swept.samples[swept.winner]) == 18
 
 
 @pytest.mark.parametrize("disturbed", [0.0, 0.1, 0.2])

@@ -19,7 +19,7 @@ FEWEST = 3  # rounds before anything is dropped, and pairs that may decide
 HOPELESS = 1.5  # times the best after the first round that counts
 BEHIND = 1.15  # times the best after FEWEST rounds
 DECIDED = 15  # rounds of the last few against the default
-MOST_ROUNDS = 60  # where pairs and times contradict each other, as those of two modes do
+MOST_PAIRS = 60  # where pairs and times contradict each other, as those of two modes do
 CONFIDENCE = 0.99  # the best of many is often lucky, so its own interval must be strict
 MARGIN = 1.01  # a gain this small is not worth another code, and noise finds it often enough
 LOOKING = 0.7  # of the budget at least; the rest, as far as deciding needs it, is kept for that
@@ -100,7 +100,7 @@ class Sweep:
     finalists: list[Schedule] = field(default_factory=list)
     cut: bool = False  # whether something was left out for want of time
     started: float = 0.0
-    longest_s: float = 0.0  # that a sample took
+    took_s: list[float] = field(default_factory=list)  # by each sample
 
     def run(self) -> Swept:
         """Measure code by code, then the workgroups of the best codes, then decide.
@@ -121,8 +121,10 @@ class Sweep:
             rest = [s for s in self.candidates if s.code in leaders and s not in self.samples]
             self.ready.announce(rest)
             self._race(rest)
-            # What made it the fastest was partly luck, so only what comes now decides.
-            self.finalists, self.pairs = self._fastest(), {}
+            self.finalists = self._fastest()
+            if len(self.samples) > 2:
+                # What made it the fastest of several was partly luck: only what comes now decides.
+                self.pairs = {}
             self._decide()
         except _DefaultLost:
             pass
@@ -138,8 +140,9 @@ class Sweep:
         the default, that is little, because then only a large gain is still worth finding.
         """
         faster = sum(self._speed(s) > MARGIN for s, times in self.samples.items() if times)
-        samples = DECIDED * (min(faster, _FINALISTS) + 1) if faster else 2 * FEWEST
-        kept_back = min((samples + 2 * FEWEST) * self.longest_s, (1 - LOOKING) * self.budget_s)
+        samples = 2 * FEWEST + (DECIDED * (min(faster, _FINALISTS) + 1) if faster else 0)
+        sample_s = median(self.took_s) if self.took_s else 0.0
+        kept_back = min(samples * sample_s, (1 - LOOKING) * self.budget_s)
         return self.budget_s - kept_back - self._elapsed_s
 
     @property
@@ -182,13 +185,16 @@ class Sweep:
     def _decide(self) -> None:
         """Measure the last few beside the default until it is clear what is faster."""
         entered = self.finalists
-        for turn in range(MOST_ROUNDS):
-            if turn >= DECIDED and not any(self._contradicts(s) for s in entered):
+        while entered:
+            pairs = min(len(self.pairs.get(schedule, ())) for schedule in entered)
+            if pairs >= DECIDED and not any(self._contradicts(s) for s in entered):
                 return
-            if turn >= FEWEST and self._is_over:
-                self.cut = self.cut or turn < DECIDED
+            if pairs >= MOST_PAIRS:
                 return
-            entered = self._round(entered, turn)
+            if pairs >= FEWEST and self._is_over:
+                self.cut = self.cut or pairs < DECIDED
+                return
+            entered = self._round(entered, pairs)
 
     @property
     def _is_over(self) -> bool:
@@ -220,7 +226,7 @@ class Sweep:
             raise _DefaultLost
         began = self.clock()
         outcome = self.measure(schedule)
-        self.longest_s = max(self.longest_s, self.clock() - began)
+        self.took_s.append(self.clock() - began)
         if isinstance(outcome, Failed):
             self._fell(outcome, counts=True)
             return None
