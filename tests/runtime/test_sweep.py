@@ -9,6 +9,7 @@ import pytest
 import vyre
 from vyre import In, InOut, Out, f32, kernels, u32
 from vyre.model import Code, Failed, Reason, Schedule
+from vyre.plan.space import Space
 from vyre.runtime.helper import CompileHelper
 from vyre.runtime.sweep import Late, Sweep
 from vyre.runtime.tune import space_of
@@ -429,6 +430,20 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
     assert decision.schedule.workgroup == (16, 1, 1)
     assert decision.reason is Reason.NOT_FREE
     assert "local_id(0) depends on the launch shape" in decision.detail
+    again = bound.tune(np.ones(64, np.float32), budget_s=1.0)
+    assert (again.reason, again.detail) == (Reason.REMEMBERED, decision.detail)
+
+
+def test_where_there_is_one_schedule_only_that_is_the_decision(monkeypatch):
+    x = np.ones(333, np.float32)
+    monkeypatch.setattr("vyre.runtime.tune.space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
+    monkeypatch.setattr("vyre.runtime.tune.order", lambda space, *_: space.legal)
+    monkeypatch.setattr("vyre.runtime.tune._measure", lambda *_: 1000.0)
+
+    decision = heavy.tune(x, budget_s=5.0)
+
+    assert (decision.reason, decision.detail) == (Reason.DEFAULT, "there is one schedule only")
+    assert heavy.tune(x, budget_s=5.0).reason is Reason.REMEMBERED
 
 
 def test_every_schedule_of_the_space_gives_the_same_bits():

@@ -112,7 +112,7 @@ def tune(
         ahead.cancel()
     given_s = time.monotonic() - began if swept.interrupted else budget_s
     decision = _decision(workload, swept, candidates, given_s)
-    if _decides(decision, swept):
+    if _decides(decision, swept, candidates):
         evidence = measured(recorder.measurements(workload), candidates.default)
         decision = evidence.weigh(decision)
         recorder.put(decision, writes=writes)
@@ -125,11 +125,11 @@ def tune(
     return decision
 
 
-def _decides(decision: Decision, swept: Swept) -> bool:
+def _decides(decision: Decision, swept: Swept, candidates: Space) -> bool:
     """Whether what a sweep came to is worth remembering."""
     if swept.interrupted:  # the user ended it before it could find more
         return decision.reason is Reason.ADOPTED
-    return swept.rivals > 0 or decision.reason is Reason.NOT_FREE
+    return swept.rivals > 0 or (swept.finished and len(candidates.legal) == 1)
 
 
 class _Ahead:
@@ -244,7 +244,9 @@ def _decision(workload: Workload, swept: Swept, candidates: Space, given_s: floa
             gain=swept.gain.middle,
             confidence=CONFIDENCE,
         )
-    if len(candidates.legal) == 1 and candidates.refused and not swept.failed:
+    if len(candidates.legal) == 1 and not swept.failed:
+        if not candidates.refused:
+            return replace(decision, detail="there is one schedule only")
         return replace(decision, reason=Reason.NOT_FREE, detail=candidates.refused[0].why)
     return decision
 
