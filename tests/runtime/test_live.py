@@ -433,6 +433,7 @@ class TestStalls:
         learner, lost = live.learner(), 0
         for _ in range(2000):
             if learner.asked and lost < 5:
+                learner.taking()
                 learner.asked.popleft()
                 lost += 1
             if live.call(1, done=adopted(WINNER)):

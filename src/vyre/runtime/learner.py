@@ -155,6 +155,13 @@ class Learner:
         with self._joining:
             self._sites.add(site)
 
+    def taking(self) -> None:
+        def look_after() -> None:
+            if not self._looking:
+                self._look_after(self._asks, self.dispatches, _LOST_S)
+
+        self._post(look_after)
+
     def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None:
         rough = ticket.rough
 
@@ -433,30 +440,24 @@ class Learner:
             return
         self._watched = False
         self.asked.append(schedule)
-        if not self._looking:
-            self._looking = True
-            self._look_after(ask, None, _LOST_S)
 
-    def _look_after(self, ask: int, taken_at: int | None, after_s: float) -> None:
+    def _look_after(self, ask: int, taken_at: int, after_s: float) -> None:
         """Ask anew, in a while, where a call took what was asked for and never said more.
 
         An interrupt may end a call between any two of its steps.
         """
 
         def look() -> None:
-            if self._policy is None or self._outstanding is None or self._watched:
+            waits = self._policy is not None and self._outstanding is not None and not self._watched
+            if not waits or ask != self._asks or self.asked:
                 self._looking = False
-            elif ask != self._asks:
-                self._look_after(self._asks, None, _LOST_S)
-            elif self.asked:
-                self._look_after(ask, None, min(2 * after_s, _LOST_AT_LATEST_S))
-            elif taken_at is not None and self.dispatches - taken_at >= _LOST_AFTER:
+            elif self.dispatches - taken_at >= _LOST_AFTER:
                 self._looking = False
                 self._skipped()
             else:
-                taken = self.dispatches if taken_at is None else taken_at
-                self._look_after(ask, taken, min(2 * after_s, _LOST_AT_LATEST_S))
+                self._look_after(ask, taken_at, min(2 * after_s, _LOST_AT_LATEST_S))
 
+        self._looking = True
         self._desk.at(time.monotonic() + after_s, lambda: self._do(look))
 
     def _settle(self, choice: Choice | Decision) -> None:
