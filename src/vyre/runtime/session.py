@@ -46,7 +46,7 @@ def current() -> settings.Settings:
 
 _here: ContextVar[tuple[_Block, ...]] = ContextVar("vyre-blocks", default=())
 _for_all: Rule | None = None  # of the process, once it is known
-_said: tuple[InForce, ...] = ()  # what was said for the process, the latest last
+_said: tuple[Held, ...] = ()  # what was said for the process, the latest last
 _open_blocks = 0  # of all threads together: without any, a call need not look
 _MOST_SAID = 64  # of which are kept; what lies below is never seen again
 
@@ -74,7 +74,7 @@ class _Block:
     is_open: bool = True
 
 
-class InForce:
+class Held:
     """What `mode` and `freeze` return: leave it be, or use it in `with`, for a block that ends.
 
     Left alone it holds for the whole process. As a block it holds for the thread or task that
@@ -114,7 +114,7 @@ def _opened_here() -> tuple[_Block, ...]:
     return tuple(block for block in _here.get() if block.is_open)
 
 
-def _say(change: Callable[[tuple[InForce, ...]], tuple[InForce, ...]]) -> None:
+def _say(change: Callable[[tuple[Held, ...]], tuple[Held, ...]]) -> None:
     """Change what is said for the process."""
     global _said, _for_all  # a process has one of each
     with _lock:
@@ -122,7 +122,7 @@ def _say(change: Callable[[tuple[InForce, ...]], tuple[InForce, ...]]) -> None:
         _for_all = _said[-1]._rule if _said else None
 
 
-def mode(word: str | Mode) -> InForce:
+def mode(word: str | Mode) -> Held:
     """Decide calls by another mode from now on, in the whole process.
 
     Returns:
@@ -132,10 +132,10 @@ def mode(word: str | Mode) -> InForce:
     ...     rule().mode.value
     'off'
     """
-    return InForce(_RULES[word if isinstance(word, Mode) else Mode.parse(word), False])
+    return Held(_RULES[word if isinstance(word, Mode) else Mode.parse(word), False])
 
 
-def freeze(missing: str = "default") -> InForce:
+def freeze(missing: str = "default") -> Held:
     """Use remembered choices only, in the whole process: nothing is measured or written.
 
     Args:
@@ -146,7 +146,7 @@ def freeze(missing: str = "default") -> InForce:
     """
     if missing not in ("default", "error"):
         raise InvalidInput(f"missing={missing!r}", 'pass "default" or "error"')
-    return InForce(_RULES[Mode.OFF, missing == "error"])
+    return Held(_RULES[Mode.OFF, missing == "error"])
 
 
 def recorder() -> Recorder:
