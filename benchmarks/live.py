@@ -61,9 +61,11 @@ def large_size(kernel: vyre.Kernel, device: vyre.Device) -> int:
 def cell(
     kernel: vyre.Kernel, device: vyre.Device, size: int, blocks: int, calls: int
 ) -> dict[str, object]:
-    with vyre.mode("off"):  # before anything is known: what `off` finds now, it keeps
+    with vyre.mode("off"):
         default = caller(kernel, device, size)
         default()
+    # Calls under `off` would launch what is learned meanwhile; these stay with the default.
+    session.recorder()._followers.clear()
     learning = caller(kernel, device, size)
     times: dict[str, list[float]] = {"default": [], "learning": []}
     for number in range(blocks):

@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline fails on a busy machine, and says nothing of the code.
+settings.register_profile("no clock", deadline=None)
+settings.load_profile("no clock")
 
 GOLDEN = Path(__file__).parent / "golden"
 

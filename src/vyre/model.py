@@ -85,6 +85,12 @@ class Schedule:
         return ", ".join(words)
 
 
+def schedule_order(schedule: Schedule) -> tuple[object, ...]:
+    """A total order of schedules, for ties that must fall the same way everywhere."""
+    code = schedule.code
+    return (schedule.workgroup, code.items, code.vector, code.unroll, code.order, code.checked)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a device can launch; 0 means that it does not say."""
@@ -230,6 +236,7 @@ class Summary:
     first_at_ns: int
     last_at_ns: int
     failures: tuple[str, ...] = ()  # each reason once
+    speed: float | None = None  # the default's median over its own, where both are known
 
 
 class Mode(StrEnum):
@@ -288,6 +295,8 @@ class Decision:
     detail: str = ""
     gain: float | None = None  # default time / chosen time, where both were measured
     confidence: float | None = None
+    default: Schedule | None = None  # what the gain is counted against, where that is known
+    unfinished_s: float | None = None  # what a sweep was given that did not see everything in it
 
     def _repr_html_(self) -> str:
         rows = [
@@ -297,6 +306,22 @@ class Decision:
             ("confidence", "" if self.confidence is None else f"{self.confidence:.0%}"),
         ]
         return html_rows("Decision", rows)
+
+
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+def span(ns: float) -> str:
+    """A span of time with three digits.
+
+    >>> span(1234), span(56_700_000), span(0)
+    ('1.23 µs', '56.7 ms', '0 ns')
+    """
+    for factor, unit in _UNITS:
+        if abs(ns) >= factor:
+            digits = 0 if abs(ns) / factor >= 100 else 1 if abs(ns) / factor >= 10 else 2
+            return f"{ns / factor:.{digits}f} {unit}"
+    return f"{ns:.0f} ns"
 
 
 def html_rows(title: str, rows: Iterable[tuple[str, str]]) -> str:

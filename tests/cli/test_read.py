@@ -68,7 +68,7 @@ def test_source_prints_the_code_of_a_schedule(run):
     )
 
     assert plain.returncode == several.returncode == 0, plain.stderr + several.stderr
-    assert "out[i] = (a * x[i]) + y[i];" in plain.stdout
+    assert "p_out[v_i] = (p_a * p_x[v_i]) + p_y[v_i];" in plain.stdout
     value = json.loads(several.stdout)
     assert value["schedule"]["items"] == 4
     assert "out[i_3]" in value["source"]

@@ -166,7 +166,7 @@ def test_report_writes_one_page_and_says_what_is_in_it(run, inside, tmp_path):
     shown = run("report", "-o", "out.html")
     value = json.loads(inside("report", "--json").stdout)
 
-    assert shown.stdout == "wrote out.html: 1 workloads, 6 timings\n"
+    assert shown.stdout == "wrote out.html: 1 workloads, 8 timings\n"
     page = (tmp_path / "out.html").read_text()
     assert "<h3>blur" in page
     assert value["cases"][0]["kernel"] == "blur"

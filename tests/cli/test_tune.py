@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from vyre.cli.main import app
 from vyre.errors import StoreFailed
+from vyre.runtime.sweep import Late
 from vyre.store.sqlite.database import Database
 
 COMMAND = Path(sys.executable).with_name("vyre")
@@ -47,18 +48,74 @@ TWO = dedent(
 )
 
 
-def test_the_bundled_kernels_give_a_row_each_and_are_remembered(run):
-    first = run("tune", "--size", "20000", "--budget", "8s")
-    second = run("tune", "--size", "20000", "--budget", "8s", columns=60)
+def test_the_bundled_kernels_give_a_row_each(run):
+    shown = run("tune", "--size", "20000", "--budget", "8s")
+
+    assert shown.returncode == 0, shown.stderr
+    for name in ("saxpy", "gelu", "stencil5", "histogram", "nbody"):
+        assert f"\n{name} " in shown.stdout
+    assert shown.stdout.endswith("store.sqlite3\n")
+    assert _widest(shown.stdout) <= 80
+    assert "\x1b" not in shown.stdout
+
+
+def test_what_was_decided_is_answered_from_memory(inside, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(TWO)
+    first = inside("tune", "mine.py", "--size", "20000", "--budget", "60s")
+
+    def measured(*_: object, **__: object) -> None:
+        pytest.fail("it was measured again")
+
+    monkeypatch.setattr("vyre.runtime.dispatch.tune", measured)
+    second = inside("tune", "mine.py", "--size", "20000", "--budget", "60s", columns=60)
 
     assert first.returncode == second.returncode == 0, first.stderr + second.stderr
-    for name in ("saxpy", "gelu", "stencil5", "histogram", "nbody"):
-        assert f"\n{name} " in first.stdout
-    assert first.stdout.endswith("store.sqlite3\n")
-    assert _widest(first.stdout) <= 80
-    assert "10 answered from memory; measure again with --again" in second.stdout
+    assert "2 answered from memory; measure again with --again" in second.stdout
     assert _widest(second.stdout) <= 60
-    assert "\x1b" not in first.stdout + second.stdout
+
+
+def test_what_was_not_decided_says_so_and_what_to_do(inside, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(TWO)
+    monkeypatch.setattr("vyre.runtime.tune._Ahead.wait", lambda *_: Late())
+
+    shown = inside("tune", "mine.py:double", "--size", "3000", "--budget", "1s")
+    value = json.loads(
+        inside("tune", "mine.py:double", "--size", "3000", "--budget", "1s", "--json").stdout
+    )
+    listed = inside("store", "list")
+
+    (row,) = [line for line in shown.stdout.splitlines() if line.startswith("double ")]
+    assert "undecided" in row
+    assert (
+        "double: no other schedule could be compiled in time; give it more time with --budget"
+        in " ".join(shown.stdout.split())
+    )
+    assert not value["results"][0]["decided"]
+    assert "nothing is remembered yet" in listed.stdout
+
+
+def test_every_command_gives_the_same_pair_of_times_and_the_same_gain(inside, tmp_path):
+    """One source of what is shown: none of them has a rule of its own."""
+    (tmp_path / "mine.py").write_text(TWO)
+    words = ("mine.py:power", "--size", "20000")
+    tuned = json.loads(inside("tune", *words, "--budget", "20s", "--json").stdout)["results"][0]
+    again = json.loads(inside("tune", *words, "--budget", "20s", "--json").stdout)["results"][0]
+    (shown,) = json.loads(inside("store", "show", "power", "--json").stdout)
+    (listed,) = json.loads(inside("store", "list", "--json").stdout)
+    (case,) = json.loads(inside("report", "--json").stdout)["cases"]
+    explained = json.loads(inside("explain", *words, "--json").stdout)
+
+    pair = (tuned["default_ns"], tuned["tuned_ns"])
+    assert pair == (again["default_ns"], again["tuned_ns"])
+    assert pair == (shown["default_ns"], shown["chosen_ns"])
+    assert pair == (case["default_ns"], case["chosen_ns"])
+    gains = [one["gain"] for one in (tuned, again, shown, listed, case, explained["decision"])]
+    assert len(set(gains)) == 1
+    assert gains[0] in (None, pair[0] / pair[1])
+    times = {row["schedule"]["text"]: row["median_ns"] for row in explained["evidence"]}
+    assert times == {row["text"]: row["median_ns"] for row in case["schedules"]}
+    assert times == {row["schedule"]["text"]: row["median_ns"] for row in shown["evidence"]}
+    assert pair == (times[explained["default"]["text"]], times[tuned["schedule"]["text"]])
 
 
 def _widest(text: str) -> int:
@@ -239,7 +296,7 @@ def test_a_disk_that_fills_up_is_said_after_the_table(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise StoreFailed("the disk is full", "make room")
 
-    monkeypatch.setattr(Database, "put", full)
+    monkeypatch.setattr(Database, "append", full)
     shown = CliRunner().invoke(
         app, ["tune", "mine.py:double", "--size", "3000", "--budget", "1s", "--again"]
     )

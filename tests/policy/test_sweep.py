@@ -101,3 +101,12 @@ def test_a_space_with_a_schedule_twice_is_refused():
     assert str(caught.value) == (
         "a space that holds a schedule twice\nFix: give each schedule once"
     )
+
+
+def test_one_schedule_more_comes_last_and_only_once():
+    one, two = Schedule((64, 1, 1)), Schedule((96, 1, 1))
+    sweep = Sweep((one,), repeats=1).tell(Timed(one, 9.0)).including(two)
+
+    assert sweep.ask(Random(0)) == two
+    assert sweep.tell(Timed(two, 8.0)).settled == two
+    assert sweep.including(two) is sweep

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vyre import InvalidInput
 from vyre.plan.fusion import STRIPE_ITEMS
-from vyre.policy.ways import PERIOD, Purpose, Way, WayPolicy
+from vyre.policy.ways import PERIOD, Piece, Purpose, Step, Way, WayPolicy
 
 N, SLICE = 1 << 20, 1 << 14
 RATES = (0.0001, 0.01, 0.1, 0.5, 0.9)
@@ -229,3 +229,12 @@ def test_a_guess_must_be_able_to_run():
     assert str(error.value) == (
         "a guess of gated among serial\nFix: guess one of the ways that are able to run"
     )
+
+
+def test_a_call_whose_hits_nobody_counted_is_taken_for_one_like_the_last():
+    policy = WayPolicy(able=(Way.SERIAL, Way.GATED), guess=Way.GATED)
+    whole = Step(Purpose.WHOLE, (Piece(Way.GATED, 0, 100),))
+
+    assert policy.tell(whole, [100.0], None) == policy
+    counted = policy.tell(whole, [100.0], 0.25)
+    assert counted.tell(whole, [100.0], None) == counted.tell(whole, [100.0], 0.25)

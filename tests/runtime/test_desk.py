@@ -1,10 +1,14 @@
 """The thread beside the calls."""
 
 import logging
+import sys
 import threading
 import time
 
+import pytest
+
 from vyre.errors import DeviceFailed
+from vyre.runtime import desk as module
 from vyre.runtime.desk import Desk
 
 LONG_S = 20
@@ -93,6 +97,97 @@ def test_a_launch_that_never_ends_does_not_keep_others_from_being_watched():
     for number in range(65):
         desk.post(lambda number=number: desk.watch(Ticket(number + 1), seen.append))
 
-    wait_for(lambda: len(seen) >= 64)
+    wait_for(lambda: len(seen) >= 65)
 
-    assert seen[-1] == 65
+    assert sorted(seen) == list(range(1, 66))
+
+
+def test_everybody_hears_however_many_launches_are_under_way():
+    desk, seen, over = Desk(), [], threading.Event()
+
+    class Later:
+        """A launch that ends with all others."""
+
+        def __init__(self, number):
+            self.number = number
+
+        def elapsed_ns(self):
+            return self.number if over.is_set() else None
+
+    for number in range(300):
+        desk.post(lambda number=number: desk.watch(Later(number), seen.append))
+    assert desk.drained(LONG_S)
+    over.set()
+    wait_for(lambda: len(seen) == 300)
+
+    assert sorted(seen) == list(range(300))
+
+
+def test_whoever_waits_for_a_launch_that_is_given_up_hears_it(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_UNDER_WAY", 3)
+    desk, seen = Desk(), []
+
+    for number in range(5):
+        desk.post(
+            lambda number=number: desk.watch(Ticket(None), lambda came: seen.append((number, came)))
+        )
+    assert desk.drained(LONG_S)
+
+    assert [came for _, came in seen] == [None, None]
+    assert len({number for number, _ in seen}) == 2
+
+
+@pytest.mark.parametrize("error", [RuntimeError("lost"), OverflowError(), ValueError("nan")])
+def test_a_ticket_that_raises_what_it_should_not_ends_for_its_own_waiter_alone(error, caplog):
+    desk, seen = Desk(), []
+    with caplog.at_level(logging.ERROR, "vyre.learning"):
+        desk.post(lambda: desk.watch(Ticket(error), seen.append))
+        desk.post(lambda: desk.watch(Ticket(700), seen.append))
+        wait_for(lambda: len(seen) == 2)
+
+    failed, elapsed = seen
+    assert elapsed == 700
+    assert failed.problem == f"its time cannot be read: {error!r}"
+    assert caplog.messages == ["the time of a launch cannot be read"]
+
+
+def test_work_that_is_always_due_keeps_nobody_from_being_heard():
+    desk, seen, over = Desk(), [], threading.Event()
+
+    def again():
+        if not over.is_set():
+            desk.at(0.0, again)
+
+    desk.post(again)
+    desk.post(lambda: desk.watch(Ticket(None, 700), seen.append))
+    wait_for(lambda: seen)
+
+    assert desk.drained(LONG_S)
+    over.set()
+
+
+def test_what_is_due_at_no_time_at_all_keeps_nobody_from_being_heard():
+    desk, seen = Desk(), []
+    desk.post(lambda: desk.at(float("inf"), lambda: seen.append("never")))
+    desk.post(lambda: desk.at(1e300, lambda: seen.append("never")))
+
+    assert desk.drained(LONG_S)
+    desk.post(lambda: seen.append("now"))
+    assert desk.drained(LONG_S)
+    assert seen == ["now"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_was_ended_starts_anew():
+    desk, seen = Desk(), []
+    desk.post(lambda: seen.append(1))
+    assert desk.drained(LONG_S)
+    thread = desk._thread
+
+    desk.post(sys.exit)
+    thread.join(LONG_S)
+    desk.post(lambda: seen.append(2))
+
+    assert desk.drained(LONG_S)
+    assert seen == [1, 2]
+    assert desk._thread is not thread

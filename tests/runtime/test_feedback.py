@@ -8,8 +8,9 @@ import pytest
 from vyre.ir import DataType, Program
 from vyre.ir import build as b
 from vyre.ir.declare import BufferDecl
-from vyre.model import DeviceInfo, DeviceKind, Dim3, Limits, Mode
+from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Limits, Mode, Schedule, Timed
 from vyre.plan import DispatchConfig, LaunchLimits
+from vyre.runtime import session
 from vyre.runtime.feedback import LaunchFeedback, record_launch_measurement
 from vyre.runtime.recorder import Recorder
 from vyre.store.memory import MemoryStore
@@ -90,6 +91,69 @@ def test_sizes_of_one_bucket_learn_together(recorder: Recorder):
     assert feedback.resolve(generic, CONFIG, LIMITS, 12_345) == (256, 1, 1)
 
 
+@pytest.mark.parametrize("width", [96, 48, 1000, 3])
+def test_a_width_of_the_callers_own_is_tried_and_chosen_where_it_is_the_fastest(
+    width: int, recorder: Recorder
+):
+    """The seed takes in what is measured beside its own widths."""
+    feedback = LaunchFeedback(recorder, Mode.NATURAL_GRADIENT)
+    n, times = 8192, {**TIMES, width: 0.5}
+
+    assert feedback.record(program(n), CONFIG, LIMITS, n, (width, 1, 1), n // 2)
+    widths = launch(feedback, times, n, 40)
+
+    assert widths[20:] == [width] * 20
+    assert LaunchFeedback(recorder, Mode.OFF).resolve(program(n), CONFIG, LIMITS, n)[0] == width
+    again = LaunchFeedback(recorder, Mode.NATURAL_GRADIENT)
+    assert again.resolve(program(n), CONFIG, LIMITS, n)[0] == width
+
+
+def test_a_width_of_the_callers_own_that_is_slow_is_left(recorder: Recorder):
+    feedback = LaunchFeedback(recorder, Mode.NATURAL_GRADIENT)
+    assert feedback.record(program(), CONFIG, LIMITS, 8192, (96, 1, 1), 9 * 8192)
+
+    widths = launch(feedback, TIMES | {96: 9.0}, 8192, 40)
+
+    assert widths[20:] == [256] * 20
+
+
+def test_sizes_of_one_bucket_compare_by_their_trend(recorder: Recorder):
+    """Here time does not grow with size; per element, whatever ran large would look fast."""
+    feedback = LaunchFeedback(recorder, Mode.NATURAL_GRADIENT)
+    generic = Program.wrapped(
+        (BufferDecl.read("x", 0, DataType.U32), BufferDecl.write("out", 1, DataType.U32)),
+        (32, 1, 1),
+        [b.store("out", b.gid(), b.load("x", b.gid()))],
+    )
+    for k in range(60):
+        n = 8192 + 137 * k
+        width = feedback.resolve(generic, CONFIG, LIMITS, n)
+        feedback.record(generic, CONFIG, LIMITS, n, width, round(1e5 * TIMES[width[0]]))
+
+    assert feedback.resolve(generic, CONFIG, LIMITS, 9000) == (256, 1, 1)
+
+
+@pytest.mark.parametrize("ns", [0.0, 1e-300, 1.7e308])
+@pytest.mark.parametrize("width", [256, 64, 10**6])
+def test_rows_of_others_may_hold_any_number(recorder: Recorder, ns: float, width: int):
+    feedback = LaunchFeedback(recorder, Mode.NATURAL_GRADIENT)
+    of = feedback._workload(program(), LIMITS, 8192)
+    for size in (0, 1, 8192, 2**63 - 1):
+        recorder.record(of, Timed(Schedule((width, 1, 1)), ns), size)
+    recorder.record(of, Timed(Schedule((64, 2, 1), Code(items=4)), 5.0), 8192)
+
+    assert launch(feedback, TIMES, 8192, 40)[25:] == [256] * 15
+
+
+def test_the_mode_that_holds_is_asked_for_each_launch(recorder: Recorder):
+    feedback = LaunchFeedback(recorder)
+    with session.mode("off"):
+        assert feedback.resolve(program(), CONFIG, LIMITS, 8192) == (32, 1, 1)
+        assert not feedback.record(program(), CONFIG, LIMITS, 8192, (64, 1, 1), 100)
+
+    assert feedback.record(program(), CONFIG, LIMITS, 8192, (64, 1, 1), 100)
+
+
 def test_a_new_process_goes_on_where_the_last_one_ended(tmp_path: Path):
     """The seed keeps the choice without its times, and leaves it at the first new one."""
     path = tmp_path / "store.sqlite3"
@@ -136,6 +200,9 @@ def test_devices_learn_apart(recorder: Recorder):
     [
         (CONFIG, 8192, (64, 1, 1), 0),
         (CONFIG, 8192, (64, 1, 1), -1),
+        (CONFIG, 8192, (64, 1, 1), 2**64),
+        (CONFIG, 8192, (64, 1, 1), float("nan")),
+        (CONFIG, 8192, (64, 1, 1), float("inf")),
         (DispatchConfig(workgroup_override=(64, 1, 1)), 8192, (64, 1, 1), 100),
         (DispatchConfig(grid_override=(64, 1, 1)), 8192, (64, 1, 1), 100),
         (CONFIG, 8192, (64, 2, 1), 100),

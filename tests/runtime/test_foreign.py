@@ -346,11 +346,14 @@ def test_equal_keys_mean_the_same_launch_and_others_do_not():
 class Stood:
     """A site that launches whatever it is given."""
 
-    asked = ()
+    asked, numbers = (), None
+    launcher = SimpleNamespace(warmed=lambda numbers, schedule: None)  # noqa: ARG005  # as called
 
     def __init__(self):
         self.launched = []
-        self.best = SimpleNamespace(start=lambda arguments, _: self.launched.append(arguments))
+        self.best = SimpleNamespace(
+            schedule=None, start=lambda arguments, _: self.launched.append(arguments)
+        )
 
     def tick(self):
         """Nobody counts."""

@@ -1,7 +1,7 @@
 """What a new learner is told of the past."""
 
 from dataclasses import replace
-from math import log
+from math import inf, log, nan
 
 import pytest
 
@@ -115,6 +115,87 @@ def test_what_this_process_has_learned_counts_as_measured(recorder):
     inherited = inherit(workload(20), SPACE, recorder, [known])
 
     assert inherited.ratios[FAST].log_ratio == -1.0
+
+
+def ratios(inherited):
+    return {schedule: one.log_ratio for schedule, one in inherited.ratios.items()}
+
+
+def test_measurements_count_whether_or_not_anything_was_decided(recorder):
+    """A process that ended early leaves times and no decision."""
+    for schedule, ns in ((DEFAULT, 800.0), (FAST, 400.0)):
+        recorder.record(workload(), Timed(schedule, ns), 1)
+
+    inherited = inherit(workload(), SPACE, recorder, [])
+
+    assert inherited.decision is None
+    assert ratios(inherited) == pytest.approx({DEFAULT: 0.0, FAST: -log(2)})
+
+
+def test_its_own_measurements_stand_beside_what_neighbours_say_and_outweigh_it(recorder):
+    known = Known(decided(workload(21)), {DEFAULT: 0.0, FAST: -1.0, SLOW: 0.3})
+    for schedule, ns in ((DEFAULT, 800.0), (FAST, 400.0)):
+        recorder.record(workload(), Timed(schedule, ns), 1)
+
+    inherited = inherit(workload(), SPACE, recorder, [known])
+
+    assert ratios(inherited) == pytest.approx({DEFAULT: 0.0, FAST: -log(2), SLOW: 0.3})
+    assert inherited.decision.reason is Reason.TRANSFERRED
+
+
+def test_a_neighbours_choice_that_was_slower_here_is_not_launched(recorder):
+    for schedule, ns in ((DEFAULT, 400.0), (FAST, 800.0)):
+        recorder.record(workload(), Timed(schedule, ns), 1)
+
+    inherited = inherit(workload(), SPACE, recorder, [Known(decided(workload(21)))])
+
+    assert inherited.decision is None
+    assert inherited.ratios[FAST].log_ratio == pytest.approx(log(2))
+
+
+def test_sizes_of_one_bucket_are_not_mixed(recorder):
+    """The faster schedule ran the larger sizes, so its raw times are longer."""
+    recorder.put(decided(workload()))
+    for turn in range(20):
+        small, large = 1000 + 25 * turn, 1450 + 25 * turn
+        recorder.record(workload(), Timed(DEFAULT, 10.0 * small), small)
+        recorder.record(workload(), Timed(FAST, 8.0 * large), large)
+
+    inherited = inherit(workload(), SPACE, recorder, [])
+
+    assert inherited.ratios[FAST].log_ratio == pytest.approx(log(0.8), abs=0.05)
+
+
+def test_few_times_are_believed_less_than_many(recorder):
+    for schedule, times in ((DEFAULT, 20), (FAST, 1), (SLOW, 20)):
+        for _ in range(times):
+            recorder.record(workload(), Timed(schedule, 100.0), 1)
+
+    found = inherit(workload(), SPACE, recorder, []).ratios
+
+    assert found[FAST].spread > 1.5 * found[SLOW].spread
+
+
+@pytest.mark.parametrize("gain", [inf, 1.7e308, 5e-324, 0.0, -1.0, nan])
+def test_a_gain_that_another_wrote_may_be_any_number(recorder, gain):
+    recorder.put(decided(workload(), gain=gain))
+    recorder.put(decided(workload(21), gain=gain))
+
+    for of in (workload(), workload(22)):
+        found = inherit(of, SPACE, recorder, [])
+        assert all(abs(one.log_ratio) <= 5.0 for one in found.ratios.values())
+        assert found.decision.schedule == FAST
+
+
+@pytest.mark.parametrize("ns", [0.0, 5e-324, 1e-3, 1e15, 1.7e308])
+@pytest.mark.parametrize("schedule", [DEFAULT, FAST])
+def test_a_time_that_another_wrote_may_be_any_number(recorder, schedule, ns):
+    recorder.record(workload(), Timed(DEFAULT, 100.0), 1)
+    recorder.record(workload(), Timed(schedule, ns), 1)
+
+    found = inherit(workload(), SPACE, recorder, [])
+
+    assert all(abs(one.log_ratio) <= 5.0 for one in found.ratios.values())
 
 
 def test_what_only_ever_failed_is_not_tried_again(recorder):

@@ -2,9 +2,10 @@
 
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import count
-from math import log2
+from itertools import count, product
+from math import inf, log2
 
 import numpy as np
 import pytest
@@ -14,7 +15,19 @@ from vyre import In, Out, f32
 from vyre.backend.replay import Noise
 from vyre.backend.replayed import Replayed
 from vyre.errors import InvalidInput, NotRemembered
-from vyre.model import Code, DeviceKind, Mode, Reason, Schedule
+from vyre.model import (
+    Code,
+    Decision,
+    DeviceKind,
+    Measurement,
+    Mode,
+    Reason,
+    Schedule,
+    Timed,
+    span,
+)
+from vyre.policy.measured import measured
+from vyre.policy.natural_live import NaturalGradient
 from vyre.runtime import learner as learner_module
 from vyre.runtime import session
 from vyre.runtime.device import Device
@@ -22,6 +35,7 @@ from vyre.runtime.helper import Pending, Ready, Refused
 from vyre.runtime.learners import Learners
 from vyre.runtime.recorder import Recorder
 from vyre.store.memory import MemoryStore
+from vyre.store.sqlite.database import Database
 
 DEFAULT = Schedule((256, 1, 1), Code(checked=False))
 WINNER = Schedule((128, 1, 1), Code(items=4, vector=4, checked=False))
@@ -286,6 +300,19 @@ class TestMemory:
         assert second.device.backend.launched == [WINNER]
         assert second.kernel.explain().workloads[0].decision.reason is Reason.REMEMBERED
 
+    def test_the_next_process_goes_on_from_what_was_timed_before_anything_was_decided(self, bench):
+        first = bench(lambda schedule: 1e6 if schedule == DEFAULT else 1.1e6)
+        assert first.call(300, done=lambda s: s.probes > 3)
+        first.recorder.flush()
+        assert list(first.store.kept()) == []
+
+        second = bench(store=first.store)
+        second.call(1)
+
+        timed = {row.outcome.schedule for row in first.store.measurements()}
+        assert len(timed) > 1
+        assert set(second.standing().policy.remembered) == timed
+
     def test_a_remembered_choice_that_lost_is_taken_back(self, bench):
         first = bench()
         assert first.call(600, done=adopted(WINNER))
@@ -345,6 +372,267 @@ class TestMemory:
         live.kernel.tune(x, out=out, budget_s=0.5, again=True)
 
         assert live.learners.all() == ()
+
+
+class TestStalls:
+    """Whatever happens to a launch that was asked for, learning goes on or says why it ended."""
+
+    @staticmethod
+    def launching(monkeypatch, live, change):
+        """Let `change` see each timed launch: its number, and a function that makes it."""
+        backend, numbers = live.device.backend, count()
+        launch = backend.launch
+
+        def launched(*arguments, timed=False, **more):
+            if not timed:
+                return launch(*arguments, timed=timed, **more)
+            return change(next(numbers), lambda: launch(*arguments, timed=timed, **more))
+
+        monkeypatch.setattr(backend, "launch", launched)
+
+    def call_through(self, live, kind, times=600):
+        """Call, and go on after what is raised, until the winner is found; how often it raised."""
+        raised = 0
+        x, out = live.arrays(1 << 14)
+        call = live.kernel.prepare(x, out=out) if kind == "prepared" else None
+        for _ in range(times):
+            try:
+                call() if call else live.kernel(x, out=out)
+            except (KeyboardInterrupt, RuntimeError, MemoryError):
+                raised += 1
+            assert live.learners.desk.drained(10)
+            if adopted(WINNER)(live.standing()):
+                return raised
+        pytest.fail(f"it stalled, asking for {live.standing().asked}")
+
+    @pytest.mark.parametrize("kind", ["call", "prepared"])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
+    @pytest.mark.parametrize("launches", [False, True])
+    def test_a_call_that_dies_between_asking_and_running(
+        self, bench, monkeypatch, kind, error, launches
+    ):
+        live = bench()
+
+        def dying(number, launch):
+            if number % 3:
+                return launch()
+            if launches:
+                launch()
+            raise error
+
+        self.launching(monkeypatch, live, dying)
+
+        assert self.call_through(live, kind) > 0
+
+    def test_a_call_that_takes_what_is_asked_for_and_never_says_more(self, bench, monkeypatch):
+        """An interrupt may come right after it was taken, where nothing can catch it."""
+        monkeypatch.setattr(learner_module, "_LOST_S", 1e-4)
+        monkeypatch.setattr(learner_module, "_LOST_AT_LATEST_S", 1e-4)
+        live = bench()
+        live.call(5)
+        learner, lost = live.learner(), 0
+        for _ in range(2000):
+            if learner.asked and lost < 5:
+                learner.taking()
+                learner.asked.popleft()
+                lost += 1
+            if live.call(1, done=adopted(WINNER)):
+                break
+
+        assert lost == 5
+        assert live.standing().decision.schedule == WINNER
+
+    def test_a_launch_whose_time_is_given_up_is_asked_for_again(self, bench, monkeypatch):
+        live, given_up = bench(), count()
+        watch = live.learners.desk.watch
+        monkeypatch.setattr(
+            live.learners.desk,
+            "watch",
+            lambda ticket, then: then(None) if next(given_up) % 2 else watch(ticket, then),
+        )
+
+        assert live.call(900, done=adopted(WINNER))
+
+    HOSTILE = (0, -1, -(2**63), 2**63 - 1, 2**64, float("nan"), float("inf"), 1.7e308)
+
+    @pytest.mark.parametrize("elapsed", HOSTILE)
+    def test_a_clock_that_goes_wrong_now_and_then_does_no_harm(self, bench, monkeypatch, elapsed):
+        live = bench()
+
+        def strange(number, launch):
+            ticket = launch()
+            return replace(ticket, ns=elapsed) if number % 20 == 7 else ticket
+
+        self.launching(monkeypatch, live, strange)
+
+        assert live.call(900, done=adopted(WINNER))
+        assert live.standing().failures == {}
+
+    @pytest.mark.parametrize("elapsed", HOSTILE)
+    def test_a_schedule_that_only_gives_times_that_are_none_is_dropped(
+        self, bench, monkeypatch, elapsed
+    ):
+        live = bench()
+        backend = live.device.backend
+        launch = backend.launch
+
+        def strange(binary, grid, workgroup, *arguments, **more):
+            ticket = launch(binary, grid, workgroup, *arguments, **more)
+            found = Schedule(workgroup, binary.code) == WINNER
+            return replace(ticket, ns=elapsed) if found else ticket
+
+        monkeypatch.setattr(backend, "launch", strange)
+        live.call(600)
+
+        assert live.standing().failures == {WINNER: f"the device gave a time of {elapsed} ns"}
+        assert live.standing().stopped == ""
+
+    def test_a_piece_of_learning_that_fails_once_is_gone_without(self, bench, monkeypatch, caplog):
+        live, turns, tell = bench(), count(), NaturalGradient.tell
+        monkeypatch.setattr(
+            NaturalGradient,
+            "tell",
+            lambda policy, outcome: 1 / 0 if next(turns) % 5 == 2 else tell(policy, outcome),
+        )
+
+        assert live.call(900, done=adopted(WINNER))
+        assert "twice: a piece of learning failed" in caplog.messages
+
+    @pytest.mark.parametrize("method", ["tell", "choose", "__post_init__"])
+    def test_learning_that_cannot_go_on_says_why(self, bench, monkeypatch, method):
+        live = bench()
+        monkeypatch.setattr(NaturalGradient, method, lambda *_: 1 / 0)
+
+        live.call(30)
+
+        assert live.standing().stopped == ("learning failed: ZeroDivisionError('division by zero')")
+
+    def test_rows_of_others_may_hold_any_number(self, bench):
+        first = bench()
+        first.call(3)
+        of = first.learner().workload
+        rows = [
+            Measurement(
+                writer="mallory", sequence=number, workload=of, outcome=Timed(schedule, ns),
+                size=size, at_ns=at_ns,
+            )
+            for number, (schedule, ns, size, at_ns) in enumerate(
+                product(
+                    (DEFAULT, WINNER),
+                    (0.0, 5e-324, 1e-3, 1e15, 1.7e308),
+                    (0, 1, 2**63 - 1),
+                    (0, 2**63 - 1),
+                )
+            )
+        ]  # fmt: skip
+        store = MemoryStore()
+        store.append(rows)
+        store.put(Decision(workload=of, schedule=DEFAULT, reason=Reason.DEFAULT, gain=inf))
+
+        second = bench(store=store)
+
+        assert second.call(900, done=adopted(WINNER))
+
+    def test_what_the_desk_works_is_counted_by_its_own_clock(self, bench, monkeypatch):
+        """On a busy machine, hours of the wall may pass while it works for a moment."""
+        monkeypatch.setattr(learner_module.time, "thread_time", lambda: 0.0)
+        hours = count(0, 3600)
+        monkeypatch.setattr(learner_module.time, "perf_counter", lambda: float(next(hours)))
+        live = bench()
+        monkeypatch.setattr(learner_module, "ADVANCE_S", dict.fromkeys(DeviceKind, 0.0))
+
+        assert live.call(900, done=adopted(WINNER))
+
+
+class TestTuning:
+    """What `kernel.tune` decides, and when it looks again."""
+
+    SHORT_S, LONG_S = 0.02, 60.0  # one that ends before anything is compiled; one that finishes
+
+    def tune(self, live, budget_s, **more):
+        x, out = live.arrays(1 << 12)
+        return live.kernel.tune(x, out=out, budget_s=budget_s, **more)
+
+    def test_what_measured_no_rival_decides_nothing(self, bench):
+        live = bench(answers=False)
+
+        decision = self.tune(live, self.SHORT_S)
+
+        assert (decision.schedule, decision.reason) == (DEFAULT, Reason.DEFAULT)
+        assert decision.detail == "no other schedule could be compiled in time"
+        assert live.recorder.get(decision.workload) is None
+        live.helper.answers = True
+        assert self.tune(live, self.LONG_S).schedule == WINNER
+
+    def test_what_was_remembered_stands_where_nothing_was_decided(self, bench):
+        live = bench()
+        before = self.tune(live, self.LONG_S)
+        live.helper.answers = False
+
+        again = self.tune(live, self.SHORT_S, again=True)
+
+        assert (again.schedule, again.reason) == (WINNER, Reason.REMEMBERED)
+        assert again.detail == (
+            "no other schedule could be compiled in time; what was remembered stands"
+        )
+        assert live.recorder.get(before.workload) == before
+
+    def test_what_cannot_be_run_is_no_decision_either(self, bench):
+        live = bench()
+        live.helper.submit = lambda _: _settled(Pending(), Refused("the compiler crashed"))
+
+        decision = self.tune(live, self.LONG_S)
+
+        assert decision.detail == "no other schedule could be run: the compiler crashed"
+        assert live.recorder.get(decision.workload) is None
+
+    def test_a_sweep_that_saw_everything_answers_whatever_time_is_given(self, bench):
+        live = bench()
+        first = self.tune(live, self.LONG_S)
+
+        assert first.unfinished_s is None
+        assert self.tune(live, 10 * self.LONG_S).reason is Reason.REMEMBERED
+
+    def test_one_that_was_cut_short_is_looked_at_again_with_more_time(self, bench):
+        live = bench()
+        whole = self.tune(live, self.LONG_S)
+        live.recorder.put(replace(whole, schedule=DEFAULT, reason=Reason.DEFAULT, unfinished_s=4.0))
+
+        assert self.tune(live, 4.0).reason is Reason.REMEMBERED
+        assert self.tune(live, 3.0).schedule == DEFAULT
+        assert self.tune(live, self.LONG_S).schedule == WINNER
+
+    def test_the_next_process_knows_that_it_was_cut_short(self, bench, tmp_path):
+        path = tmp_path / "store.sqlite3"
+        with closing(Database(path, writer="one")) as store:
+            live = bench(store=store)
+            whole = self.tune(live, self.LONG_S)
+            live.recorder.put(replace(whole, unfinished_s=4.0))
+            live.recorder.close()
+        with closing(Database(path, writer="two")) as store:
+            live = bench(store=store)
+
+            assert self.tune(live, 4.0).reason is Reason.REMEMBERED
+            assert self.tune(live, self.LONG_S).reason is Reason.ADOPTED
+            live.recorder.close()
+
+    def test_one_that_is_looked_at_again_begins_with_what_it_found_before(self, bench):
+        live = bench()
+        self.tune(live, self.LONG_S)
+        live.helper.asked.clear()
+
+        self.tune(live, self.LONG_S, again=True)
+
+        assert live.helper.asked[0].codes == (WINNER.code,)
+
+    def test_the_gain_of_a_decision_is_that_of_its_measurements(self, bench):
+        live = bench(noise=Noise(spread=0.05))
+        decision = self.tune(live, self.LONG_S)
+        evidence = measured(live.recorder.measurements(decision.workload), DEFAULT)
+
+        assert decision.default == DEFAULT
+        assert decision.gain == evidence.of(WINNER).speed
+        assert decision.gain == evidence.time_of(DEFAULT) / evidence.time_of(WINNER)
 
 
 class TestRoughTimes:
@@ -423,15 +711,84 @@ class TestModes:
 
         assert launched[before:] == [WINNER]
 
-    def test_a_mode_ends_with_its_block_and_holds_for_its_thread_alone(self):
-        seen = []
-        with vyre.mode("off"):
-            other = threading.Thread(target=lambda: seen.append(session.rule().mode))
-            other.start()
-            other.join()
-            assert session.rule().mode is Mode.OFF
+    @pytest.mark.parametrize("setter", [lambda: vyre.mode("off"), vyre.freeze])
+    def test_what_is_decided_later_is_known_at_once_where_nobody_learns(self, bench, setter):
+        """Also by calls that were made before, and launched the default since."""
+        live, launched = bench(), []
+        x, out = live.arrays(1 << 14)
+        with setter():
+            prepared = live.kernel.prepare(x, out=out)
+            for call in (lambda: live.kernel(x, out=out), prepared):
+                call()
+        assert set(live.device.backend.launched) == {DEFAULT}
+        assert live.call(600, done=adopted(WINNER))
 
-        assert session.rule().mode is seen[0] is Mode.NATURAL_GRADIENT
+        with setter():
+            for call in (lambda: live.kernel(x, out=out), prepared):
+                live.device.backend.launched.clear()
+                call()
+                launched += live.device.backend.launched
+
+        assert launched == [WINNER, WINNER]
+
+    @pytest.mark.parametrize("setter", [lambda: vyre.mode("off"), vyre.freeze])
+    def test_what_is_tuned_is_known_to_every_mode(self, bench, setter):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+        with setter():
+            live.kernel(x, out=out)
+
+        live.kernel.tune(x, out=out, budget_s=60.0)
+        live.device.backend.launched.clear()
+        with setter():
+            live.kernel(x, out=out)
+        with vyre.freeze(missing="error"):
+            live.kernel(x, out=out)
+        live.kernel(x, out=out)
+
+        assert live.device.backend.launched == [WINNER] * 3
+
+    def test_what_was_prepared_launches_what_was_tuned_since(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+        prepared = live.kernel.prepare(x, out=out)
+        prepared()
+
+        live.kernel.tune(x, out=out, budget_s=60.0)
+        assert live.learners.desk.drained(10)
+        live.device.backend.launched.clear()
+        prepared()
+
+        assert live.device.backend.launched == [WINNER]
+
+    def test_tuning_where_nothing_is_written_holds_for_this_process_alone(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 14)
+        with vyre.freeze():
+            tuned = live.kernel.tune(x, out=out, budget_s=60.0)
+            live.device.backend.launched.clear()
+            live.kernel(x, out=out)
+        live.recorder.flush()
+
+        assert tuned.schedule == WINNER
+        assert live.device.backend.launched == [WINNER]
+        assert list(live.store.kept()) == []
+        assert list(live.store.measurements()) == []
+
+    def test_a_first_call_that_found_nothing_is_not_waited_for_again(self, bench, monkeypatch):
+        """Sizes of one workload share what a sweep came to, whether or not it decided anything."""
+        live, sweeps = bench(), []
+        decision = replace(live.kernel.tune(live.arrays(64)[0], budget_s=60.0), schedule=DEFAULT)
+        monkeypatch.setattr(
+            "vyre.runtime.dispatch.Dispatcher.sweep",
+            lambda *_, **__: sweeps.append(1) or decision,
+        )
+        with vyre.mode("on"):
+            for n in range(1 << 13, (1 << 13) + 5):
+                x, out = live.arrays(n)
+                live.kernel(x, out=out)
+
+        assert sweeps == [1]
 
     @pytest.mark.parametrize("word", ["fast", 3, None])
     def test_a_mode_that_is_none_is_refused(self, word):
@@ -493,6 +850,32 @@ class TestAnswers:
         assert "\n  because     adopted: the fastest; " in said
         assert "\n  default     256\n" in said
         assert all(len(line) <= 100 for line in said.splitlines())
+
+    def test_explain_shows_what_was_measured_and_the_gain_of_that(self, bench):
+        live = bench(noise=Noise(spread=0.05))
+        assert live.call(600, done=adopted(WINNER))
+
+        (one,) = live.kernel.explain().workloads
+        evidence = measured(live.recorder.measurements(live.learner().workload), DEFAULT)
+
+        assert one.evidence == evidence.fastest
+        assert one.decision.gain == evidence.of(WINNER).speed
+        lines = str(one).splitlines()
+        for schedule in (WINNER, DEFAULT):
+            took = span(evidence.time_of(schedule))
+            assert any(took in line and line.endswith(schedule.text) for line in lines)
+
+    def test_explain_of_what_was_tuned_shows_what_was_measured(self, bench):
+        live = bench()
+        x, out = live.arrays(1 << 12)
+        tuned = live.kernel.tune(x, out=out, budget_s=60.0)
+        with vyre.mode("off"):
+            live.kernel(x, out=out)
+
+        (one,) = live.kernel.explain().workloads
+
+        assert (one.decision.schedule, one.decision.gain) == (tuned.schedule, tuned.gain)
+        assert one.evidence[0].schedule == WINNER
 
     def test_explain_of_a_kernel_that_never_ran(self):
         said = str(make_kernel().explain())

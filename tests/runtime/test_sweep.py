@@ -1,6 +1,7 @@
 import sys
 from itertools import count
 from random import Random
+from statistics import median
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import pytest
 import vyre
 from vyre import In, InOut, Out, f32, kernels, u32
 from vyre.model import Code, Failed, Reason, Schedule
+from vyre.plan.space import Space
 from vyre.runtime.helper import CompileHelper
-from vyre.runtime.sweep import Sweep
+from vyre.runtime.sweep import Late, Sweep
 from vyre.runtime.tune import space_of
 
 DEFAULT = Schedule((64, 1, 1))
@@ -50,7 +52,7 @@ class Bench:
         return self.times[schedule] * self.rng.lognormvariate(0, self.noise)
 
     def sweep(self, budget_s: float = 1000.0, **more):
-        return Sweep(
+        self.running = Sweep(
             default=DEFAULT,
             candidates=tuple(self.times),
             ready=self,
@@ -59,7 +61,24 @@ class Bench:
             budget_s=budget_s,
             rng=Random(0),
             **more,
-        ).run()
+        )
+        return self.running.run()
+
+
+class Compiling(Bench):
+    """One whose compiler takes its time, beside the measuring, from the first announcement on."""
+
+    def __init__(self, times, ready_at_s, **more) -> None:
+        super().__init__(times, **more)
+        self.ready_at_s = ready_at_s
+
+    def wait(self, schedule) -> Failed | Late | None:
+        ready_at = self.ready_at_s.get(schedule, 0.0)
+        if ready_at > self.now + self.running.left_s:
+            self.now += max(self.running.left_s, 0.0)
+            return Late()
+        self.now = max(self.now, ready_at)
+        return None
 
 
 def test_the_faster_schedule_wins_with_its_gain():
@@ -168,6 +187,170 @@ def test_a_budget_ends_the_search_and_what_was_found_is_decided():
     assert swept.winner == SEVERAL
 
 
+def test_compiling_begins_before_the_default_is_measured():
+    bench = Bench({DEFAULT: 1000.0, SEVERAL: 500.0})
+    measure, announced = bench.measure, []
+
+    def first_told(schedule):
+        announced.append(list(bench.announced))
+        return measure(schedule)
+
+    bench.measure = first_told
+    bench.sweep()
+
+    assert announced[0] == [SEVERAL]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.7, 0.9, 0.98])
+def test_a_rival_is_waited_for_as_long_as_deciding_it_leaves_time(share):
+    """A fixed share of the budget once went to waiting, and the rest was not needed."""
+    bench = Compiling({DEFAULT: 1e6, SEVERAL: 3e4}, {SEVERAL: share * 4.0})
+
+    swept = bench.sweep(budget_s=4.0)
+
+    assert swept.winner == SEVERAL
+    assert bench.now <= 4.1
+
+
+def test_what_is_compiled_too_late_is_no_failure_and_leaves_nothing_decided():
+    swept = Compiling({DEFAULT: 1e6, SEVERAL: 3e4}, {SEVERAL: 5.0}).sweep(budget_s=4.0)
+
+    assert (swept.winner, swept.rivals, swept.failed) == (DEFAULT, 0, ())
+    assert not swept.finished
+
+
+def test_a_slow_kernel_still_gets_a_rival_and_a_decision():
+    """Each launch of the default takes a quarter of the budget."""
+    bench = Compiling({DEFAULT: 1e9, SEVERAL: 3e7}, {SEVERAL: 2.0})
+
+    swept = bench.sweep(budget_s=4.0)
+
+    assert swept.winner == SEVERAL
+    assert (swept.pairs, bench.launches.count(DEFAULT)) == (3, 5)
+
+
+def test_what_was_chosen_among_several_is_decided_by_new_pairs_alone():
+    bench = Bench({DEFAULT: 1e6, SEVERAL: 3e5, WIDE: 3e5})
+
+    swept = bench.sweep()
+
+    assert swept.pairs == 15
+    assert len(swept.samples[swept.winner]) == 18
+
+
+@pytest.mark.parametrize("disturbed", [0.0, 0.1, 0.2])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_gap_of_thirty_is_found_however_busy_the_machine_is(seed, disturbed):
+    """Samples take up to a hundred times as long now and then, and the time is short."""
+    bench = Compiling({DEFAULT: 2e7, SEVERAL: 7e5}, {SEVERAL: 3.0 + seed / 24}, noise=0.2)
+    bench.rng.seed(seed)
+    measure = bench.measure
+
+    def busy(schedule):
+        ns = measure(schedule)
+        return ns * 100 ** bench.rng.random() if bench.rng.random() < disturbed else ns
+
+    bench.measure = busy
+    swept = bench.sweep(budget_s=4.0)
+
+    assert swept.winner == SEVERAL
+    assert swept.gain.middle > 10
+    assert bench.now <= 6.0
+
+
+def test_three_pairs_decide_no_small_gain():
+    bench = Bench({DEFAULT: 1e8, WIDE: 0.9e8}, noise=0.08)
+
+    swept = bench.sweep(budget_s=0.01)
+
+    assert (swept.winner, swept.finished) == (DEFAULT, False)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_adopted_is_faster_by_its_times_as_well(seed):
+    """Half of the times are twice as long, so pairs and medians may tell different stories."""
+    bench = Bench({DEFAULT: 1000.0, WIDE: 950.0})
+    bench.rng.seed(seed)
+    measure = bench.measure
+    bench.measure = lambda schedule: measure(schedule) * bench.rng.choice((1.0, 2.0))
+
+    swept = bench.sweep()
+
+    if swept.winner == WIDE:
+        assert median(swept.samples[WIDE]) < median(swept.samples[DEFAULT])
+
+
+def test_times_of_two_modes_ask_for_more_pairs():
+    """Every pair says 1.05, and yet the median of the faster one is the longer one at first."""
+    bench = Bench({DEFAULT: 1000.0, WIDE: 950.0})
+    turns = {DEFAULT: count(-5), WIDE: count(-4)}
+
+    def measured(schedule):
+        turn = next(turns[schedule])  # from 0 on, those that decide
+        bench.now += 1e-6
+        if turn < 0:
+            return 1100.0 if schedule == WIDE else 1000.0
+        return bench.times[schedule] * (2.0 if turn < 15 and turn % 2 == 0 else 1.0)
+
+    bench.measure = measured
+    swept = bench.sweep()
+
+    assert swept.winner == WIDE
+    assert swept.pairs > 15
+    assert median(swept.samples[WIDE]) == 950.0
+
+
+def test_times_that_go_on_contradicting_each_other_decide_nothing():
+    bench = Bench({DEFAULT: 1000.0, WIDE: 950.0})
+    turns = {DEFAULT: count(-5), WIDE: count(-4)}
+
+    def measured(schedule):
+        turn = next(turns[schedule])
+        bench.now += 1e-6
+        if turn < 0:
+            return 1100.0 if schedule == WIDE else 1000.0
+        return bench.times[schedule] * (2.0 if turn % 2 == 0 else 1.0)
+
+    bench.measure = measured
+    swept = bench.sweep()
+
+    assert (swept.winner, swept.unclear) == (DEFAULT, WIDE)
+
+
+def test_a_default_that_fails_half_way_ends_it_and_nothing_wins():
+    bench = Bench({DEFAULT: 1000.0, WIDE: 100.0})
+    measure, calls = bench.measure, count()
+
+    def failing(schedule):
+        broken = schedule == DEFAULT and next(calls) == 6
+        return Failed(DEFAULT, "device lost") if broken else measure(schedule)
+
+    bench.measure = failing
+    swept = bench.sweep()
+
+    assert (swept.winner, swept.gain, swept.finished) == (DEFAULT, None, False)
+    assert swept.failed == (Failed(DEFAULT, "device lost"),)
+
+
+def test_the_launch_that_loads_the_code_is_told_to_nobody():
+    bench, heard = Bench({DEFAULT: 1000.0, WIDE: 500.0, SEVERAL: 600.0}), []
+
+    swept = bench.sweep(told=heard.append)
+
+    assert len(heard) == len(bench.launches) - 3
+    told = {one: [o.elapsed_ns for o in heard if o.schedule == one] for one in bench.times}
+    assert told == {schedule: list(times) for schedule, times in swept.samples.items()}
+
+
+def test_what_fails_is_told_with_its_reason():
+    bench, heard = Bench({DEFAULT: 1000.0, SEVERAL: 10.0}), []
+    bench.broken[SEVERAL] = "out of registers"
+
+    bench.sweep(told=heard.append)
+
+    assert Failed(SEVERAL, "out of registers") in heard
+
+
 def test_a_default_that_cannot_run_ends_it_at_once():
     bench = Bench({DEFAULT: 1000.0, WIDE: 500.0})
     bench.refused[DEFAULT] = "no"
@@ -247,6 +430,20 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
     assert decision.schedule.workgroup == (16, 1, 1)
     assert decision.reason is Reason.NOT_FREE
     assert "local_id(0) depends on the launch shape" in decision.detail
+    again = bound.tune(np.ones(64, np.float32), budget_s=1.0)
+    assert (again.reason, again.detail) == (Reason.REMEMBERED, decision.detail)
+
+
+def test_where_there_is_one_schedule_only_that_is_the_decision(monkeypatch):
+    x = np.ones(333, np.float32)
+    monkeypatch.setattr("vyre.runtime.tune.space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
+    monkeypatch.setattr("vyre.runtime.tune.order", lambda space, *_: space.legal)
+    monkeypatch.setattr("vyre.runtime.tune._measure", lambda *_: 1000.0)
+
+    decision = heavy.tune(x, budget_s=5.0)
+
+    assert (decision.reason, decision.detail) == (Reason.DEFAULT, "there is one schedule only")
+    assert heavy.tune(x, budget_s=5.0).reason is Reason.REMEMBERED
 
 
 def test_every_schedule_of_the_space_gives_the_same_bits():

@@ -14,7 +14,7 @@ from vyre.cli.output import say, say_json, table
 from vyre.cli.targets import Target
 from vyre.cli.words import parse_schedule
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
-from vyre.model import Decision, Failed, Schedule
+from vyre.model import Decision, Failed, Schedule, span
 from vyre.report.values import (
     Value,
     decision_value,
@@ -23,7 +23,7 @@ from vyre.report.values import (
     summary_value,
     workload_value,
 )
-from vyre.report.words import amount, span, sure
+from vyre.report.words import amount, sure
 from vyre.runtime.device import Device
 from vyre.runtime.devices import BACKENDS, found
 from vyre.runtime.look import Look, source_of
@@ -113,9 +113,7 @@ def _explanation(target: Target, look: Look) -> Iterator[str]:
     for refused in space.refused:
         yield _line("left out", f"{refused.count} {refused.what}: {refused.why}")
     yield from _decided(look.known)
-    timed = sorted(
-        (s for s in look.summaries if s.median_ns is not None), key=lambda s: s.median_ns or 0
-    )
+    timed = look.measured.fastest
     if timed:
         yield ""
         count = sum(s.count for s in timed)
@@ -125,9 +123,8 @@ def _explanation(target: Target, look: Look) -> Iterator[str]:
             yield _line(
                 span(summary.median_ns), f"{summary.count:4} timings  {summary.schedule.text}"
             )
-    for summary in look.summaries:
-        for failure in summary.failures:
-            yield _line("failed", f"{summary.schedule.text}: {failure}")
+    for schedule, failure in look.measured.failures:
+        yield _line("failed", f"{schedule.text}: {failure}")
 
 
 def _decided(known: Decision | None) -> Iterator[str]:

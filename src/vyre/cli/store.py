@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +16,11 @@ from vyre import __version__
 from vyre.cli.output import console, say, say_json, table
 from vyre.cli.words import parse_span
 from vyre.errors import InvalidInput, StoreFailed
-from vyre.report.gather import label, size_of
-from vyre.report.values import Value, kept_value, summary_value
-from vyre.report.words import amount, day, elements, gain, span, sure
+from vyre.model import span
+from vyre.policy.measured import Measured
+from vyre.report.gather import evidence_of, label
+from vyre.report.values import Value, kept_value, schedule_value, summary_value
+from vyre.report.words import amount, day, elements, gain, sure
 from vyre.runtime import session
 from vyre.store.base import Bounds, Kept, Store, merge_into
 from vyre.store.exchange.autotune_store import AutotuneStore
@@ -69,8 +72,11 @@ def list_(json: Json = False) -> None:
     """List every decision that is remembered, the latest first."""
     with opened(read_only=True) as store:
         names = store.names()
-        kept = sorted(store.kept(), key=lambda item: -item.stamp_ns)
-        sizes = {item.decision.workload: size_of(store, item.decision.workload) for item in kept}
+        kept, sizes = [], {}
+        for item in sorted(store.kept(), key=lambda item: -item.stamp_ns):
+            weighed, evidence = _weighed(store, item)
+            kept.append(weighed)
+            sizes[item.decision.workload] = evidence.size
     if json:
         say_json([{**_named(item, names), **kept_value(item)} for item in kept])
         return
@@ -125,12 +131,22 @@ def show(
                 say(line)
 
 
-def _whole(store: Store, item: Kept, names: dict[str, str]) -> Value:
-    summaries = store.summaries(item.decision.workload)
+def _weighed(store: Store, item: Kept) -> tuple[Kept, Measured]:
+    """A decision with the gain that was measured, and what it was measured by."""
+    evidence = evidence_of(store.measurements(item.decision.workload), item.decision)
+    return replace(item, decision=evidence.weigh(item.decision)), evidence
+
+
+def _whole(store: Store, kept: Kept, names: dict[str, str]) -> Value:
+    item, evidence = _weighed(store, kept)
     return {
         **_named(item, names),
         **kept_value(item),
-        "evidence": [summary_value(summary) for summary in summaries],
+        "elements": evidence.size,
+        "default": None if evidence.default is None else schedule_value(evidence.default),
+        "default_ns": evidence.time_of(evidence.default),
+        "chosen_ns": evidence.time_of(item.decision.schedule),
+        "evidence": [summary_value(summary) for summary in evidence.summaries],
     }
 
 
@@ -143,25 +159,25 @@ def _named(item: Kept, names: dict[str, str]) -> Value:
     }
 
 
-def _lines(store: Store, item: Kept, names: dict[str, str]) -> Iterator[str]:
+def _lines(store: Store, kept: Kept, names: dict[str, str]) -> Iterator[str]:
+    item, evidence = _weighed(store, kept)
     decision, workload = item.decision, item.decision.workload
     yield f"{label(names, workload.fingerprint.hex())}  {workload.key()}"
     yield f"  device     {label(names, workload.device)}"
     yield f"  toolchain  {label(names, workload.toolchain)}"
     yield f"  buckets    {', '.join(map(str, workload.buckets))} ({', '.join(workload.traits)})"
     yield f"  schedule   {decision.schedule.text}"
+    if evidence.default is not None and evidence.default != decision.schedule:
+        yield f"  default    {evidence.default.text}"
     certain = f", {sure(decision)}" if sure(decision) else ""
     yield f"  gain       {gain(decision)}{certain}"
     yield f"  because    {': '.join(filter(None, (decision.reason.value, decision.detail)))}"
     yield f"  decided    {day(item.stamp_ns)} UTC by {item.writer or 'an exchange file'}"
-    for summary in store.summaries(workload):
-        if summary.median_ns is not None:
-            yield (
-                f"  {span(summary.median_ns):<10} {summary.count:4} timings  "
-                f"{summary.schedule.text}"
-            )
-        for failure in summary.failures:
-            yield f"  failed     {summary.schedule.text}: {failure}"
+    for summary in evidence.fastest:
+        assert summary.median_ns is not None
+        yield f"  {span(summary.median_ns):<10} {summary.count:4} timings  {summary.schedule.text}"
+    for schedule, failure in evidence.failures:
+        yield f"  failed     {schedule.text}: {failure}"
     yield ""
 
 

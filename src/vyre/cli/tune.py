@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -15,12 +15,20 @@ from rich.table import Table
 from vyre.cli.output import table
 from vyre.cli.targets import Target
 from vyre.errors import InvalidInput, VyreError
-from vyre.model import Decision, Reason, Summary
+from vyre.model import Decision, Reason, span
+from vyre.policy.measured import measured
 from vyre.report.values import Value, decision_value, workload_value
-from vyre.report.words import elements, gain, span, sure
+from vyre.report.words import elements, gain, sure
 from vyre.runtime import session, sweep
 from vyre.runtime.device import Device
+from vyre.runtime.tune import answers
 from vyre.store.open import files_in
+
+LEAST_S = 0.5
+"""What a kernel gets at least: less would not compile anything."""
+
+MORE = 1.5
+"""How much more time than before makes a sweep that was cut short be looked at again."""
 
 NARROW, NARROWEST = 100, 76
 """Columns of a terminal below which the live line is short, and the table leaves columns out."""
@@ -33,16 +41,11 @@ class Tuned:
     kernel: str
     elements: int
     decision: Decision | None = None
+    default_ns: float | None = None
     tuned_ns: float | None = None
     trouble: str = ""
     made_up: bool = False
-
-    @property
-    def default_ns(self) -> float | None:
-        """What the default takes, by the gain that was measured side by side."""
-        if self.decision is None or self.tuned_ns is None:
-            return None
-        return self.tuned_ns * (self.decision.gain or 1.0)
+    undecided: bool = False  # nothing is remembered of it
 
     def value(self) -> Value:
         decision = self.decision
@@ -53,6 +56,7 @@ class Tuned:
             "tuned_ns": self.tuned_ns,
             **({} if decision is None else decision_value(decision)),
             "workload": None if decision is None else workload_value(decision.workload),
+            "decided": decision is not None and not self.undecided,
             "trouble": self.trouble or None,
         }
 
@@ -111,9 +115,10 @@ def tune_all(
     with _live(console, budget_s, end) as show:
         try:
             for number, (target, size) in enumerate(todo):
-                share = max(0.5, (end - time.monotonic()) / (len(todo) - number))
+                share_s = max(LEAST_S, (end - time.monotonic()) / (len(todo) - number))
+                even_s = 0.0 if again else max(LEAST_S, budget_s / len(todo))
                 show(target.name, None)
-                outcome.rows.append(_tune(target, size, device, share, again, show))
+                outcome.rows.append(_tune(target, size, device, share_s, even_s, show))
         except KeyboardInterrupt:
             outcome.stopped = True
     outcome.saved = session.recorder().flush() and bool(saved_in())
@@ -124,32 +129,40 @@ Show = Callable[[str, sweep.Progress | None], None]
 
 
 def _tune(
-    target: Target, size: int, device: Device, budget_s: float, again: bool, show: Show
+    target: Target, size: int, device: Device, share_s: float, even_s: float, show: Show
 ) -> Tuned:
+    """Tune one kernel for `share_s`, unless what is remembered was looked for in about `even_s`.
+
+    What is left over by others makes shares differ from run to run, and is no reason to look again.
+    """
     try:
         call = target.call(size)
         look = target.look(device, call)
-        decision = target.kernel.tune(
-            out=look.outputs or None,
-            shape=call.shape,
-            budget_s=budget_s,
-            again=again,
-            progress=lambda news: show(target.name, news),
-            **look.inputs,
-        )
+        known = look.known
+        if known is not None and even_s and answers(known, even_s / MORE):
+            decision = replace(known, reason=Reason.REMEMBERED)
+        else:
+            decision = target.kernel.tune(
+                out=look.outputs or None,
+                shape=call.shape,
+                budget_s=share_s,
+                again=True,
+                progress=lambda news: show(target.name, news),
+                **look.inputs,
+            )
     except VyreError as error:
         return Tuned(kernel=target.name, elements=size, trouble=str(error))
+    recorder = session.recorder()
+    evidence = measured(recorder.measurements(decision.workload), look.space.default)
     return Tuned(
         kernel=target.name,
-        elements=look.elements,
-        decision=decision,
-        tuned_ns=_median(session.recorder().summaries(decision.workload), decision),
+        elements=evidence.size or look.elements,
+        decision=evidence.weigh(decision),
+        default_ns=evidence.time_of(evidence.default),
+        tuned_ns=evidence.time_of(decision.schedule),
         made_up=call.made_up,
+        undecided=recorder.get(decision.workload) is None,
     )
-
-
-def _median(summaries: Sequence[Summary], decision: Decision) -> float | None:
-    return next((s.median_ns for s in summaries if s.schedule == decision.schedule), None)
 
 
 class _Clocked(Progress):
@@ -209,6 +222,9 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
             f"{made_up[0]}_arguments(size) in the file",
             overflow="fold",
         )
+    for why in dict.fromkeys(r.decision.detail for r in rows if r.decision and r.undecided):
+        names = ", ".join(r.kernel for r in rows if r.decision and r.decision.detail == why)
+        console.print(f"{names}: {why}; give it more time with --budget", overflow="fold")
     if remembered:
         console.print(f"{len(remembered)} answered from memory; measure again with --again")
     if outcome.stopped:
@@ -224,7 +240,7 @@ def _table(rows: Sequence[Tuned], width: int) -> Table:
         "size": lambda row: elements(row.elements),
         "default": lambda row: _span(row.default_ns),
         "tuned": lambda row: _span(row.tuned_ns),
-        "gain": lambda row: gain(row.decision) if row.decision else "failed",
+        "gain": _gain,
         "sure": lambda row: sure(row.decision).removesuffix(" sure") if row.decision else "",
         "schedule": lambda row: row.decision.schedule.text if row.decision else "",
     }
@@ -232,6 +248,12 @@ def _table(rows: Sequence[Tuned], width: int) -> Table:
         columns = {n: cell for n, cell in columns.items() if n not in ("default", "sure")}
     cells = [[cell(row) for cell in columns.values()] for row in rows]
     return table(list(columns), cells, right=("size", "default", "tuned", "gain", "sure"))
+
+
+def _gain(row: Tuned) -> str:
+    if row.decision is None:
+        return "failed"
+    return "undecided" if row.undecided else gain(row.decision)
 
 
 def _span(ns: float | None) -> str:

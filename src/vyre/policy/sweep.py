@@ -42,6 +42,12 @@ class Sweep:
         if not self.times:
             object.__setattr__(self, "times", ((),) * len(self.space))
 
+    def including(self, schedule: Schedule) -> Sweep:
+        """The sweep over one schedule more, which comes last; itself where it has that already."""
+        if schedule in self.space:
+            return self
+        return replace(self, space=(*self.space, schedule), times=(*self.times, ()))
+
     def ask(self, rng: Random) -> Schedule:  # noqa: ARG002  # a Policy
         """The first schedule that needs another time, or the fastest."""
         if not self.space:

@@ -166,10 +166,16 @@ class WayPolicy:
                 return self._trial(choice[regime.turn // 2 % len(choice)], items)
         return whole
 
-    def tell(self, step: Step, times_ns: Sequence[float], rate: float) -> Self:
-        """Learn from a call: the time of each of its pieces, and the share of items that hit."""
+    def tell(self, step: Step, times_ns: Sequence[float], rate: float | None) -> Self:
+        """Learn from a call: the time of each of its pieces, and the share of items that hit.
+
+        Where nobody counted the hits, they are taken to be as many as in the last call that was;
+        before there was one, nothing is learned.
+        """
+        rate = self.rate if rate is None else rate
         key = self._key(rate)
-        assert key is not None
+        if key is None:
+            return self
         regime = self.regimes.get(key) or self._fresh(key)
         per_item = [
             max(ns, 1.0) / max(piece.items, 1)

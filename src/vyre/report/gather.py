@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import dataclass
 from typing import TypeVar
 
-from vyre.model import Decision, Failed, Measurement, Schedule, Summary, Timed, Workload
+from vyre.model import Decision, Measurement, Schedule, Summary, Workload
+from vyre.policy.measured import Measured, default_of, measured
 from vyre.report.values import (
     Value,
     decision_value,
@@ -15,7 +15,6 @@ from vyre.report.values import (
     workload_value,
 )
 from vyre.store.base import Kept, Store
-from vyre.store.summary import summarise
 
 T = TypeVar("T")
 
@@ -31,14 +30,19 @@ MOST_CASES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A schedule that ran: its timings, scaled to the case's size, in the order they came."""
+    """A schedule that ran, and each of its timings in the order they came."""
 
-    schedule: Schedule
+    summary: Summary
     times_ns: tuple[float, ...]
 
     @property
+    def schedule(self) -> Schedule:
+        return self.summary.schedule
+
+    @property
     def median_ns(self) -> float:
-        return median(self.times_ns)
+        assert self.summary.median_ns is not None  # it ran
+        return self.summary.median_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +53,52 @@ class Case:
     device: str
     toolchain: str
     workload: Workload
-    elements: int  # the usual size of its dispatches; 0 where none was measured
+    measured: Measured
     decision: Decision | None
     decided_at_ns: int
     writer: str
-    tried: tuple[Tried, ...]  # the fastest first
-    steps: tuple[tuple[Schedule, float], ...]  # every timing, as it came
-    failures: tuple[tuple[Schedule, str], ...]
     writers: tuple[str, ...] = ()
     first_at_ns: int = 0
     last_at_ns: int = 0
-    default: Schedule | None = None
-    spent_ns: float = field(default=0.0)  # all timings together
+
+    @property
+    def elements(self) -> int:
+        """The usual size of its dispatches; 0 where none was measured."""
+        return self.measured.size
+
+    @property
+    def tried(self) -> tuple[Tried, ...]:
+        """Every schedule that ran, the fastest first."""
+        times: dict[Schedule, list[float]] = {}
+        for schedule, ns in self.steps:
+            times.setdefault(schedule, []).append(ns)
+        return tuple(
+            Tried(summary=one, times_ns=tuple(times[one.schedule])) for one in self.measured.fastest
+        )
+
+    @property
+    def steps(self) -> tuple[tuple[Schedule, float], ...]:
+        """Every timing, as it came."""
+        return self.measured.steps
+
+    @property
+    def failures(self) -> tuple[tuple[Schedule, str], ...]:
+        return self.measured.failures
 
     @property
     def timings(self) -> int:
         return len(self.steps)
+
+    @property
+    def spent_ns(self) -> float:
+        """All timings together."""
+        return sum(ns for _, ns in self.steps)
+
+    @property
+    def default(self) -> Schedule | None:
+        """What gains are counted against, if it was timed."""
+        found = self.measured.of(self.measured.default)
+        return None if found is None or not found.count else found.schedule
 
     @property
     def chosen(self) -> Schedule | None:
@@ -72,15 +106,16 @@ class Case:
 
     @property
     def chosen_ns(self) -> float | None:
-        return self._time_of(self.chosen)
+        return self.measured.time_of(self.chosen)
 
     @property
     def default_ns(self) -> float | None:
-        """What the default takes: by the gain, which was measured in pairs, else by its median."""
-        chosen = self.chosen_ns
-        if chosen is not None and self.decision is not None and self.decision.gain is not None:
-            return chosen * self.decision.gain
-        return self._time_of(self.default)
+        return self.measured.time_of(self.default)
+
+    @property
+    def gain(self) -> float | None:
+        """What the choice gains by what was measured until now; None for the default."""
+        return None if self.decision is None else self.measured.weigh(self.decision).gain
 
     @property
     def saved_ns(self) -> float:
@@ -94,12 +129,10 @@ class Case:
         others = sum(ns for one, ns in self.steps if one not in (self.default, self.chosen))
         return others / self.spent_ns if self.spent_ns else 0.0
 
-    def _time_of(self, schedule: Schedule | None) -> float | None:
-        return next((one.median_ns for one in self.tried if one.schedule == schedule), None)
-
     def value(self) -> Value:
         """Everything that a page or a program may want to know."""
-        number = {one.schedule: place for place, one in enumerate(self.tried)}
+        tried = self.tried
+        number = {one.schedule: place for place, one in enumerate(tried)}
         return {
             "kernel": self.kernel,
             "device": self.device,
@@ -114,6 +147,7 @@ class Case:
             "chosen": number.get(self.chosen) if self.chosen else None,
             "default_ns": self.default_ns,
             "chosen_ns": self.chosen_ns,
+            "gain": self.gain,
             "saved_ns": self.saved_ns,
             "spent_ns": self.spent_ns,
             "explored": self.explored,
@@ -123,9 +157,10 @@ class Case:
                     **schedule_value(one.schedule),
                     "count": len(one.times_ns),
                     "median_ns": one.median_ns,
+                    "speed": one.summary.speed,
                     "samples_ns": [round(ns) for ns in _thinned(one.times_ns, MOST_SAMPLES)],
                 }
-                for one in self.tried
+                for one in tried
             ],
             "steps": [
                 [place, number[schedule], round(ns)]
@@ -166,15 +201,10 @@ def label(names: Mapping[str, str], digest: str) -> str:
     return names.get(digest) or digest[:8] or "any"
 
 
-def size_of(store: Store, workload: Workload) -> int:
-    """The usual size of a workload's dispatches; 0 where none was measured."""
-    return usual_size(store.measurements(workload))
-
-
-def usual_size(rows: Iterable[Measurement]) -> int:
-    """The middle one of the sizes that were dispatched; 0 where there are none."""
-    sizes = sorted(row.size for row in rows)
-    return sizes[len(sizes) // 2] if sizes else 0
+def evidence_of(rows: Iterable[Measurement], decision: Decision | None) -> Measured:
+    """What rows of one workload say, beside what was decided for it."""
+    seen = tuple(rows)
+    return measured(seen, default_of(seen, decision))
 
 
 def gather(store: Store) -> Report:
@@ -195,68 +225,28 @@ def gather(store: Store) -> Report:
 
 def _place(case: Case) -> tuple[object, ...]:
     """By device, the largest gain first, what is not decided last."""
-    gain = (case.decision.gain if case.decision else None) or 1.0
-    return (case.device, case.decision is None, -gain, case.kernel, case.elements)
+    return (case.device, case.decision is None, -(case.gain or 1.0), case.kernel, case.elements)
 
 
 def _case(
     workload: Workload, kept: Kept | None, rows: Sequence[Measurement], names: Mapping[str, str]
 ) -> Case:
-    ordered = sorted(rows, key=lambda row: (row.at_ns, row.writer, row.sequence))
-    size = usual_size(ordered)
-    seen: set[Schedule] = set()
-    steps: list[tuple[Schedule, float]] = []
-    for row in ordered:
-        if isinstance(row.outcome, Timed):
-            schedule = row.outcome.schedule
-            if schedule in seen:  # its first timing also loads its code
-                steps.append((schedule, row.outcome.elapsed_ns * _scale(size, row.size)))
-            seen.add(schedule)
-    times: dict[Schedule, list[float]] = {}
-    for schedule, ns in steps:
-        times.setdefault(schedule, []).append(ns)
-    tried = [Tried(schedule=one, times_ns=tuple(ns)) for one, ns in times.items()]
-    tried.sort(key=lambda one: one.median_ns)
+    decision = None if kept is None else kept.decision
+    evidence = evidence_of(rows, decision)
+    stamps = [row.at_ns for row in rows]
     return Case(
         kernel=label(names, workload.fingerprint.hex()),
         device=label(names, workload.device),
         toolchain=label(names, workload.toolchain),
         workload=workload,
-        elements=size,
-        decision=None if kept is None else kept.decision,
+        measured=evidence,
+        decision=decision,
         decided_at_ns=0 if kept is None else kept.stamp_ns,
         writer="" if kept is None else kept.writer,
-        tried=tuple(tried),
-        steps=tuple(steps),
-        failures=_failures(ordered),
-        writers=tuple(dict.fromkeys(row.writer for row in ordered)),
-        first_at_ns=ordered[0].at_ns if ordered else 0,
-        last_at_ns=ordered[-1].at_ns if ordered else 0,
-        default=_default(ordered, times),
-        spent_ns=sum(ns for _, ns in steps),
+        writers=tuple(sorted({row.writer for row in rows})),
+        first_at_ns=min(stamps, default=0),
+        last_at_ns=max(stamps, default=0),
     )
-
-
-def _scale(usual: int, size: int) -> float:
-    """Sizes of one workload are within a factor of two: there, time goes with size."""
-    return usual / size if size else 1.0
-
-
-def _default(rows: Iterable[Measurement], times: Mapping[Schedule, object]) -> Schedule | None:
-    """The default is measured before anything else, and its code is plain."""
-    for row in rows:
-        code = row.outcome.schedule.code
-        plain = code.items == code.vector == code.unroll == 1
-        if plain and row.outcome.schedule in times:
-            return row.outcome.schedule
-    return None
-
-
-def _failures(rows: Sequence[Measurement]) -> tuple[tuple[Schedule, str], ...]:
-    summaries: tuple[Summary, ...] = summarise(
-        row for row in rows if isinstance(row.outcome, Failed)
-    )
-    return tuple((one.schedule, reason) for one in summaries for reason in one.failures)
 
 
 def _thinned(items: Sequence[T], most: int) -> Sequence[T]:

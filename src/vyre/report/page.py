@@ -10,9 +10,9 @@ from importlib.metadata import version
 from importlib.resources import files
 from math import exp, log
 
-from vyre.model import Reason
+from vyre.model import Decision, Reason, span
 from vyre.report.gather import Case, Report
-from vyre.report.words import day, elements, span, sure
+from vyre.report.words import day, elements, sure
 
 _LIBRARIES = ("d3", "plot.umd")
 
@@ -74,20 +74,24 @@ vyre {escape(version("vyre"))}, {at} UTC</p></div>
         numbered = [(number, case) for number, case in enumerate(cases) if case.device == device]
         yield from _device(device, numbered)
     yield (
-        "<footer>Times are the device's own. A gain is the median of paired ratios, measured in "
-        "turns with the default; what is adopted is faster with the stated confidence. "
+        "<footer>Times are the device's own: medians, at a workload's usual size. A gain is the "
+        "default's over the choice's; what was adopted was faster in pairs, measured in turns with "
+        "the default, with the stated confidence. "
         "Pictures: Observable Plot and D3 (ISC licence).</footer>"
     )
 
 
 def _tiles(report: Report) -> str:
     decided = [case.decision for case in report.cases if case.decision is not None]
-    gains = [decision.gain for decision in decided if decision.gain]
+    gains = [case.gain for case in report.cases if case.gain]
     mean = exp(sum(map(log, gains)) / len(decided)) if decided else 1.0  # the others gain nothing
     saved = sum(case.saved_ns for case in report.cases)
     spent = sum(case.spent_ns for case in report.cases)
     tiles = [
-        (f"{len(gains)} of {len(decided)}", "workloads run faster than by default"),
+        (
+            f"{sum(gain > 1 for gain in gains)} of {len(decided)}",
+            "workloads run faster than by default",
+        ),
         (f"{mean:.2f}&times;", "geometric mean over all"),
         (f"{max(gains, default=1.0):.2f}&times;", "the largest gain"),
         (span(saved), "saved by one call of each"),
@@ -144,7 +148,14 @@ def _gain(case: Case) -> str:
         return "learning"
     if decision.reason is Reason.NOT_FREE:
         return "left alone"
-    return "default" if decision.gain is None else f"{decision.gain:.2f}&times;"
+    return "default" if case.gain is None else f"{case.gain:.2f}&times;"
+
+
+def _when_decided(decision: Decision) -> str:
+    """The gain that was decided on, and how sure it was."""
+    if not sure(decision):
+        return ""
+    return f"{decision.gain:.2f}&times;, {escape(sure(decision))}"
 
 
 def _pays(case: Case) -> str:
@@ -154,7 +165,7 @@ def _pays(case: Case) -> str:
 
 def _case(number: int, case: Case) -> Iterator[str]:
     decision = case.decision
-    gained = decision is not None and decision.gain is not None
+    gained = case.gain is not None
     size = f"{case.elements:,} elements" if case.elements else "size unknown"
     yield f"<section class='card' id='case-{number}'>"
     yield (
@@ -163,7 +174,7 @@ def _case(number: int, case: Case) -> Iterator[str]:
     )
     facts = {
         "runs": escape(decision.schedule.text) if decision else "still learning",
-        "confidence": escape(sure(decision)) if decision else "",
+        "when decided": _when_decided(decision) if decision else "",
         "default to chosen": f"{_span(case.default_ns)} to {_span(case.chosen_ns)}"
         if case.saved_ns
         else "",

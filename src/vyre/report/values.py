@@ -44,6 +44,7 @@ def decision_value(decision: Decision) -> Value:
         "detail": decision.detail,
         "gain": decision.gain,
         "confidence": decision.confidence,
+        "unfinished_s": decision.unfinished_s,
     }
 
 
@@ -65,6 +66,7 @@ def summary_value(summary: Summary) -> Value:
         "count": summary.count,
         "median_ns": summary.median_ns,
         "spread_ns": summary.spread_ns,
+        "speed": summary.speed,
         "first_at_ns": summary.first_at_ns,
         "last_at_ns": summary.last_at_ns,
         "failures": list(summary.failures),

@@ -6,21 +6,7 @@ from datetime import UTC, datetime
 
 from vyre.model import Decision, Reason
 
-_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-def span(ns: float) -> str:
-    """A span of time with three digits.
-
-    >>> span(1234), span(56_700_000), span(0)
-    ('1.23 µs', '56.7 ms', '0 ns')
-    """
-    for factor, unit in _UNITS:
-        if abs(ns) >= factor:
-            digits = 0 if abs(ns) / factor >= 100 else 1 if abs(ns) / factor >= 10 else 2
-            return f"{ns / factor:.{digits}f} {unit}"
-    return f"{ns:.0f} ns"
 
 
 def amount(number: int) -> str:

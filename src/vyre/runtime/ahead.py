@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from vyre.backend.base import Unbuilt
+from vyre.errors import VyreError
 from vyre.model import Code, Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.runtime.bundle import Bundle, Warm
@@ -94,7 +95,10 @@ class Ahead:
             self.bundles += 1
             self.spent_s += answer.cpu_s
             launcher = self._launcher
-            (built,) = launcher.device.binaries([(launcher.program, code)])
+            try:
+                (built,) = launcher.device.binaries([(launcher.program, code)])
+            except VyreError as error:
+                built = Unbuilt(error.problem)
             if isinstance(built, Unbuilt):
                 refused[code] = built.reason
             else:

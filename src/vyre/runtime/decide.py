@@ -39,24 +39,22 @@ def site_of(
     if helper is None or why_not is not None:
         left_alone = replace(default, reason=Reason.NOT_FREE, detail=why_not or "")
         return session.alone(Site(launcher, numbers, alignment, left_alone))
-    recorder = session.recorder(writes=rule.mode.writes)
-    learns = rule.mode is Mode.NATURAL_GRADIENT
+    recorder, learns = session.recorder(), rule.mode is Mode.NATURAL_GRADIENT
     # Once a kernel runs, what is remembered for more of its sizes is looked up beside the calls.
-    look_up = recorder.at_hand if learns and launcher.has_run else recorder.get
-    known = look_up(workload)
-    if known is not None:
-        legal = space_of(launcher, numbers, alignment).legal
-        known = replace(known, reason=Reason.REMEMBERED) if known.schedule in legal else None
+    found = recorder.at_hand(workload)
+    if found is None and not (learns and launcher.has_run):
+        found = recorder.get(workload, writes=rule.mode.writes)
+    known = None
+    if found is not None and found.schedule in space_of(launcher, numbers, alignment).legal:
+        known = replace(found, reason=Reason.REMEMBERED)
     if learns:
         learner = session.learners().of(
             launcher, numbers, alignment, recorder, helper, workload, known
         )
         return Site(launcher, numbers, alignment, learner.standing.decision, learner)
-    if known is not None:
-        return session.alone(Site(launcher, numbers, alignment, known))
-    if rule.mode is Mode.ON:
-        return session.alone(Site(launcher, numbers, alignment, sweep()))
-    if rule.strict:
+    if known is None and rule.mode is Mode.ON:
+        known = session.swept(workload, sweep)
+    if known is None and rule.strict:
         raise NotRemembered(
             f"nothing is remembered for {launcher.kernel.name} over {numbers.extent} on "
             f"{launcher.device.info.model}, and this process is frozen",
@@ -64,4 +62,9 @@ def site_of(
             'or freeze with missing="default"',
         )
     off = replace(default, reason=Reason.OFF, detail="nothing is remembered")
-    return session.alone(Site(launcher, numbers, alignment, off))
+    site = session.alone(Site(launcher, numbers, alignment, known or off))
+    recorder.follow(site)
+    news = recorder.at_hand(workload)
+    if news is not None and news is not found:  # decided while this was
+        site.hear(news)
+    return site

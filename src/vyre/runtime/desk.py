@@ -8,20 +8,25 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from vyre.backend.base import Ticket
-from vyre.errors import VyreError
+from vyre.errors import DeviceFailed, VyreError
 
 log = logging.getLogger("vyre.learning")
 
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
-_MOST_UNDER_WAY = 64  # launches whose times are waited for at once; the oldest is given up
+_MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
+_AT_A_LOOK = 16  # of which are looked at together; the others in their turn
+_LONGEST_S = 3600.0  # to sleep: timers of some systems end earlier than numbers do
 
 Work = Callable[[], None]
+Hears = Callable[[int | VyreError | None], None]
+"""Hears the time of a launch, its error, or None where it will not be known."""
 
 
 class Desk:
@@ -39,24 +44,28 @@ class Desk:
         self._inbox: SimpleQueue[Work] = SimpleQueue()
         self._later: list[tuple[float, int, Work]] = []  # a heap
         self._number = count()
-        self._under_way: list[tuple[Ticket, Callable[[int | VyreError], None]]] = []
+        self._under_way: deque[tuple[Ticket, Hears]] = deque()  # the longest not looked at first
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def post(self, work: Work) -> None:
         """Do this soon. Any thread may call it, and never waits."""
         self._inbox.put(work)
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             self._start()
 
     def at(self, when: float, work: Work) -> None:
         """Do this at a time of the monotonic clock; called on the desk's own thread."""
         heapq.heappush(self._later, (when, next(self._number), work))
 
-    def watch(self, ticket: Ticket, then: Callable[[int | VyreError], None]) -> None:
-        """Do this with the time of a launch, or with its error; on the desk's own thread."""
+    def watch(self, ticket: Ticket, then: Hears) -> None:
+        """Do this with what came of a launch; on the desk's own thread.
+
+        Whoever waits for a launch always hears, also that its time was given up.
+        """
         if len(self._under_way) >= _MOST_UNDER_WAY:
-            self._under_way.pop(0)
+            _, given_up = self._under_way.popleft()
+            self._do(lambda: given_up(None))
         self._under_way.append((ticket, then))
 
     def drained(self, timeout_s: float) -> bool:
@@ -67,7 +76,7 @@ class Desk:
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._run, name="vyre-learning", daemon=True)
                 try:
                     thread.start()
@@ -78,47 +87,62 @@ class Desk:
     def _run(self) -> None:
         pause = _SOONEST_S
         while True:
-            work = self._next(pause)
-            if work is not None:
-                self._do(work)
+            due = self._due()
+            if due is not None:
+                self._do(due)
+            posted = self._posted(0.0 if due is not None else self._wait_s(pause))
+            if posted is not None:
+                self._do(posted)
             pause = _SOONEST_S if self._look() else min(2 * pause, _LATEST_S)
 
-    def _next(self, pause: float) -> Work | None:
-        """What to do now; None when it is time to look at launches again."""
-        now = time.monotonic()
-        if self._later and self._later[0][0] <= now:
+    def _due(self) -> Work | None:
+        """What was planned for now or earlier."""
+        if self._later and self._later[0][0] <= time.monotonic():
             return heapq.heappop(self._later)[2]
-        waits = [pause] if self._under_way else []
-        waits += [self._later[0][0] - now] if self._later else []
+        return None
+
+    def _posted(self, wait_s: float) -> Work | None:
+        """What was posted, if anything comes by then."""
         try:
-            return self._inbox.get(timeout=min(waits, default=None))
+            return self._inbox.get(timeout=wait_s)
         except Empty:
             return None
 
+    def _wait_s(self, pause: float) -> float:
+        """How long there is nothing to do but to wait for a post."""
+        waits = [_LONGEST_S, *([pause] if self._under_way else [])]
+        waits += [self._later[0][0] - time.monotonic()] if self._later else []
+        return max(min(waits), 0.0)
+
     def _look(self) -> bool:
         """Pass on the times that are known by now; whether there was something to do."""
-        ended = []
-        for entry in self._under_way:
-            ticket, then = entry
-            try:
-                elapsed: int | VyreError | None = ticket.elapsed_ns()
-            except VyreError as error:
-                elapsed = error
-            if elapsed is None:
-                break  # launches end in the order in which they began, as good as always
-            ended.append(entry)
-            self._do_with(then, elapsed)
-        self._under_way = [entry for entry in self._under_way if entry not in ended]
-        return bool(ended) or not self._under_way
-
-    def _do_with(self, then: Callable[[Any], None], value: Any) -> None:
-        self._do(lambda: then(value))
+        heard = False
+        for _ in range(min(len(self._under_way), _AT_A_LOOK)):
+            ticket, then = self._under_way.popleft()
+            came = _came_of(ticket)
+            if came is None:
+                self._under_way.append((ticket, then))
+            else:
+                heard = True
+                self._do(partial(then, came))
+        return heard or not self._under_way
 
     def _do(self, work: Work) -> None:
         try:
             work()
         except Exception:
             log.exception("learning goes on without a piece of work that failed")
+
+
+def _came_of(ticket: Ticket) -> int | VyreError | None:
+    """The time of a launch, or its error; None while it runs."""
+    try:
+        return ticket.elapsed_ns()
+    except VyreError as error:
+        return error
+    except Exception as error:
+        log.exception("the time of a launch cannot be read")
+        return DeviceFailed(f"its time cannot be read: {error!r}", "look at the log")
 
 
 _desks: weakref.WeakSet[Desk] = weakref.WeakSet()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vyre.backend.base import Ticket
-from vyre.errors import DeviceFailed, InvalidInput
+from vyre.errors import DeviceFailed, InvalidInput, VyreError
 from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role, Translation
@@ -230,6 +230,7 @@ class Dispatcher:
             bound.call.scalars,
             session.recorder(),
             session.helper(device),
+            writes=session.rule().mode.writes,
             budget_s=budget_s,
             progress=progress,
         )
@@ -261,11 +262,15 @@ class Dispatcher:
         step, asked = site.take(capturing=launcher.device.backend.is_capturing(bound.stream))
         try:
             ticket = bound.launch(step, timed=asked)
-        except DeviceFailed as error:
+        except VyreError as error:
             if not asked:
                 raise
             asked, step = False, site.fell(step, error)
             ticket = bound.launch(step)
+        except BaseException:  # an interrupt, or what no driver should raise
+            if asked:
+                site.lost()
+            raise
         if asked:
             site.ran(step, ticket)
         launcher.warmed(site.numbers, step.schedule)

@@ -1,22 +1,24 @@
 """The closed loop for backends that are not ours: ask for a workgroup, launch it, say how long.
 
 Each dispatch runs one width, once. Widths are tried a few times each, the likeliest first, and
-compared by measured time per element alone; estimates only order what is tried.
+compared by measured times of comparable size alone; estimates only order what is tried.
 """
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field, replace
 from functools import cache
+from math import exp, log
 from random import Random
 
-from vyre import settings
 from vyre.analysis import Facts, analyse
 from vyre.ir.program import Program
 from vyre.model import (
     Decision,
     DeviceInfo,
     Dim3,
+    Failed,
     Limits,
     Mode,
     Outcome,
@@ -29,33 +31,63 @@ from vyre.plan.config import DispatchConfig
 from vyre.plan.geometry import LaunchLimits, ceil_div
 from vyre.plan.launch_numbers import LaunchNumbers, proved_free
 from vyre.plan.resolve import resolve_launch_workgroup_for_mode
+from vyre.policy.measured import is_time
 from vyre.policy.seed_cold_start import (
     WORKGROUP_CANDIDATES,
     estimate_cold_start_ns,
     seed_cold_start,
 )
 from vyre.policy.sweep import Sweep
-from vyre.runtime.recorder import Recorder, recorder_of
+from vyre.policy.trend import Trend
+from vyre.runtime import session
+from vyre.runtime.recorder import Recorder
 from vyre.store.keys import adapter_file_stem
 
 MOST_WORKLOADS = 4096
 
 
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What is known of one workload: the times of its widths, brought to one size."""
+
+    sweep: Sweep
+    trend: Trend = field(default_factory=Trend)
+
+    def told(self, outcome: Outcome, size: int) -> _Learned:
+        """The same after a launch of `size` elements; a width of the caller's own is one more."""
+        match outcome:
+            case Failed():
+                return replace(self, sweep=self.sweep.tell(outcome))
+            case Timed(schedule, elapsed_ns) if is_time(elapsed_ns):
+                trend = self.trend.told(schedule, size, log(elapsed_ns))
+                comparable = Timed(schedule, exp(log(elapsed_ns) - trend.level(size)))
+                return _Learned(self.sweep.including(schedule).tell(comparable), trend)
+            case Timed():
+                return self
+
+
 class LaunchFeedback:
     """What launches of other backends have taught, by program, size bucket and device."""
 
-    def __init__(self, recorder: Recorder, mode: Mode, device: DeviceInfo | None = None) -> None:
+    def __init__(
+        self, recorder: Recorder, mode: Mode | None = None, device: DeviceInfo | None = None
+    ) -> None:
         """Learn into `recorder`.
 
         Args:
             recorder: where measurements and choices are kept.
-            mode: `off` uses remembered choices and records nothing.
+            mode: `off` uses remembered choices and records nothing; without it, the mode that holds
+                where a launch is asked for.
             device: where the launches run; without it, devices with equal limits are one.
         """
-        self._recorder, self._mode, self._device = recorder, mode, device
-        self._sweeps: dict[Workload, Sweep] = {}
+        self._recorder, self._fixed, self._device = recorder, mode, device
+        self._known: dict[Workload, _Learned] = {}
         self._facts: dict[bytes, Facts] = {}
         self._changing = threading.Lock()
+
+    @property
+    def _mode(self) -> Mode:
+        return self._fixed or session.rule().mode
 
     def resolve(
         self, program: Program, config: DispatchConfig, limits: LaunchLimits, element_count: int
@@ -67,7 +99,8 @@ class LaunchFeedback:
             if self._mode is Mode.OFF:
                 return self._remembered(workload, n, declared, plain)
             with self._changing:
-                return self._sweep(workload, n, declared, plain).ask(Random(0)).workgroup[0]
+                known = self._learned(workload, n, declared, plain)
+                return known.sweep.ask(Random(0)).workgroup[0]
 
         return resolve_launch_workgroup_for_mode(
             program,
@@ -93,7 +126,7 @@ class LaunchFeedback:
         width, y, z = observed_workgroup
         if (
             self._mode is Mode.OFF
-            or elapsed_ns <= 0
+            or not is_time(elapsed_ns)
             or config.workgroup_override is not None
             or config.fixed_grid is not None
             or (y, z) != (1, 1)
@@ -102,38 +135,41 @@ class LaunchFeedback:
         ):
             return False
         workload = self._workload(program, limits, element_count)
-        schedule = Schedule((width, 1, 1))
+        outcome = Timed(Schedule((width, 1, 1)), float(elapsed_ns))
+        declared = program.workgroup_size[0]
         with self._changing:
-            sweep = self._sweep(workload, element_count, program.workgroup_size[0], plain)
-            told = self._sweeps[workload] = sweep.tell(Timed(schedule, elapsed_ns / element_count))
-        self._recorder.record(workload, Timed(schedule, float(elapsed_ns)), element_count)
-        if told.settled is not None and told.settled != sweep.settled:
+            known = self._learned(workload, element_count, declared, plain)
+            told = self._known[workload] = known.told(outcome, element_count)
+        self._recorder.record(workload, outcome, element_count)
+        settled = told.sweep.settled
+        if settled is not None and settled != known.sweep.settled:
             self._recorder.put(
                 Decision(
                     workload=workload,
-                    schedule=told.settled,
+                    schedule=settled,
                     reason=Reason.ADOPTED,
-                    detail=f"the fastest of {len(told.space)} widths by median",
+                    detail=f"the fastest of {len(told.sweep.space)} widths by median",
+                    default=Schedule((declared, 1, 1)),
                 )
             )
         return True
 
-    def _sweep(self, workload: Workload, n: int, declared: int, limits: Limits) -> Sweep:
-        """The sweep of a workload; a new one starts with what earlier processes measured."""
-        known = self._sweeps.get(workload)
+    def _learned(self, workload: Workload, n: int, declared: int, limits: Limits) -> _Learned:
+        """What is known of a workload; a new one starts with what earlier processes measured."""
+        known = self._known.pop(workload, None)  # and put back as the last used
         if known is None:
-            while len(self._sweeps) >= MOST_WORKLOADS:
-                self._sweeps.pop(next(iter(self._sweeps)))
-            known = Sweep(tuple(Schedule((width, 1, 1)) for width in _widths(n, declared, limits)))
+            while len(self._known) >= MOST_WORKLOADS:
+                self._known.pop(next(iter(self._known)))
+            widths = _widths(n, declared, limits)
+            known = _Learned(Sweep(tuple(Schedule((width, 1, 1)) for width in widths)))
             for row in self._recorder.measurements(workload):
-                known = known.tell(_per_element(row.outcome, row.size))
-        else:
-            del self._sweeps[workload]  # and put back as the last used
-        self._sweeps[workload] = known
+                if _is_width(row.outcome.schedule, n, limits) and row.size > 0:
+                    known = known.told(row.outcome, row.size)
+        self._known[workload] = known
         return known
 
     def _remembered(self, workload: Workload, n: int, declared: int, limits: Limits) -> int:
-        found = self._recorder.get(workload)
+        found = self._recorder.get(workload, writes=False)
         width = declared if found is None else found.schedule.workgroup[0]
         return width if _legal(width, n, limits) else declared
 
@@ -185,10 +221,8 @@ def record_launch_measurement(
 
 @cache
 def launch_feedback() -> LaunchFeedback:
-    """This process's feedback, kept in the user's store."""
-    asked = settings.load()
-    writes = asked.mode is not Mode.OFF
-    return LaunchFeedback(recorder_of(asked.cache_dir, writes=writes), asked.mode)
+    """This process's feedback, kept in its memory."""
+    return LaunchFeedback(session.recorder())
 
 
 def _widths(n: int, declared: int, limits: Limits) -> list[int]:
@@ -206,9 +240,7 @@ def _legal(width: int, n: int, limits: Limits) -> bool:
     return all(limit == 0 or size <= limit for size, limit in zip(sizes, most, strict=True))
 
 
-def _per_element(outcome: Outcome, size: int) -> Outcome:
-    match outcome:
-        case Timed(schedule, elapsed_ns):
-            return Timed(schedule, elapsed_ns / max(size, 1))
-        case failed:
-            return failed
+def _is_width(schedule: Schedule, n: int, limits: Limits) -> bool:
+    """Whether a schedule is nothing but a width that can be launched: rows may say anything."""
+    width = schedule.workgroup[0]
+    return schedule == Schedule((width, 1, 1)) and _legal(width, n, limits)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from math import log
+from math import hypot, log, sqrt
 
 from vyre.model import Decision, Reason, Schedule, Summary, Workload
 from vyre.plan.space import Space
 from vyre.policy.belief import Remembered
+from vyre.policy.measured import Measured, measured
+from vyre.policy.natural_step import FAR
 from vyre.runtime.recorder import Recorder
 
 FARTHEST = 4
@@ -16,6 +18,8 @@ FARTHEST = 4
 
 _OWN, _NEIGHBOUR, _PER_DOUBLING = 0.05, 0.08, 0.04
 """How far to believe a ratio to the default: of this workload, of another, and per doubling."""
+
+_FEW, _FEW_ERROR = 3, 0.1  # times that say little of how far off they are, and what that may be
 
 Ratios = Mapping[Schedule, float]
 
@@ -42,54 +46,99 @@ def inherit(
 ) -> Inherited:
     """What may be believed of a workload before it has run.
 
+    Its own measurements count, whether or not anything was decided from them.
+
     Args:
         workload: what is to be learned.
         space: the schedules that may run it.
         recorder: what earlier processes learned.
         neighbours: what this process has learned for other workloads.
     """
-    legal, decision = set(space.legal), recorder.get(workload)
-    summaries = recorder.summaries(workload)
-    failures = {s.schedule: s.failures[-1] for s in summaries if not s.count and s.failures}
+    evidence = measured(recorder.measurements(workload), space.default)
+    failures = {
+        one.schedule: one.failures[-1]
+        for one in evidence.summaries
+        if not one.count and one.failures
+    }
+    legal = set(space.legal) - failures.keys()
+    own, decision = _remembered(evidence), recorder.get(workload)
     if decision is not None and decision.schedule in legal:
-        own = ratios_of(summaries, space.default) or _of(decision, space.default)
-        return Inherited(
-            {s: Remembered(ratio, _OWN) for s, ratio in own.items() if s in legal},
-            replace(decision, reason=Reason.REMEMBERED),
-            failures,
-        )
+        ratios = {**_believed(_of(decision, space.default), _OWN), **own}
+        decision = replace(decision, reason=Reason.REMEMBERED)
+    else:
+        ratios, decision = _transferred(workload, space.default, legal, recorder, neighbours)
+        ratios = {**ratios, **own}
+        if decision is not None and _denied(own.get(decision.schedule)):
+            decision = None
+    return Inherited({s: one for s, one in ratios.items() if s in legal}, decision, failures)
+
+
+def _transferred(
+    workload: Workload,
+    default: Schedule,
+    legal: Set[Schedule],
+    recorder: Recorder,
+    neighbours: Iterable[Known],
+) -> tuple[dict[Schedule, Remembered], Decision | None]:
+    """What the nearest size, or a program built like this one, gives to start from."""
     known = {one.decision.workload: one for one in neighbours}
     for one in recorder.related(workload):
         known.setdefault(one.workload, Known(one))
     near = _nearest(workload, [k for k in known.values() if k.decision.schedule in legal])
     if near is None:
-        return Inherited(failures=failures)
-    apart = distance(workload, near.decision.workload)
-    ratios = near.ratios or ratios_of(recorder.summaries(near.decision.workload), space.default)
-    ratios = ratios or _of(near.decision, space.default)
-    spread = _NEIGHBOUR + _PER_DOUBLING * apart
-    where = (
-        "sizes nearby"
-        if near.decision.workload.fingerprint == workload.fingerprint
-        else ("a program of the same structure")
+        return {}, None
+    there = near.decision.workload
+    apart = distance(workload, there)
+    ratios = near.ratios or ratios_of(measured(recorder.measurements(there), default))
+    ratios = ratios or _of(near.decision, default)
+    same = there.fingerprint == workload.fingerprint
+    where = "sizes nearby" if same else "a program of the same structure"
+    decision = replace(
+        near.decision,
+        workload=workload,
+        reason=Reason.TRANSFERRED,
+        detail=f"from {where}, {apart} doublings away",
+        unfinished_s=None,
     )
-    return Inherited(
-        {s: Remembered(ratio, spread) for s, ratio in ratios.items() if s in legal},
-        replace(
-            near.decision,
-            workload=workload,
-            reason=Reason.TRANSFERRED,
-            detail=f"from {where}, {apart} doublings away",
-        ),
-        failures,
-    )
+    return _believed(ratios, _NEIGHBOUR + _PER_DOUBLING * apart), decision
 
 
-def ratios_of(summaries: Iterable[Summary], default: Schedule) -> dict[Schedule, float]:
+def ratios_of(evidence: Measured) -> dict[Schedule, float]:
     """Log times over that of the default; nothing where the default was not timed."""
-    medians = {s.schedule: s.median_ns for s in summaries if s.count and s.median_ns}
-    base = medians.get(default)
-    return {s: log(ns / base) for s, ns in medians.items()} if base else {}
+    return {one.schedule: -log(one.speed) for one in evidence.summaries if one.speed is not None}
+
+
+def _remembered(evidence: Measured) -> dict[Schedule, Remembered]:
+    """What a workload's own measurements say, believed the less the fewer they are."""
+    base = evidence.of(evidence.default)
+    return {
+        one.schedule: Remembered(_within(-log(one.speed)), hypot(_OWN, _error(one), _error(base)))
+        for one in evidence.summaries
+        if one.speed is not None and base is not None
+    }
+
+
+def _error(summary: Summary) -> float:
+    """How far the median of a schedule's times may be off, as a log time."""
+    assert summary.median_ns is not None
+    assert summary.spread_ns is not None
+    if summary.count < _FEW:  # they have no spread to speak of, and one may be disturbed
+        return _FEW_ERROR
+    return summary.spread_ns / summary.median_ns / sqrt(summary.count)
+
+
+def _believed(ratios: Ratios, spread: float) -> dict[Schedule, Remembered]:
+    return {schedule: Remembered(_within(ratio), spread) for schedule, ratio in ratios.items()}
+
+
+def _within(log_ratio: float) -> float:
+    """A ratio that a belief can hold: what is said by others may be any number."""
+    return min(max(log_ratio, -FAR), FAR)
+
+
+def _denied(own: Remembered | None) -> bool:
+    """Whether this workload's own times speak against a choice."""
+    return own is not None and own.log_ratio > 0.0
 
 
 def distance(one: Workload, other: Workload) -> int:

@@ -25,6 +25,7 @@ from vyre.runtime.launch import Launch
 from vyre.runtime.observe import Explanation, explanation
 from vyre.runtime.session import rule
 from vyre.runtime.sweep import Progress
+from vyre.runtime.tune import answers
 
 log = logging.getLogger("vyre.calls")
 
@@ -176,13 +177,13 @@ class Kernel:
             shape: As in a call.
             **named: As in a call.
         """
-        every = self._dispatcher.sites
+        every, measurements = self._dispatcher.sites, session.recorder().measurements
         if not arrays and not named and out is None and shape is None:
-            return explanation(self.name, self.facts, every)
+            return explanation(self.name, self.facts, every, measurements)
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
         sites = [site for site in every if site.decision.workload == workload]
-        return explanation(self.name, bound.launcher.facts, sites)
+        return explanation(self.name, bound.launcher.facts, sites, measurements)
 
     def tune(
         self,
@@ -202,7 +203,8 @@ class Kernel:
             out: As in a call; it is not written.
             shape: As in a call.
             budget_s: How long to look, in seconds.
-            again: Measure even if a choice is remembered.
+            again: Measure even if a choice is remembered; one that was looked for in less time,
+                and not to the end, is measured again anyway.
             progress: Called now and then with what has been found so far.
             **named: As in a call.
 
@@ -216,12 +218,15 @@ class Kernel:
             )
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
-        known = session.recorder().get(workload)
-        if known is not None and not again:
+        recorder, learners = session.recorder(), session.learners()
+        known = recorder.get(workload, writes=rule().mode.writes)
+        if known is not None and answers(known, budget_s) and not again:
             return replace(known, reason=Reason.REMEMBERED)
-        session.learners().forget(workload)
+        learners.forget(workload)
         decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)
         self._dispatcher.forget()
+        if (found := recorder.at_hand(workload)) is not None:
+            learners.tuned(found)
         return decision
 
     def __reduce__(self) -> tuple[Callable[[str, str], Kernel], tuple[str, str]]:

@@ -92,10 +92,13 @@ class Launch:
         if site.asked and site.launched_asked(self._arguments, stream):
             return self._results
         step = site.best or site.refreshed()
-        if step is not self._step:
+        if step is self._step:
+            self._start(stream)
+        else:
             self._start = fixed(self._backend, step, self._arguments)
             self._step = step
-        self._start(stream)
+            self._start(stream)
+            site.launcher.warmed(site.numbers, step.schedule)  # or nothing here is ever timed
         return self._results
 
 

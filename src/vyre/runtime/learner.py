@@ -23,10 +23,11 @@ from vyre.model import Decision, DeviceKind, Failed, Reason, Schedule, Timed, Wo
 from vyre.plan.guess import order
 from vyre.plan.space import Space
 from vyre.policy.base import NothingToTry
+from vyre.policy.measured import is_time
 from vyre.policy.natural_live import Choice, Mask, NaturalGradient
 from vyre.policy.trend import Trend
 from vyre.runtime.ahead import Ahead
-from vyre.runtime.desk import Desk
+from vyre.runtime.desk import Desk, Work
 from vyre.runtime.helper import CompileHelper
 from vyre.runtime.inheritance import Inherited, Known, inherit
 from vyre.runtime.launcher import Launcher, Numbers
@@ -60,6 +61,10 @@ _ENOUGH_S = 0.05  # of launches must have been seen before anything is compiled 
 _PER_SEEN = 2.0  # seconds of compiling beside a GPU per second of launches
 _NEWS = 0.05  # by how much a remembered gain must have changed to be written again
 _KEPT_BACK = 4.0  # default dispatches of the budget that compiling leaves to probes
+_STRIKES = 3  # times that are none, from one schedule, until it is dropped
+_TROUBLE = 3  # pieces of work that fail in a row until learning ends
+_LOST_S, _LOST_AT_LATEST_S = 1.0, 60.0  # between two looks at what was asked for
+_LOST_AFTER = 16  # calls after that which took it, by which it should have been heard of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,23 +121,28 @@ class Learner:
         self._sites: weakref.WeakSet[Site] = weakref.WeakSet()
         self._joining = threading.Lock()
         # -- of the desk's thread alone
-        self._ahead = Ahead(launcher, numbers, helper, lambda: desk.post(self._answered))
+        self._ahead = Ahead(launcher, numbers, helper, lambda: self._post(self._answered))
         self._policy: NaturalGradient | None = None
         self._ready = {self.best}  # by the call that made us
         self._inherited: Decision | None = known
         self._timed: Counter[Schedule] = Counter()
+        self._strikes: Counter[Schedule] = Counter()  # times of each that were none
+        self._trouble = 0  # pieces of work that failed since the last time was learned from
         self._launched: set[Schedule] = {self.default}  # before; its first launch is not timed
         self._default_ns: deque[int] = deque(maxlen=9)
         self._trend = Trend()
         self._rough = 0  # times that said too little
         self._told = 0  # dispatches that the policy has heard of
         self._outstanding: Schedule | None = None  # asked for, and not heard of
+        self._asks = 0  # so far
+        self._watched = False  # whether what was asked for was launched
+        self._looking = False  # whether somebody looks after it
         self._probing = False
         self._certain: Decision | None = None  # what was last remembered
         self._resting_s = 0.0
         self._began, self._worked_s = time.monotonic(), 0.0
         self._mask: Mask | None = None  # of what is ready
-        desk.post(self._start)
+        self._post(self._start)
 
     @property
     def dispatches(self) -> int:
@@ -145,25 +155,56 @@ class Learner:
         with self._joining:
             self._sites.add(site)
 
+    def taking(self) -> None:
+        def look_after() -> None:
+            if not self._looking:
+                self._look_after(self._asks, self.dispatches, _LOST_S)
+
+        self._post(look_after)
+
     def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None:
         rough = ticket.rough
-        self._desk.post(
-            lambda: self._desk.watch(
-                ticket, lambda heard: self._heard(schedule, heard, size, rough=rough)
-            )
-        )
+
+        def heard(came: int | VyreError | None) -> None:
+            self._do(lambda: self._heard(schedule, came, size, rough=rough))
+
+        def watch() -> None:
+            self._watched = True
+            self._desk.watch(ticket, heard)
+
+        self._post(watch)
 
     def fell(self, schedule: Schedule, reason: str) -> None:
-        self._desk.post(lambda: self._drop({schedule: reason}))
+        self._post(lambda: self._drop({schedule: reason}))
 
     def skipped(self) -> None:
-        self._desk.post(self._skipped)
+        self._post(self._skipped)
 
     def stop(self, why: str) -> None:
         """Leave the choice as it is, and learn no more."""
-        self._desk.post(lambda: self._stop(why))
+        self._post(lambda: self._stop(why))
+
+    def take(self, decision: Decision) -> None:
+        """Launch what was decided elsewhere."""
+        remembered = replace(decision, reason=Reason.REMEMBERED)
+        self._post(lambda: self._settle(remembered))
+
+    def _post(self, work: Work) -> None:
+        self._desk.post(lambda: self._do(work))
 
     # -- what follows runs on the desk's thread
+
+    def _do(self, work: Work) -> None:
+        """Do this; whatever goes wrong, learning goes on, or says why it does not."""
+        try:
+            work()
+        except Exception as error:
+            logger.exception("%s: a piece of learning failed", self.name)
+            self._trouble += 1
+            if self._policy is None or self._trouble >= _TROUBLE:
+                self._stop(f"learning failed: {error!r}")
+            else:
+                self._post(self._skipped)
 
     def _start(self) -> None:
         launcher, numbers = self._launcher, self._numbers
@@ -200,16 +241,24 @@ class Learner:
             self._ahead.fetch([decision.schedule])
 
     def _heard(
-        self, schedule: Schedule, elapsed: int | VyreError, size: int, *, rough: bool = False
+        self,
+        schedule: Schedule,
+        elapsed: int | VyreError | None,
+        size: int,
+        *,
+        rough: bool = False,
     ) -> None:
-        """The time that was asked for, or why there is none."""
-        self._outstanding = None
+        """The time that was asked for, or why there is none; None where nobody knows."""
+        if self._outstanding == schedule:  # else it was given up, and another is asked for
+            self._outstanding = None
         if self._policy is None:
             return
-        if isinstance(elapsed, VyreError):
+        if elapsed is None:
+            self._next()
+        elif isinstance(elapsed, VyreError):
             self._drop({schedule: elapsed.problem})
-        elif elapsed <= 0:
-            self._drop({schedule: f"the device gave a time of {elapsed} ns"})
+        elif not is_time(elapsed):
+            self._struck(schedule, f"the device gave a time of {elapsed} ns")
         elif schedule not in self._launched:  # the first launch also loads the code
             self._launched.add(schedule)
             cost = elapsed / median(self._default_ns) if self._default_ns else 1.0
@@ -226,13 +275,15 @@ class Learner:
                     f"{elapsed / 1e3:.1f} us are too short for an idle device's timer"
                 )
         else:
-            began = time.perf_counter()
+            # Of this thread alone: on a busy machine the wall's clock goes on while others work.
+            began = time.thread_time()
             self._learn(schedule, elapsed, size)
+            self._trouble = 0
             if self._is_unfelt:
                 took = median(self._default_ns) / 1e3
                 self._leave_alone(f"{took:.1f} us are little beside what a call costs")
             else:
-                self._next(time.perf_counter() - began)
+                self._next(time.thread_time() - began)
 
     @property
     def _is_unfelt(self) -> bool:
@@ -245,6 +296,15 @@ class Learner:
         if self.standing.decision.reason is not Reason.REMEMBERED:
             self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=took))
         self._stop(f"{took}; kernel.tune measures many in a row")
+
+    def _struck(self, schedule: Schedule, reason: str) -> None:
+        """A clock may go wrong once; one that does again says nothing of this schedule."""
+        self._told += 1
+        self._strikes[schedule] += 1
+        if self._strikes[schedule] < _STRIKES:
+            self._next(_ROUGH_S)
+        else:
+            self._drop({schedule: reason})
 
     def _skipped(self) -> None:
         """A call could not launch what was asked for: its size compiles to something else."""
@@ -344,8 +404,12 @@ class Learner:
         self._publish(ask, choice.detail)
         if self._outstanding is None and ask in self._ready:
             self._outstanding = ask
-            resting = not choice.measures and not self._ahead.pending
-            self._desk.at(self._when(worked_s, resting=resting), lambda: self._ask(ask))
+            self._asks += 1
+            number, resting = self._asks, not choice.measures and not self._ahead.pending
+            when = self._when(worked_s, resting=resting)
+            self._desk.at(when, lambda: self._do(lambda: self._ask(ask, number)))
+        elif self._outstanding is None and self._ahead.broken and not self._ahead.pending:
+            self._stop(f"{ask.text} cannot be compiled: {self._ahead.broken}")
 
     def _when(self, worked_s: float, *, resting: bool) -> float:
         """When to ask next: soon while there is something to learn, ever later while not."""
@@ -368,10 +432,33 @@ class Learner:
             and schedule not in self.standing.failures
         )
 
-    def _ask(self, schedule: Schedule) -> None:
-        if self._policy is not None and schedule in self._ready:
-            self._outstanding = schedule
-            self.asked.append(schedule)
+    def _ask(self, schedule: Schedule, ask: int) -> None:
+        if self._policy is None or ask != self._asks or self._outstanding != schedule:
+            return  # something else is asked for by now
+        if schedule not in self._ready:
+            self._skipped()
+            return
+        self._watched = False
+        self.asked.append(schedule)
+
+    def _look_after(self, ask: int, taken_at: int, after_s: float) -> None:
+        """Ask anew, in a while, where a call took what was asked for and never said more.
+
+        An interrupt may end a call between any two of its steps.
+        """
+
+        def look() -> None:
+            waits = self._policy is not None and self._outstanding is not None and not self._watched
+            if not waits or ask != self._asks or self.asked:
+                self._looking = False
+            elif self.dispatches - taken_at >= _LOST_AFTER:
+                self._looking = False
+                self._skipped()
+            else:
+                self._look_after(ask, taken_at, min(2 * after_s, _LOST_AT_LATEST_S))
+
+        self._looking = True
+        self._desk.at(time.monotonic() + after_s, lambda: self._do(look))
 
     def _settle(self, choice: Choice | Decision) -> None:
         """Launch this from now on, and remember it where it is certain."""
@@ -384,6 +471,7 @@ class Learner:
                 detail=choice.detail,
                 gain=choice.gain,
                 confidence=choice.confidence,
+                default=self.default,
             )
         assert isinstance(decision, Decision)
         self.standing = replace(self.standing, decision=decision)

@@ -31,6 +31,8 @@ class Learners:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._by_workload: dict[Workload, Learner] = {}
+        # Their sites still launch as they say: prepared calls, and those of other kernel objects.
+        self._ended: weakref.WeakValueDictionary[Workload, Learner] = weakref.WeakValueDictionary()
 
     def of(
         self,
@@ -66,8 +68,18 @@ class Learners:
         """End a workload's learner, because something else decides now."""
         with self._lock:
             found = self._by_workload.pop(workload, None)
+            if found is not None:
+                self._ended[workload] = found
         if found is not None:
             found.stop("it was tuned on purpose")
+
+    def tuned(self, decision: Decision) -> None:
+        """Let whoever still launches as a learner of this workload says launch this from now on."""
+        self.forget(decision.workload)  # one may have begun while it was tuned
+        with self._lock:
+            found = self._ended.pop(decision.workload, None)
+        if found is not None:
+            found.take(decision)
 
     def neighbours(self, workload: Workload) -> list[Known]:
         """What is known of other sizes of a program, or of programs built like it."""

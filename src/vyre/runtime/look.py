@@ -11,6 +11,7 @@ from vyre.analysis import Facts
 from vyre.lang import Role
 from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
+from vyre.policy.measured import Measured, measured
 from vyre.runtime import session
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
@@ -30,8 +31,13 @@ class Look:
     space: Space
     elements: int
     known: Decision | None
-    summaries: tuple[Summary, ...]
+    measured: Measured
     bound: Bound = field(repr=False)
+
+    @property
+    def summaries(self) -> tuple[Summary, ...]:
+        """What is known of each schedule."""
+        return self.measured.summaries
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -73,16 +79,20 @@ def look_at(
     dispatcher = Dispatcher(kernel._translation)
     bound = dispatcher.bind((), None, shape, None, {**resident, **scalars})
     numbers, alignment, workload = bound.numbered
-    recorder = session.recorder()
+    recorder, space = session.recorder(), space_of(bound.launcher, numbers, alignment)
+    evidence, known = measured(recorder.measurements(workload), space.default), None
+    writes = session.rule().mode.writes
+    if (decision := recorder.get(workload, writes=writes)) is not None:
+        known = evidence.weigh(decision)
     return Look(
         kernel=kernel,
         device=device,
         facts=bound.launcher.facts,
         workload=workload,
-        space=space_of(bound.launcher, numbers, alignment),
+        space=space,
         elements=prod(numbers.extent),
-        known=recorder.get(workload),
-        summaries=recorder.summaries(workload),
+        known=known,
+        measured=evidence,
         bound=bound,
     )
 

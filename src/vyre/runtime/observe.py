@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import erf, exp, sqrt
 
 from vyre.analysis import Facts
-from vyre.model import Decision, Schedule, html_rows
+from vyre.model import (
+    Decision,
+    Measurement,
+    Schedule,
+    Summary,
+    Workload,
+    html_rows,
+    span,
+)
+from vyre.policy.measured import Measured, measured
 from vyre.runtime.learner import Learner, Standing
 from vyre.runtime.site import Site
 
@@ -15,16 +23,6 @@ _SHOWN = 5  # schedules of a table
 _MOST_SHOWN = 8  # workloads of an explanation
 _LABEL = 12
 _TEXT = 2 + _LABEL  # where a line's text begins
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What is believed of one schedule: how many times as fast as the default, and how surely."""
-
-    schedule: Schedule
-    timings: int
-    speed: float
-    confidence: float  # that it is faster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +34,7 @@ class Explained:
     decision: Decision
     default: Schedule
     dispatches: int
-    evidence: tuple[Evidence, ...] = ()  # the fastest first
+    evidence: tuple[Summary, ...] = ()  # what was timed, the fastest first
     candidates: int = 0
     legal: int = 0
     refused: tuple[str, ...] = ()
@@ -83,10 +81,13 @@ class Explained:
                 "compiled",
                 f"{self.compiled} codes in {_seconds(self.compiling_s)}, {self.pending} under way",
             )
-        for number, row in enumerate(self.evidence[:_SHOWN]):
+        base = [row for row in self.evidence[_SHOWN:] if row.schedule == self.default]
+        for number, row in enumerate((*self.evidence[:_SHOWN], *base)):
+            assert row.median_ns is not None
+            speed = "" if row.speed is None else f"{row.speed:.2f}x"
             yield _line(
                 "" if number else "fastest",
-                f"{row.speed:5.2f}x  {row.timings:4} timings  {row.schedule.text}",
+                f"{span(row.median_ns):>8} {speed:>7} {row.count:5} timings  {row.schedule.text}",
             )
         if self.stopped:
             yield _line("at rest", self.stopped)
@@ -194,26 +195,24 @@ class Stats:
         )
 
 
-def explanation(name: str, facts: Facts, sites: Iterable[Site]) -> Explanation:
-    """What is known of a kernel that was called at these sites."""
+def explanation(
+    name: str,
+    facts: Facts,
+    sites: Iterable[Site],
+    measurements: Callable[[Workload], Iterable[Measurement]],
+) -> Explanation:
+    """What is known of a kernel that was called at these sites, from what was measured of them."""
     proof = facts.conditions if facts.free else facts.reasons
     seen: dict[object, Explained] = {}
     for site in sites:
-        teacher = site.teacher
-        if isinstance(teacher, Learner):
-            if teacher not in seen:
-                seen[teacher] = learned(teacher, site)
-            continue
-        # Calls that differ in a number alone are one to the reader.
-        like = (site.launcher.device, site.decision, site.numbers.extent)
+        like = _reader_sees(site)
         known = seen.get(like)
-        seen[like] = Explained(
-            covers=_covers(site),
-            device=site.launcher.device.name,
-            decision=site.decision,
-            default=site.launcher.default(site.numbers) if known is None else known.default,
-            dispatches=site.dispatches + (0 if known is None else known.dispatches),
-        )
+        if known is None:
+            default = site.launcher.default(site.numbers)
+            evidence = measured(measurements(site.decision.workload), default)
+            seen[like] = _explained(site, evidence)
+        elif site.teacher is None:
+            seen[like] = replace(known, dispatches=known.dispatches + site.dispatches)
     return Explanation(
         kernel=name,
         free=facts.free,
@@ -222,29 +221,35 @@ def explanation(name: str, facts: Facts, sites: Iterable[Site]) -> Explanation:
     )
 
 
-def learned(learner: Learner, site: Site) -> Explained:
-    """What a learner knows, as of now."""
-    standing = learner.standing
-    policy, space = standing.policy, standing.space
-    rows = policy.table() if policy is not None else ()
-    evidence = [
-        Evidence(
-            schedule=row.schedule,
-            timings=row.timings,
-            speed=exp(-row.ratio),
-            confidence=_below(row.ratio, row.spread),
-        )
-        for row in rows
-        if row.timings
-    ]
-    return Explained(
+def _reader_sees(site: Site) -> object:
+    """What is one to the reader: a learner; without one, calls that differ in a number alone."""
+    if isinstance(site.teacher, Learner):
+        return site.teacher
+    return site.launcher.device, site.decision, site.numbers.extent
+
+
+def _explained(site: Site, evidence: Measured) -> Explained:
+    """What is known of the calls at a site, as of now."""
+    learner = site.teacher if isinstance(site.teacher, Learner) else None
+    decision = site.decision if learner is None else learner.standing.decision
+    assert evidence.default is not None
+    plain = Explained(
         covers=_covers(site),
         device=site.launcher.device.name,
-        decision=standing.decision,
-        default=standing.default,
-        dispatches=learner.dispatches,
-        evidence=tuple(sorted(evidence, key=lambda row: -row.speed)),
-        candidates=len(rows),
+        decision=evidence.weigh(decision),
+        default=evidence.default,
+        dispatches=site.dispatches if learner is None else learner.dispatches,
+        evidence=evidence.fastest,
+    )
+    return plain if learner is None else _learned(plain, learner.standing)
+
+
+def _learned(plain: Explained, standing: Standing) -> Explained:
+    """The same with what its learner knows besides."""
+    policy, space = standing.policy, standing.space
+    return replace(
+        plain,
+        candidates=len(policy.space) - len(policy.failed) if policy is not None else 0,
         legal=len(space.legal) if space else 0,
         refused=tuple(str(one) for one in space.refused) if space else (),
         failures=standing.failures,
@@ -293,13 +298,6 @@ def _next(standing: Standing) -> str:
 def _covers(site: Site) -> tuple[int, ...]:
     x, y, z = site.numbers.extent
     return (z, y, x) if z > 1 else (y, x) if y > 1 else (x,)
-
-
-def _below(mean: float, spread: float) -> float:
-    """The probability that a normal value is below 0."""
-    if spread == 0.0:
-        return float(mean < 0.0)
-    return (1 + erf(-mean / spread / sqrt(2))) / 2
 
 
 def _line(label: str, text: str) -> str:

@@ -8,24 +8,28 @@ pending stays in memory, and that is said once.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from zlib import crc32
 
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import Decision, DeviceInfo, Measurement, Outcome, Summary, Workload
+from vyre.policy.measured import measured
 from vyre.store.base import Bounds, Store, is_related
+from vyre.store.memory import MemoryStore
 from vyre.store.notice import say_once
 from vyre.store.open import new_writer, open_store
-from vyre.store.summary import summarise
+
+log = logging.getLogger("vyre.store")
 
 LINGER_S = 0.2  # how long a batch gathers
 RECHECK_S = 30.0  # how long a workload counts as unknown before the store is asked again
@@ -38,15 +42,27 @@ T = TypeVar("T")
 
 _Seen = tuple[Workload, Outcome, int, int]
 
+Opens = Callable[[bool], Store]
+"""Opens a store: to be written, and made where there is none; or only to be read as it is."""
+
+
+class Follower(Protocol):
+    """Something that runs as was decided, and wants to hear what is decided later."""
+
+    def hear(self, decision: Decision) -> None: ...
+
 
 class Recorder:
-    """A store as a dispatch needs it: nothing here makes the caller wait for a disk to write."""
+    """The memory of a process: what it decided and measured, whoever asks.
+
+    Whether anything is written is up to each call: mode `off` reads the same memory as all others.
+    Nothing here makes the caller wait for a disk to write.
+    """
 
     def __init__(
         self,
-        store: Store,
+        store: Store | Opens,
         *,
-        writes: bool = True,
         bounds: Bounds | None = None,
         linger_s: float = LINGER_S,
         writer: Callable[[], str] = new_writer,
@@ -54,40 +70,54 @@ class Recorder:
         """Remember in `store`.
 
         Args:
-            store: used by this recorder alone from now on.
-            writes: whether anything is written at all; mode `off` writes nothing.
+            store: used by this recorder alone from now on; or what opens it when it is needed.
             bounds: how much the store may hold.
             linger_s: how long a batch gathers before it is written.
             writer: makes a name that no other process has.
         """
-        self._store, self._writes, self._bounds = store, writes, bounds or Bounds()
+        self._open: Opens = store if callable(store) else lambda _: store
+        self._bounds = bounds or Bounds()
         self._linger_s, self._new_writer = linger_s, writer
+        self._written: Store | None = None  # once something was to be written
+        self._read: Store | None = None  # until then
+        self._may_write = False
         self._known: dict[Workload, Decision] = {}
         self._names: dict[str, str] = {}
+        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()
         self._begin()
         _alive.add(self)
         atexit.register(self.close)
 
-    def get(self, workload: Workload) -> Decision | None:
-        """What was decided for a workload; the store is asked when it is not in memory."""
-        return self._known.get(workload) or self._look_up(workload)
+    def get(self, workload: Workload, *, writes: bool = True) -> Decision | None:
+        """What was decided for a workload; the store is asked when it is not in memory.
+
+        Where the caller `writes`, it is marked as used.
+        """
+        self._may_write = self._may_write or writes
+        return self._known.get(workload) or self._look_up(workload, writes=writes)
 
     def at_hand(self, workload: Workload) -> Decision | None:
         """What was decided for a workload, if that is in memory."""
         return self._known.get(workload)
 
-    def put(self, decision: Decision) -> None:
-        """Remember a decision; it holds for this process at once."""
+    def put(self, decision: Decision, *, writes: bool = True) -> None:
+        """Remember a decision; it holds for this process at once, and for others once written."""
         self._remember(decision, replace=True)
-        if self._writes:
+        if writes and not self._closed.is_set():
             self._decided.append(decision)
             self._wake()
 
     def record(self, workload: Workload, outcome: Outcome, size: int) -> None:
         """Remember what came of a dispatch of `size` elements."""
-        if self._writes:
-            self._seen.append((workload, outcome, size, time.time_ns()))
+        if not self._closed.is_set():
+            self._lost += len(self._seen) == MOST_PENDING
+            self._seen.append((workload, outcome, size, max(time.time_ns(), 0)))
             self._wake()
+
+    def follow(self, follower: Follower) -> None:
+        """Let `follower` hear each decision from now on, as long as it is there."""
+        with self._following:
+            self._followers.add(follower)
 
     def name(self, workload: Workload, kernel: str, device: DeviceInfo) -> None:
         """Remember for people what a workload's digests stand for."""
@@ -96,7 +126,7 @@ class Recorder:
             workload.device: device.model,
             workload.toolchain: f"{device.backend}, {device.driver}, {device.compiler}",
         }
-        if self._writes and not names.items() <= self._names.items():
+        if not self._closed.is_set() and not names.items() <= self._names.items():
             self._names |= names
             self._unnamed.append(names)
             self._wake()
@@ -108,7 +138,7 @@ class Recorder:
             rows = [row for row in self._rows if row.workload == workload]
         try:
             with self._reading:
-                rows += self._store.measurements(workload)
+                rows += self._readable().measurements(workload)
         except StoreFailed as error:
             say_once(error, "what it holds is left out")
         return list({(row.writer, row.sequence): row for row in rows}.values())
@@ -118,7 +148,7 @@ class Recorder:
         rows = {one.workload: one for one in tuple(self._known.values())}
         try:
             with self._reading:
-                stored = self._store.related(workload)
+                stored = self._readable().related(workload)
         except StoreFailed as error:
             say_once(error, "what it holds is left out")
             stored = []
@@ -127,12 +157,13 @@ class Recorder:
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         """What is known of each schedule for a workload, written or not."""
-        return summarise(self.measurements(workload))
+        return measured(self.measurements(workload)).summaries
 
     def flush(self) -> bool:
-        """Write what is pending now; whether all of it was written."""
+        """Write what is pending now; whether all of it was written, and all since the last time."""
         with self._writing:
-            return self._write()
+            written = self._write()
+            return self._forget_lost() == 0 and written
 
     def close(self) -> None:
         """Write what is pending and end the thread; what comes later stays in memory."""
@@ -144,9 +175,10 @@ class Recorder:
             thread.join()
         with self._writing:
             self._write()
-            self._writes = False
-        with self._reading:
-            self._store.close()
+        with self._reading, self._opening:
+            for store in (self._written, self._read):
+                if store is not None:
+                    store.close()
 
     def _begin(self) -> None:
         """Start as a process of its own: with its own name, locks and thread, and nothing pending.
@@ -161,24 +193,46 @@ class Recorder:
         self._unnamed: deque[dict[str, str]] = deque(maxlen=MOST_PENDING)
         self._absent: dict[Workload, float] = {}
         self._reading, self._writing = threading.Lock(), threading.Lock()
+        self._opening, self._following = threading.Lock(), threading.Lock()
         self._pending = threading.Event()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = threading.Event()
         self._retry_at = 0.0
+        self._lost = 0  # items that were left out since the last flush
         # Short processes write a few rows each: some of them, by their name, prune for all.
         self._until_pruning = crc32(self._writer.encode()) % PRUNE_EVERY
+
+    def _writable(self) -> Store:
+        """The store, made where there is none."""
+        with self._opening:
+            if self._written is None:
+                self._written = self._open(True)
+            return self._written
+
+    def _readable(self) -> Store:
+        """The store as it is; nothing is made for one who only reads."""
+        if self._written is not None or self._may_write:
+            return self._writable()
+        with self._opening:
+            if self._read is None:
+                found = self._open(False)
+                if isinstance(found, MemoryStore):  # there is none; another process may make it
+                    return found
+                self._read = found
+            return self._read
 
     def _wake(self) -> None:
         # Asked first, because setting takes a lock: 0.05 against 1.0 us (Python 3.11).
         if not self._pending.is_set():
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._start()
             self._pending.set()
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is None and not self._closed.is_set():
+            alive = self._thread is not None and self._thread.is_alive()
+            if not alive and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._run, name="vyre-recorder", daemon=True)
                 self._thread.start()
 
@@ -194,35 +248,66 @@ class Recorder:
     def _write(self) -> bool:
         """Write every queue, and keep what could not be written; the lock is held."""
         self._name_rows()
+        if not (self._decided or self._rows or self._unnamed or self._used):
+            return True  # and no file is made for that
         try:
-            if decisions := _taken(self._decided):
-                self._try(lambda: self._store.put(*decisions), decisions, self._decided)
-            if rows := _taken(self._rows):
-                self._try(lambda: self._store.append(rows), rows, self._rows)
-            if unnamed := _taken(self._unnamed):
-                names = {key: text for some in unnamed for key, text in some.items()}
-                self._try(lambda: self._store.name(names), unnamed, self._unnamed)
-            if used := _taken(self._used):
-                self._try(lambda: self._store.used(dict.fromkeys(used)), [], self._used)
-            self._prune(len(decisions) + len(rows))
+            store = self._writable()
+            sent = self._send(self._decided, lambda some: store.put(*some))
+            sent += self._send(self._rows, store.append)
+            self._send(self._unnamed, lambda some: store.name(_joined(some)))
+            self._send(self._used, lambda some: store.used(dict.fromkeys(some)))
+            self._prune(store, sent)
         except StoreFailed as error:
-            self._retry_at = time.monotonic() + RETRY_S
             say_once(error, "what is learned stays in memory until it can be written")
-            return False
-        return True
+        except Exception:
+            log.exception("what is learned stays in memory until it can be written")
+        else:
+            return True
+        self._retry_at = time.monotonic() + RETRY_S
+        return False
 
-    def _try(self, write: Callable[[], None], items: list[T], queue: deque[T]) -> None:
+    def _send(self, queue: deque[T], write: Callable[[list[T]], None]) -> int:
+        """Write a queue, and keep it where the store fails; how many were written.
+
+        Where the store is sound and yet something cannot be written, it is looked for by halves,
+        said, and left out: what stands beside it in the queue is not lost with it.
+        """
+        todo, sent = [_taken(queue)], 0  # parts of the queue, the next one last
         try:
-            write()
-        except StoreFailed:
-            later = [*items, *_taken(queue)]
+            while todo:
+                some = todo[-1]
+                try:
+                    if some:
+                        write(some)
+                except StoreFailed:
+                    raise
+                except Exception:
+                    todo.pop()
+                    if len(some) == 1:
+                        self._lost += 1
+                        log.exception("something cannot be written, and is left out: %.500r", some)
+                    else:
+                        todo += [some[len(some) // 2 :], some[: len(some) // 2]]
+                else:
+                    todo.pop()
+                    sent += len(some)
+        finally:  # an interrupt may come at any time
+            later = [item for some in reversed(todo) for item in some]
+            later += _taken(queue) if later else []
+            self._lost += max(0, len(later) - MOST_PENDING)
             queue.extend(later)
-            raise
+        return sent
 
-    def _prune(self, written: int) -> None:
+    def _forget_lost(self) -> int:
+        """How many items were left out since this was last asked."""
+        lost = self._lost
+        self._lost = 0
+        return lost
+
+    def _prune(self, store: Store, written: int) -> None:
         self._until_pruning -= written
         if self._until_pruning < 0:
-            self._store.prune(self._bounds)
+            store.prune(self._bounds)
             self._until_pruning = PRUNE_EVERY
 
     def _name_rows(self) -> None:
@@ -239,16 +324,20 @@ class Recorder:
                 )
             except InvalidInput as error:
                 say_once(error, "that measurement is left out")
+            except Exception:
+                self._lost += 1
+                log.exception("a measurement that is none is left out: %.500r", outcome)
             else:
+                self._lost += len(self._rows) == MOST_PENDING
                 self._rows.append(row)
 
-    def _look_up(self, workload: Workload) -> Decision | None:
+    def _look_up(self, workload: Workload, *, writes: bool) -> Decision | None:
         now = time.monotonic()
         if now < self._absent.get(workload, 0.0):
             return None
         try:
             with self._reading:
-                found = self._store.get(workload)
+                found = self._readable().get(workload)
         except StoreFailed as error:
             say_once(error, "what it holds is left out")
             found = None
@@ -256,7 +345,7 @@ class Recorder:
             _make_room(self._absent)
             self._absent[workload] = now + RECHECK_S
             return None
-        if self._writes:
+        if writes and not self._closed.is_set():
             self._used.append(workload)
             self._wake()
         return self._remember(found, replace=False)
@@ -265,16 +354,24 @@ class Recorder:
         _make_room(self._known)
         if replace:
             self._known[decision.workload] = decision
-            return decision
-        return self._known.setdefault(decision.workload, decision)
+        known = self._known.setdefault(decision.workload, decision)
+        if known is decision:
+            with self._following:
+                followers = tuple(self._followers)
+            for follower in followers:
+                follower.hear(decision)
+        return known
 
 
 @cache
-def recorder_of(folder: Path, *, writes: bool = True) -> Recorder:
-    """This process's recorder for the store in a folder."""
+def recorder_of(folder: Path) -> Recorder:
+    """This process's one memory of the store in a folder."""
     writer = new_writer()
-    store = open_store(folder, writer=writer, read_only=not writes)
-    return Recorder(store, writes=writes)
+    return Recorder(lambda writes: open_store(folder, writer=writer, read_only=not writes))
+
+
+def _joined(names: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    return {key: text for some in names for key, text in some.items()}
 
 
 def _taken(queue: deque[T]) -> list[T]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
-from vyre.model import Decision, Schedule
+from vyre.model import Decision, Reason, Schedule
 from vyre.runtime.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.tally import Tally
 
@@ -24,6 +25,7 @@ class Teacher(Protocol):
     @property
     def tick(self) -> Callable[[], int]: ...
     def joined(self, site: Site) -> None: ...
+    def taking(self) -> None: ...
     def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None: ...
     def fell(self, schedule: Schedule, reason: str) -> None: ...
     def skipped(self) -> None: ...
@@ -83,19 +85,22 @@ class Site:
 
     def next_asked(self) -> Prepared | None:
         """The launch whose time is asked for, if it fits these numbers."""
+        assert self.teacher is not None
+        self.teacher.taking()  # said before, because an interrupt may come right after
         try:
             schedule = self.asked.popleft()
         except IndexError:  # another thread was quicker
             return None
-        assert self.teacher is not None
-        if not self.launcher.is_warm(self.numbers, schedule):
-            self.teacher.skipped()
-            return None
+        step = None
         try:
-            return self.prepared(schedule)
+            if self.launcher.is_warm(self.numbers, schedule):
+                step = self.prepared(schedule)
         except VyreError:  # proved for other sizes of the workload, not for this one
-            self.teacher.skipped()
-            return None
+            pass
+        finally:  # whatever ends it, the learner waits for nothing
+            if step is None:
+                self.lost()
+        return step
 
     def launched_asked(self, arguments: Sequence[Any], stream: int) -> bool:
         """Whether the launch whose time is asked for was made; never in a capture."""
@@ -116,23 +121,35 @@ class Site:
         except VyreError as error:
             self.fell(step, error)
             return False
+        except BaseException:
+            self.lost()
+            raise
         self.ran(step, ticket)
         return True
 
     def refreshed(self) -> Prepared:
         """What to launch after the choice has changed."""
-        if self.teacher is None:
-            self.best = self.prepared(self.decision.schedule)
-            return self.best
         while True:
-            schedule = self.teacher.best
+            schedule = self._chosen
             try:
                 best = self.prepared(schedule)
             except VyreError:
-                best = self.prepared(None)
+                if self.decision.reason is Reason.OVERRIDE:
+                    raise
+                best = self.prepared(None)  # it was chosen for another size of the workload
             self.best = best
-            if self.teacher.best is schedule:
+            if self._chosen is schedule:
                 return best
+
+    @property
+    def _chosen(self) -> Schedule:
+        return self.decision.schedule if self.teacher is None else self.teacher.best
+
+    def hear(self, decision: Decision) -> None:
+        """Launch what was decided since, from the next call on, where nobody learns here."""
+        if decision.workload == self.decision.workload and self.teacher is None:
+            self.decision = replace(decision, reason=Reason.REMEMBERED)
+            self.best = None
 
     def prepared(self, schedule: Schedule | None) -> Prepared:
         """The launch of these numbers by a schedule, or by the default."""
@@ -142,6 +159,11 @@ class Site:
         """Hand in a launch whose time was asked for."""
         assert self.teacher is not None
         self.teacher.ran(step.schedule, ticket, self.size)
+
+    def lost(self) -> None:
+        """Say that what was asked for is not launched here, or that its time is not to be had."""
+        assert self.teacher is not None
+        self.teacher.skipped()
 
     def fell(self, step: Prepared, error: VyreError) -> Prepared:
         """Drop a launch that was asked for and failed; what to launch in its place."""

@@ -5,23 +5,26 @@ Deciding is here, as a pure loop over a measuring function; compiling and launch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
 from statistics import median
 from typing import Protocol
 
-from vyre.model import Failed, Schedule
+from vyre.model import Failed, Outcome, Schedule, Timed
 from vyre.stats import Interval, ratio_interval
 
-FEWEST = 3  # rounds before anything is dropped
+FEWEST = 3  # rounds before anything is dropped, and pairs that may decide
 HOPELESS = 1.5  # times the best after the first round that counts
 BEHIND = 1.15  # times the best after FEWEST rounds
 DECIDED = 15  # rounds of the last few against the default
+MOST_PAIRS = 60  # where pairs and times contradict each other, as those of two modes do
 CONFIDENCE = 0.99  # the best of many is often lucky, so its own interval must be strict
 MARGIN = 1.01  # a gain this small is not worth another code, and noise finds it often enough
-LOOKING = 0.7  # of the budget; the rest is kept for deciding between what was found
+LOOKING = 0.7  # of the budget at least; the rest, as far as deciding needs it, is kept for that
+LARGE, PATIENCE = 2.0, 1.5  # a gain worth more time than was given, and how much of it
+_FINALISTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +46,39 @@ class Swept:
     winner: Schedule
     default: Schedule
     gain: Interval | None  # default time / winner time; None where only the default ran
-    samples: dict[Schedule, list[float]]  # nanoseconds, first samples dropped
+    samples: Mapping[Schedule, Sequence[float]]  # nanoseconds, first samples dropped
     failed: tuple[Failed, ...]
     finished: bool  # False where the budget or the user ended it early
     interrupted: bool = False  # by the user, who is waiting for it to end
+    pairs: int = 0  # that the gain rests on
+    unclear: Schedule | None = None  # faster by its pairs, and not by its times
+
+    @property
+    def rivals(self) -> int:
+        """How many schedules were measured beside the default; without any, nothing is decided."""
+        return len(self.samples.keys() - {self.default})
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Something that was not compiled when the time was over; nothing is wrong with it."""
 
 
 Measure = Callable[[Schedule], float | Failed]
 
 
 class Ready(Protocol):
-    """Compiles ahead: `announce` says what will be wanted, `wait` what came of one of them."""
+    """Compiles ahead: `announce` says what will be wanted, `wait` what came of one of them.
+
+    Whoever implements it waits no longer than the sweep has `left_s`.
+    """
 
     def announce(self, schedules: Sequence[Schedule]) -> None: ...
-    def wait(self, schedule: Schedule) -> Failed | None: ...
+    def wait(self, schedule: Schedule) -> Failed | Late | None: ...
+
+
+class _DefaultLost(Exception):
+    """The default cannot be measured any more, so nothing can be compared with it."""
 
 
 @dataclass(slots=True)
@@ -71,11 +93,14 @@ class Sweep:
     budget_s: float
     rng: Random
     report: Callable[[Progress], None] | None = None
+    told: Callable[[Outcome], None] | None = None  # hears each outcome that counts
     samples: dict[Schedule, list[float]] = field(default_factory=dict)
     failed: dict[Schedule, Failed] = field(default_factory=dict)
-    decided_from: dict[Schedule, int] = field(default_factory=dict)
+    pairs: dict[Schedule, list[tuple[float, float]]] = field(default_factory=dict)
     finalists: list[Schedule] = field(default_factory=list)
+    cut: bool = False  # whether something was left out for want of time
     started: float = 0.0
+    took_s: list[float] = field(default_factory=list)  # by each sample
 
     def run(self) -> Swept:
         """Measure code by code, then the workgroups of the best codes, then decide.
@@ -86,25 +111,43 @@ class Sweep:
         self.started = self.clock()
         interrupted = False
         try:
-            self._prepare(self.default)
-            if self.default in self.failed:
-                return self._result(finished=False, interrupted=False)
             first = self._one_per_code()
+            self.ready.announce(first)  # compiling begins while the default is measured
+            self._prepare(self.default)
+            self._sample(self.default)  # says what a sample takes
             self._race(first)
             # The default's code is compiled already, so its workgroups cost least to look at.
-            leaders = {schedule.code for schedule in (self.default, *self._fastest(3))}
+            leaders = {schedule.code for schedule in (self.default, *self._fastest())}
             rest = [s for s in self.candidates if s.code in leaders and s not in self.samples]
+            self.ready.announce(rest)
             self._race(rest)
-            # What made it the fastest was partly luck, so only what comes now decides.
-            self.decided_from = {s: len(times) for s, times in self.samples.items()}
-            self.finalists = self._fastest(3)
-            self._race(self.finalists, rounds=DECIDED)
+            self.finalists = self._fastest()
+            if len(self.samples) > 2:
+                # What made it the fastest of several was partly luck: only what comes now decides.
+                self.pairs = {}
+            self._decide()
+        except _DefaultLost:
+            pass
         except KeyboardInterrupt:
             interrupted = True
-        return self._result(finished=not interrupted and not self._over(), interrupted=interrupted)
+        return self._result(interrupted=interrupted)
 
-    def _over(self, share: float = LOOKING) -> bool:
-        return self.clock() - self.started >= self.budget_s * share
+    @property
+    def left_s(self) -> float:
+        """For how long one more candidate may be waited for.
+
+        What deciding needs is kept back, by what a sample takes; as long as nothing is faster than
+        the default, that is little, because then only a large gain is still worth finding.
+        """
+        faster = sum(self._speed(s) > MARGIN for s, times in self.samples.items() if times)
+        samples = 2 * FEWEST + (DECIDED * (min(faster, _FINALISTS) + 1) if faster else 0)
+        sample_s = median(self.took_s) if self.took_s else 0.0
+        kept_back = min(samples * sample_s, (1 - LOOKING) * self.budget_s)
+        return self.budget_s - kept_back - self._elapsed_s
+
+    @property
+    def _elapsed_s(self) -> float:
+        return self.clock() - self.started
 
     def _one_per_code(self) -> list[Schedule]:
         """The first schedule of each code, in the order of the candidates."""
@@ -114,51 +157,97 @@ class Sweep:
         return [schedule for schedule in chosen.values() if schedule != self.default]
 
     def _prepare(self, schedule: Schedule) -> None:
-        failure = self.ready.wait(schedule)
+        answer = self.ready.wait(schedule)
+        if isinstance(answer, Late):
+            self.cut = True
+            return
         # The first launch is not like the others: it may compile, and its caches are cold.
-        outcome = self.measure(schedule) if failure is None else failure
+        outcome = self.measure(schedule) if answer is None else answer
         if isinstance(outcome, Failed):
-            self.failed[schedule] = outcome
+            self._fell(outcome, counts=answer is None)
         else:
             self.samples.setdefault(schedule, [])
 
-    def _race(self, schedules: Sequence[Schedule], rounds: int = FEWEST) -> None:
+    def _race(self, schedules: Sequence[Schedule]) -> None:
         """Measure these and the default in turns, dropping what falls behind."""
-        entered: list[Schedule] = []
-        self.ready.announce([s for s in schedules if s not in self.samples])
         for schedule in schedules:
-            new = schedule not in self.samples and schedule not in self.failed
-            if new and not self._over():
+            if schedule in self.samples or schedule in self.failed:
+                continue
+            if self.left_s > 0:
                 self._prepare(schedule)
                 self._tell()
-            if schedule in self.samples:
-                entered.append(schedule)
-        for turn in range(rounds):
-            order = [*entered, self.default]
-            self.rng.shuffle(order)
-            for schedule in dict.fromkeys(order):
-                if turn >= FEWEST and self._over(1.0):
-                    return
-                self._sample(schedule)
-            entered = [s for s in entered if s not in self.failed]
-            limit = self._best_time() * (HOPELESS if turn < FEWEST - 1 else BEHIND)
-            entered = [s for s in entered if median(self.samples[s]) <= limit]
-            if not entered:
-                return
-            self._tell()
+            else:
+                self.cut = True
+        entered = [s for s in schedules if s in self.samples]
+        for turn in range(FEWEST):
+            entered = self._round(entered, turn)
 
-    def _sample(self, schedule: Schedule) -> None:
+    def _decide(self) -> None:
+        """Measure the last few beside the default until it is clear what is faster."""
+        entered = self.finalists
+        while entered:
+            pairs = min(len(self.pairs.get(schedule, ())) for schedule in entered)
+            if pairs >= DECIDED and not any(self._contradicts(s) for s in entered):
+                return
+            if pairs >= MOST_PAIRS:
+                return
+            if pairs >= FEWEST and self._is_over:
+                self.cut = self.cut or pairs < DECIDED
+                return
+            entered = self._round(entered, pairs)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the time is over; a large gain that a few disturbed pairs hide gets some more."""
+        if self._elapsed_s < self.budget_s:
+            return False
+        hidden = any(self._gain(s).middle >= LARGE and not self._wins(s) for s in self.pairs)
+        return not hidden or self._elapsed_s >= PATIENCE * self.budget_s
+
+    def _round(self, entered: Sequence[Schedule], turn: int) -> list[Schedule]:
+        """One sample of each and of the default, in any order; what is still worth a round."""
+        if not entered:
+            return []
+        order = [*entered, self.default]
+        self.rng.shuffle(order)
+        seen = {schedule: self._sample(schedule) for schedule in order}
+        base = seen[self.default]
+        assert base is not None  # or it was lost
+        for schedule in entered:
+            if (ns := seen[schedule]) is not None:
+                self.pairs.setdefault(schedule, []).append((base, ns))
+        self._tell()
+        limit = self._best_time() * (HOPELESS if turn < FEWEST - 1 else BEHIND)
+        return [s for s in entered if s in self.samples and median(self.samples[s]) <= limit]
+
+    def _sample(self, schedule: Schedule) -> float | None:
+        """One time that counts; None where it fell."""
+        if self.default not in self.samples:
+            raise _DefaultLost
+        began = self.clock()
         outcome = self.measure(schedule)
+        self.took_s.append(self.clock() - began)
         if isinstance(outcome, Failed):
-            self.failed[schedule] = outcome
-            self.samples.pop(schedule, None)
-        else:
-            self.samples[schedule].append(outcome)
+            self._fell(outcome, counts=True)
+            return None
+        self.samples[schedule].append(outcome)
+        if self.told is not None:
+            self.told(Timed(schedule, outcome))
+        return outcome
+
+    def _fell(self, failure: Failed, *, counts: bool) -> None:
+        self.failed[failure.schedule] = failure
+        self.samples.pop(failure.schedule, None)
+        self.pairs.pop(failure.schedule, None)
+        if counts and self.told is not None:
+            self.told(failure)
+        if failure.schedule == self.default:
+            raise _DefaultLost
 
     def _best_time(self) -> float:
         return min(median(times) for times in self.samples.values() if times)
 
-    def _fastest(self, count: int) -> list[Schedule]:
+    def _fastest(self) -> list[Schedule]:
         """The best so far but for the default and the hopeless; of equals the smaller workgroup."""
         limit = self._best_time() * HOPELESS if any(self.samples.values()) else 0.0
         timed = [
@@ -167,7 +256,7 @@ class Sweep:
             if times and s != self.default and median(times) <= limit
         ]
         timed.sort(key=lambda s: (median(self.samples[s]), prod(s.workgroup)))
-        return timed[:count]
+        return timed[:_FINALISTS]
 
     def _tell(self) -> None:
         if self.report is None or not self.samples.get(self.default):
@@ -182,31 +271,46 @@ class Sweep:
                 planned=len(self.candidates),
                 best=best,
                 gain=median(self.samples[self.default]) / median(self.samples[best]),
-                elapsed_s=self.clock() - self.started,
+                elapsed_s=self._elapsed_s,
                 budget_s=self.budget_s,
             )
         )
 
-    def _result(self, *, finished: bool, interrupted: bool) -> Swept:
+    def _gain(self, schedule: Schedule) -> Interval:
+        """The default's time over a schedule's, by pairs from the same rounds."""
+        base, own = zip(*self.pairs[schedule], strict=True)
+        # Resampled alike each time, so that the same pairs never give two answers.
+        return ratio_interval(base, own, Random(0), CONFIDENCE)
+
+    def _wins(self, schedule: Schedule) -> bool:
+        """Whether a schedule is faster with confidence, by its pairs."""
+        return len(self.pairs.get(schedule, ())) >= FEWEST and self._gain(schedule).low > MARGIN
+
+    def _speed(self, schedule: Schedule) -> float:
+        """How many times as fast as the default, by all its times: what is shown of it later."""
+        return median(self.samples[self.default]) / median(self.samples[schedule])
+
+    def _contradicts(self, schedule: Schedule) -> bool:
+        """Whether pairs and times speak for different sides, so that more of both are needed."""
+        speed = self._speed(schedule)
+        return speed <= MARGIN if self._wins(schedule) else speed >= BEHIND
+
+    def _result(self, *, interrupted: bool) -> Swept:
         """The fastest that is faster than the default with confidence, else the default."""
-        winner, gain = self.default, None
-        baseline = self.samples.get(self.default, [])
         # Others may look faster by now, but only because they were not measured again.
-        for schedule in self.finalists or self._fastest(3):
-            times = self.samples.get(schedule, [])  # none where it failed in the end
-            size = min(len(times) - self.decided_from.get(schedule, 0), len(baseline))
-            if size < FEWEST:
-                continue
-            # Both sides' latest samples come from the same rounds, so they pair.
-            interval = ratio_interval(baseline[-size:], times[-size:], self.rng, CONFIDENCE)
-            if interval.low > MARGIN and (gain is None or interval.middle > gain.middle):
-                winner, gain = schedule, interval
+        measured = self.default in self.samples
+        decided = [s for s in self.finalists or self._fastest() if measured and self._wins(s)]
+        gains = {s: self._gain(s) for s in decided if self._speed(s) > MARGIN}
+        winner = max(gains, key=lambda s: gains[s].middle, default=self.default)
+        unclear = [s for s in decided if s not in gains]
         return Swept(
             winner=winner,
             default=self.default,
-            gain=gain,
+            gain=gains.get(winner),
             samples={s: times for s, times in self.samples.items() if times},
             failed=tuple(self.failed.values()),
-            finished=finished,
+            finished=measured and not (interrupted or self.cut),
             interrupted=interrupted,
+            pairs=len(self.pairs.get(winner, ())),
+            unclear=unclear[0] if unclear and not gains else None,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 from random import Random
@@ -13,16 +14,17 @@ import numpy as np
 
 from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
-from vyre.model import Decision, Failed, Reason, Schedule, Timed, Workload
+from vyre.model import Decision, Failed, Reason, Schedule, Workload
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import LaunchTraits, Space, space
+from vyre.policy.measured import is_time, measured
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.bundle import Bundle, Warm
 from vyre.runtime.helper import CompileHelper, Pending, Refused
 from vyre.runtime.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.recorder import Recorder
-from vyre.runtime.sweep import CONFIDENCE, LOOKING, Progress, Sweep, Swept
+from vyre.runtime.sweep import CONFIDENCE, Late, Progress, Sweep, Swept
 
 MOST_CODES = 14
 """Codes that a sweep compiles at most; on PoCL one costs a third of a second (measured)."""
@@ -50,6 +52,14 @@ def space_of(launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int])
     )
 
 
+def answers(known: Decision, budget_s: float) -> bool:
+    """Whether what is remembered is as good as what a sweep of so many seconds would find.
+
+    Where one was cut short, whoever gives more time looks again.
+    """
+    return known.unfinished_s is None or budget_s <= known.unfinished_s
+
+
 def tune(
     launcher: Launcher,
     numbers: Numbers,
@@ -60,50 +70,67 @@ def tune(
     recorder: Recorder,
     helper: CompileHelper | None,
     *,
+    writes: bool = True,
     budget_s: float,
     progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
 ) -> Decision:
     """Sweep the space of a launch on `arrays`, which are the sweep's to change, and remember.
 
-    What was measured is recorded as it comes, so that an interrupted sweep is not lost.
+    What was measured is recorded as it comes, so that an interrupted sweep is not lost. A sweep
+    that measured nothing beside the default decides nothing: what was remembered before stands.
+    Where it does not write, what it decides holds for this process alone.
 
     Raises:
         KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
     candidates = space_of(launcher, numbers, alignment)
+    known = recorder.get(workload, writes=writes)
     ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
+    if known is not None and known.schedule in candidates.legal:
+        ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
     chosen = set(list(codes)[:MOST_CODES])
     size = prod(numbers.extent)
-    recorder.name(workload, launcher.kernel.name, launcher.device.info)
-
-    def measure(schedule: Schedule) -> float | Failed:
-        outcome = _measure(launcher, numbers, alignment, arrays, scalars, schedule)
-        elapsed = Timed(schedule, outcome) if isinstance(outcome, float) else outcome
-        recorder.record(workload, elapsed, size)
-        return outcome
-
-    ahead = _Ahead(launcher, numbers, helper, time.monotonic() + budget_s * LOOKING)
-    swept = Sweep(
+    if writes:
+        recorder.name(workload, launcher.kernel.name, launcher.device.info)
+    ahead = _Ahead(launcher, numbers, helper, lambda: sweep.left_s)
+    sweep = Sweep(
         default=candidates.default,
         candidates=tuple(s for s in ordered if s.code in chosen),
         ready=ahead,
-        measure=measure,
+        measure=lambda s: _measure(launcher, numbers, alignment, arrays, scalars, s),
         clock=time.monotonic,
         budget_s=budget_s,
         rng=Random(seed),
         report=progress,
-    ).run()
-    ahead.cancel()
-    decision = _decision(workload, swept, candidates)
+        told=(lambda outcome: recorder.record(workload, outcome, size)) if writes else None,
+    )
+    began = time.monotonic()
+    try:
+        swept = sweep.run()
+    finally:
+        ahead.cancel()
+    given_s = time.monotonic() - began if swept.interrupted else budget_s
+    decision = _decision(workload, swept, candidates, given_s)
+    if _decides(decision, swept, candidates):
+        evidence = measured(recorder.measurements(workload), candidates.default)
+        decision = evidence.weigh(decision)
+        recorder.put(decision, writes=writes)
+    elif known is not None and not swept.interrupted:
+        why = f"{decision.detail}; what was remembered stands"
+        decision = replace(known, reason=Reason.REMEMBERED, detail=why)
     if swept.interrupted:
-        if decision.reason is Reason.ADOPTED:
-            recorder.put(decision)
         recorder.flush()
         raise KeyboardInterrupt
-    recorder.put(decision)
     return decision
+
+
+def _decides(decision: Decision, swept: Swept, candidates: Space) -> bool:
+    """Whether what a sweep came to is worth remembering."""
+    if swept.interrupted:  # the user ended it before it could find more
+        return decision.reason is Reason.ADOPTED
+    return swept.rivals > 0 or (swept.finished and len(candidates.legal) == 1)
 
 
 class _Ahead:
@@ -114,10 +141,10 @@ class _Ahead:
         launcher: Launcher,
         numbers: Numbers,
         helper: CompileHelper | None,
-        deadline: float,
+        left_s: Callable[[], float],
     ) -> None:
         self.launcher, self.numbers, self.helper = launcher, numbers, helper
-        self.deadline = deadline  # by the monotonic clock
+        self.left_s = left_s  # for how long one of them may be waited for
         self.pending: dict[Schedule, Pending] = {}
 
     def announce(self, schedules: Sequence[Schedule]) -> None:
@@ -135,13 +162,13 @@ class _Ahead:
         for pending in self.pending.values():
             pending.cancel()
 
-    def wait(self, schedule: Schedule) -> Failed | None:
+    def wait(self, schedule: Schedule) -> Failed | Late | None:
         pending = self.pending.get(schedule)
         if pending is None:
             return None
-        answer = pending.wait(max(0.0, self.deadline - time.monotonic()))
+        answer = pending.wait(max(0.0, self.left_s()))
         if answer is None:
-            return Failed(schedule, "it was not compiled within the budget")
+            return Late()
         return Failed(schedule, answer.reason) if isinstance(answer, Refused) else None
 
 
@@ -167,8 +194,9 @@ def _measure(
                 prepared.words,
             )
             few = once(FEW_LAUNCHES)
-            enough = int(BLOCK_S * 1e9 / max(few, 1.0))
-            return once(min(enough, MOST_IN_ROW)) if enough > 2 * FEW_LAUNCHES else few
+            enough = int(BLOCK_S * 1e9 / max(few, 1.0)) if is_time(few) else 0
+            ns = once(min(enough, MOST_IN_ROW)) if enough > 2 * FEW_LAUNCHES else few
+            return ns if is_time(ns) else Failed(schedule, f"the device gave a time of {ns} ns")
         times = _times(launcher, prepared, arrays, scalars)
     except VyreError as error:
         return Failed(schedule, error.problem)
@@ -188,32 +216,54 @@ def _times(
         ticket = launcher.run_resident(prepared, arrays, scalars, timed=True)
         ticket.wait()
         elapsed = ticket.elapsed_ns()
-        if elapsed:  # a timer that says 0 has not measured
+        if elapsed is not None and is_time(elapsed):
             times.append(elapsed)
         if time.monotonic() >= deadline:
             break
     return times
 
 
-def _decision(workload: Workload, swept: Swept, candidates: Space) -> Decision:
-    if swept.winner == swept.default:
-        reason, why = Reason.DEFAULT, f"nothing was faster with {CONFIDENCE:.0%} confidence"
-        if not swept.finished:
-            why += " within the budget"
-        if len(candidates.legal) == 1 and candidates.refused:
-            reason, why = Reason.NOT_FREE, candidates.refused[0].why
-        for failure in swept.failed:
-            if failure.schedule == swept.default:
-                why = f"the default could not be measured: {failure.reason}"
-        return Decision(workload=workload, schedule=swept.default, reason=reason, detail=why)
-    gain = swept.gain
-    assert gain is not None
-    return Decision(
+def _decision(workload: Workload, swept: Swept, candidates: Space, given_s: float) -> Decision:
+    """What a sweep of `given_s` seconds came to, and why."""
+    decision = Decision(
         workload=workload,
         schedule=swept.winner,
-        reason=Reason.ADOPTED,
-        detail=f"{gain.middle:.2f}x the default's speed, {CONFIDENCE:.0%} within "
-        f"[{gain.low:.2f}, {gain.high:.2f}], of {len(swept.samples)} schedules measured",
-        gain=gain.middle,
-        confidence=CONFIDENCE,
+        reason=Reason.DEFAULT,
+        detail=_why_not(swept),
+        default=swept.default,
+        unfinished_s=None if swept.finished else given_s,
+    )
+    if swept.gain is not None:
+        detail = (
+            f"at least {swept.gain.low:.2f}x the default's speed with {CONFIDENCE:.0%} confidence, "
+            f"by {swept.pairs} pairs; {len(swept.samples)} schedules measured"
+        )
+        return replace(
+            decision,
+            reason=Reason.ADOPTED,
+            detail=detail,
+            gain=swept.gain.middle,
+            confidence=CONFIDENCE,
+        )
+    if len(candidates.legal) == 1 and not swept.failed:
+        if not candidates.refused:
+            return replace(decision, detail="there is one schedule only")
+        return replace(decision, reason=Reason.NOT_FREE, detail=candidates.refused[0].why)
+    return decision
+
+
+def _why_not(swept: Swept) -> str:
+    """Why a sweep leaves the default."""
+    for failure in swept.failed:
+        if failure.schedule == swept.default:
+            return f"the default could not be measured: {failure.reason}"
+    if not swept.rivals:
+        if not swept.failed or not swept.finished:
+            return "no other schedule could be compiled in time"
+        return f"no other schedule could be run: {swept.failed[0].reason}"
+    if swept.unclear is not None:
+        return f"the times of {swept.unclear.text} contradict each other"
+    why = f"nothing was faster with {CONFIDENCE:.0%} confidence"
+    return f"{why}; {len(swept.samples)} schedules measured" + (
+        "" if swept.finished else ", then the time was over"
     )

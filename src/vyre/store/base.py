@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isfinite, isnan
 from typing import Protocol
 
 from vyre.errors import InvalidInput
-from vyre.model import Decision, Measurement, Schedule, Summary, Workload
+from vyre.model import Decision, Measurement, Summary, Workload, schedule_order
 
 DAY_NS = 24 * 3600 * 1_000_000_000
+LAST_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +106,12 @@ def merge_into(target: Store, *sources: Store) -> None:
 
 
 def stamp_after(now_ns: int, existing: Kept | None) -> int:
-    """A stamp for what is put now, above that of what it replaces even if a clock went back."""
-    return now_ns if existing is None else max(now_ns, existing.stamp_ns + 1)
+    """A stamp for what is put now, above that of what it replaces even if a clock went back.
+
+    There is a last one: above it nothing can be kept, so what is put then has the same.
+    """
+    later = now_ns if existing is None else max(now_ns, existing.stamp_ns + 1)
+    return min(max(later, 0), LAST_NS)
 
 
 def is_related(workload: Workload, other: Workload) -> bool:
@@ -126,13 +131,10 @@ def tidy(decision: Decision) -> Decision:
         None if value is None or isnan(value) else float(value)
         for value in (decision.gain, decision.confidence)
     )
-    return replace(decision, gain=gain, confidence=confidence)
-
-
-def schedule_order(schedule: Schedule) -> tuple[object, ...]:
-    """A total order of schedules, for ties that must fall the same way everywhere."""
-    code = schedule.code
-    return (schedule.workgroup, code.items, code.vector, code.unroll, code.order, code.checked)
+    unfinished_s = decision.unfinished_s
+    if unfinished_s is not None and not isfinite(unfinished_s):
+        unfinished_s = None
+    return replace(decision, gain=gain, confidence=confidence, unfinished_s=unfinished_s)
 
 
 def _rank(kept: Kept) -> tuple[object, ...]:
@@ -145,4 +147,6 @@ def _rank(kept: Kept) -> tuple[object, ...]:
         decision.detail,
         float("-inf") if decision.gain is None else decision.gain,
         float("-inf") if decision.confidence is None else decision.confidence,
+        () if decision.default is None else schedule_order(decision.default),
+        float("-inf") if decision.unfinished_s is None else decision.unfinished_s,
     )

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from vyre.model import Decision, Measurement, Summary, Workload
+from vyre.policy.measured import measured
 from vyre.store.base import Bounds, Kept, Pruned, is_related, stamp_after, tidy
-from vyre.store.summary import summarise
 
 ROW_BYTES = 512
 """What a row is taken to cost; only its share of a byte bound depends on it."""
@@ -63,7 +63,7 @@ class MemoryStore:
         return (row for row in rows if workload is None or row.workload == workload)
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
-        return summarise(self.measurements(workload))
+        return measured(self.measurements(workload)).summaries
 
     def name(self, names: Mapping[str, str]) -> None:
         self._names |= names

@@ -8,8 +8,7 @@ from datetime import date
 from math import inf
 
 from vyre.errors import InvalidInput
-from vyre.model import Code, Dim3, Order, Schedule, Workload
-from vyre.store.base import schedule_order
+from vyre.model import Code, Dim3, Order, Schedule, Workload, schedule_order
 from vyre.store.fields import dim3, u32
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

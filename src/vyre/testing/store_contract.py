@@ -66,6 +66,8 @@ def decision(number: int, choice: int = 0) -> Decision:
         detail=f"choice {choice}",
         gain=1.25,
         confidence=0.99,
+        default=schedule(choice + 1) if choice % 2 else None,
+        unfinished_s=choice / 2 if choice % 3 else None,
     )
 
 

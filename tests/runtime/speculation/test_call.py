@@ -13,6 +13,8 @@ from vyre.errors import DeviceFailed
 from vyre.model import DeviceKind
 from vyre.plan.fusion import fuse
 from vyre.runtime import session
+from vyre.runtime.speculation.call import MOST_COUNTED, MOST_WAITING, Speculation
+from vyre.runtime.speculation.programs import Programs
 
 DEVICES = ["reference", "opencl"]
 
@@ -192,17 +194,143 @@ def test_shape_limits_the_items(way):
     assert np.count_nonzero(out[0]) == 37
 
 
+def only(speculation, way, monkeypatch):
+    """Let a speculation run one way alone, as on a device that can run no other."""
+    monkeypatch.setattr(speculation, "_able", lambda _programs: (way,))
+    return speculation
+
+
 @pytest.mark.parametrize("way", Way)
-def test_every_way_counts_what_it_committed(device, way):
-    speculation = made()
+def test_every_way_counts_what_it_committed(device, way, monkeypatch):
+    speculation = only(made(), way, monkeypatch)
     x = np.arange(1000, dtype=np.int32)
 
-    speculation(*on(device, x, WEIGHT), limit=96, way=way)
+    speculation(*on(device, x, WEIGHT), limit=96)
     device.synchronize()
     speculation.explain()
 
     assert speculation.speculator.samples == 1, "the serial way tells, too"
     assert speculation.speculator.commit_rate_ppm == 150_000 + ((100_000 - 150_000) >> 2)
+
+
+def known(speculation):
+    """What each workload's policy has heard."""
+    return [workload.policy for workload in speculation._workloads.values()]
+
+
+@pytest.mark.parametrize("way", Way)
+def test_from_a_pinned_way_nothing_is_learned(device, way):
+    speculation = made()
+    x = np.arange(1000, dtype=np.int32)
+
+    for _ in range(5):
+        speculation(*on(device, x, WEIGHT), limit=96, way=way)
+    device.synchronize()
+
+    assert "a guess, nothing has been measured yet" in speculation.explain()
+    assert speculation.speculator.samples == 0
+    assert all(policy.rate is None and not policy.regimes for policy in known(speculation))
+
+
+@pytest.mark.parametrize("way", Way)
+def test_a_pinned_way_does_not_change_what_is_learned_from_others(device, way, monkeypatch):
+    """Half of the calls are pinned, on items of which all hit; of the others one in ten does."""
+    speculation = only(made(), Way.GATED, monkeypatch)
+    few, all_of_them = np.arange(1000, dtype=np.int32), np.zeros(1000, np.int32)
+
+    for _ in range(6):
+        speculation(*on(device, few, WEIGHT), limit=96)
+        speculation(*on(device, all_of_them, WEIGHT), limit=96, way=way)
+    device.synchronize()
+    speculation.explain()
+
+    assert [policy.rate for policy in known(speculation)] == [0.1]
+
+
+def test_calls_that_wait_are_told_by_their_own_hit_rates(device, monkeypatch):
+    """Read together, and not as if they had been one call."""
+    speculation = only(made(), Way.GATED, monkeypatch)
+    monkeypatch.setattr(Speculation, "_collect", lambda *_, **__: None)
+    limits = [96, 496, 896]
+    for limit, size in zip(limits, (1000, 2000, 4000), strict=True):
+        speculation(*on(device, np.arange(size, dtype=np.int32), WEIGHT), limit=limit)
+    device.synchronize()
+    monkeypatch.undo()
+    speculation.explain()
+
+    rates = [policy.rate for policy in known(speculation)]
+    assert rates == [100 / 1000, 500 / 2000, 900 / 4000]
+    assert speculation.speculator.samples == 3
+
+
+def test_of_many_that_wait_some_are_counted_and_none_by_anothers_hits(device, monkeypatch):
+    speculation = only(made(), Way.GATED, monkeypatch)
+    collect = Speculation._collect
+    monkeypatch.setattr(Speculation, "_collect", lambda *_, **__: None)
+    for number in range(3 * MOST_WAITING):
+        x = np.arange(1000 if number % 2 else 9000, dtype=np.int32)
+        speculation(*on(device, x, WEIGHT), limit=96)
+    device.synchronize()
+    assert sum(one.tail is not None for one in speculation._waiting[device.name]) <= MOST_COUNTED
+    monkeypatch.setattr(Speculation, "_collect", collect)
+    speculation.explain()
+
+    assert {policy.rate for policy in known(speculation)} <= {100 / 1000, 100 / 9000, None}
+    assert any(policy.rate for policy in known(speculation))
+
+
+class Timing:
+    """Counts how many launches of a backend were timed."""
+
+    def __init__(self, monkeypatch, device):
+        self.launches = []
+        launch = device.backend.launch
+
+        def counted(*arguments, timed=False, **more):
+            self.launches.append(timed)
+            return launch(*arguments, timed=timed, **more)
+
+        monkeypatch.setattr(device.backend, "launch", counted)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("way", [None, "gated"])
+def test_only_what_is_learned_from_is_timed(device, monkeypatch, learns, way):
+    timing = Timing(monkeypatch, device)
+    speculation = made()
+    x = np.arange(3000, dtype=np.int32)
+    with session.mode("natural" if learns else "off"):
+        for _ in range(3):
+            speculation(*on(device, x, WEIGHT), limit=96, way=way)
+
+    assert any(timing.launches) == (learns and way is None)
+
+
+@pytest.mark.parametrize("elapsed", [-1, 2**64, float("nan"), float("inf")])
+def test_a_clock_that_goes_wrong_teaches_nothing(device, monkeypatch, elapsed):
+    speculation = made()
+    monkeypatch.setattr(Programs, "run", _with_times(Programs.run, elapsed))
+    x = np.arange(1000, dtype=np.int32)
+
+    for _ in range(4):
+        count, _ = speculation(*on(device, x, WEIGHT), limit=96)
+
+    device.synchronize()
+    assert np.array_equal(np.asarray(count), expected(x, WEIGHT, 96)[0])
+    assert "nothing has been measured yet" in speculation.explain()
+
+
+def _with_times(run, elapsed):
+    class Strange:
+        """A launch whose clock is wrong."""
+
+        def __init__(self, ticket):
+            self.wait = ticket.wait
+
+        def elapsed_ns(self):
+            return elapsed
+
+    return lambda *arguments, **more: [Strange(one) for one in run(*arguments, **more)]
 
 
 def test_it_says_which_way_runs_and_why():

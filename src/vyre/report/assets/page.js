@@ -12,7 +12,7 @@
     return `${(ns / factor).toPrecision(3)} ${unit}`;
   };
   const times = (ratio) => `${ratio.toFixed(2)}×`;
-  const medianOf = (sorted) => sorted[Math.floor(sorted.length / 2)];
+  const medianOf = (sorted) => (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 
   const roleOf = (one, number) =>
     number === one.chosen ? "chosen" : number === one.default ? "default" : "other";
@@ -27,8 +27,7 @@
   const nameOf = (s) => `${groupOf(s)} · ${codeOf(s)}`;
 
   for (const one of cases) {
-    // Within a picture, all is relative to the default's own timings.
-    one.base_ns = one.schedules[one.default]?.median_ns ?? one.default_ns;
+    one.base_ns = one.default_ns;
     const texts = one.schedules.map((s) => s.text);
     one.schedules.forEach((s, number) => {
       s.number = number;
@@ -150,7 +149,7 @@
   const overview = (list, width) => {
     const rows = list
       .filter((one) => one.default_ns && one.chosen_ns)
-      .map((one) => ({ one, name: `${one.kernel}  ${sizeOf(one.elements)}`, gain: one.decision?.gain ?? 1 }))
+      .map((one) => ({ one, name: `${one.kernel}  ${sizeOf(one.elements)}`, gain: one.gain ?? 1 }))
       .sort((a, b) => b.gain - a.gain);
     const names = new Set();
     for (const row of rows) {
@@ -171,7 +170,7 @@
         Plot.ruleX([1], { stroke: "var(--default)" }),
         Plot.ruleY(rows, { x1: 1, x2: (d) => Math.max(d.gain, 1), y: "name", stroke: "var(--chosen)", strokeWidth: 7, strokeLinecap: "butt", strokeOpacity: 0.35 }),
         Plot.dot(rows, { x: (d) => Math.max(d.gain, 1), y: "name", fill: (d) => (d.gain > 1 ? "var(--chosen)" : "var(--default)"), r: 5 }),
-        Plot.text(rows, { x: (d) => Math.max(d.gain, 1), y: "name", text: (d) => (d.gain > 1 ? times(d.gain) : "default"), dx: 10, textAnchor: "start", fill: "currentColor" }),
+        Plot.text(rows, { x: (d) => Math.max(d.gain, 1), y: "name", text: (d) => (d.one.gain == null ? "default" : times(d.gain)), dx: 10, textAnchor: "start", fill: "currentColor" }),
         Plot.tip(rows, Plot.pointerY({ x: (d) => Math.max(d.gain, 1), y: "name", ...tipOf,
           title: (d) => `${d.one.kernel}, ${d.one.elements.toLocaleString("en")} elements\n${span(d.one.default_ns)} → ${span(d.one.chosen_ns)}\n${d.one.schedules[d.one.chosen]?.text ?? ""}` })),
       ],

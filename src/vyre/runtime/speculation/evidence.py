@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite, nan
 
 from vyre.backend.base import Ticket
 from vyre.model import DeviceKind
+from vyre.policy.measured import LONGEST_NS
 from vyre.policy.ways import Purpose, Step, WayPolicy
 from vyre.runtime.device import Device
+from vyre.runtime.speculation.programs import Tail
 
 READING_SHARE = 0.01
 """The share of the time that may go into reading counters; on PoCL one reading takes 0.1 ms."""
@@ -46,16 +49,21 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call whose times are not known yet."""
+    """A call whose times are not known yet, and the tail that it alone counts in, if it does.
+
+    From one that the caller pinned nothing is learned; it only has to be over before others can be
+    read.
+    """
 
     workload: Workload
     step: Step
     tickets: tuple[tuple[Ticket, ...], ...]  # of each piece
+    tail: Tail | None
     pinned: bool
 
     @property
     def times_ns(self) -> list[float] | None:
-        """What each piece took, or None while one of them runs."""
+        """What each piece took, or None while one of them runs; nothing where a clock is wrong."""
         sliced = self.step.purpose is Purpose.ROUND
         launch_ns = 0 if sliced else LAUNCH_NS[self.workload.device.info.kind]
         times = []
@@ -65,6 +73,6 @@ class Waiting:
                 elapsed = ticket.elapsed_ns()
                 if elapsed is None:
                     return None
-                total += elapsed + launch_ns
+                total += elapsed + launch_ns if 0 <= elapsed <= LONGEST_NS else nan
             times.append(total)
-        return times
+        return times if all(map(isfinite, times)) else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,16 @@ MOST_PLANNED = 1024
 """Launches whose plans are kept; a stream of ever-new sizes starts anew there."""
 
 
+@dataclass(slots=True)
+class Tail:
+    """Counters of calls, one after the other; they go on from launch to launch."""
+
+    array: DeviceArray
+    read: SpeculationReport = field(default_factory=SpeculationReport)
+
+
 class Programs:
-    """What runs pieces of calls on one device. Counters go on from launch to launch."""
+    """What runs pieces of calls on one device, each with the tail that it counts in."""
 
     def __init__(self, fused: Fused, device: Device) -> None:
         self.device, self.fused = device, fused
@@ -56,12 +65,12 @@ class Programs:
                 self._launches[way] = tuple(_Launch(kernel, device) for kernel in kernels)
             except (UnsupportedFeature, DeviceFailed) as error:
                 self.refused[way] = error.problem
-        self._tail = device.zeros(TAIL_WORDS, np.uint32)
+        self._unread = Tail(device.zeros(TAIL_WORDS, np.uint32))  # of calls that nobody asks about
+        self._free: list[Tail] = []
         self._count = device.zeros(2, np.uint32)
         self._hits = device.empty(1, np.uint32)
         self._slot = 0
         self._whole = True  # whether the last serial piece was launched to its end
-        self._read = SpeculationReport()
         self._warm: set[tuple[Way, bool]] = set()
 
     @property
@@ -84,35 +93,59 @@ class Programs:
             self._warm.add(key)
             self._launch(Piece(way, 0, 0), arrays, scalars, items, width)
 
-    def run(self, piece: Piece, arrays: Arrays, scalars: Scalars, items: int) -> list[Ticket]:
-        """Launch one piece; nothing is waited for."""
+    def run(
+        self,
+        piece: Piece,
+        arrays: Arrays,
+        scalars: Scalars,
+        items: int,
+        *,
+        tail: Tail | None = None,
+        timed: bool = False,
+    ) -> list[Ticket]:
+        """Launch one piece; nothing is waited for. It counts in `tail`, if anybody will ask."""
         width = ceil_div(piece.items, self.fused.per_invocation)
-        return self._launch(piece, arrays, scalars, items, width)
+        return self._launch(piece, arrays, scalars, items, width, tail=tail, timed=timed)
 
-    def report(self) -> SpeculationReport:
-        """What was committed and rolled back since the last report; waits for what was launched.
+    def tail(self) -> Tail:
+        """A tail for one call, whose counts `report` gives."""
+        if self._free:
+            return self._free.pop()
+        return Tail(self.device.zeros(TAIL_WORDS, np.uint32))
+
+    def report(self, tail: Tail) -> SpeculationReport:
+        """What the call with this tail committed and rolled back; waits for what was launched.
 
         Raises:
             DeviceFailed: the programs did not write their counters.
         """
         host = np.empty(TAIL_WORDS, np.uint32)
-        self.device.download(self._tail, host)
+        self.device.download(tail.array, host)
         total = parse_counter_tail(host.tobytes())
         if total is None:
             raise DeviceFailed(
                 f"{self.fused.call.name} left no counter tail on {self.device.name}: {host}",
                 "look for a kernel that writes outside its arrays",
             )
-        before, self._read = self._read, total
+        before, tail.read = tail.read, total
+        self._free.append(tail)
         return SpeculationReport(
             (total.committed_tiles - before.committed_tiles) & U32_MAX,
             (total.rolled_back_tiles - before.rolled_back_tiles) & U32_MAX,
         )
 
     def _launch(
-        self, piece: Piece, arrays: Arrays, scalars: Scalars, items: int, width: int
+        self,
+        piece: Piece,
+        arrays: Arrays,
+        scalars: Scalars,
+        items: int,
+        width: int,
+        *,
+        tail: Tail | None = None,
+        timed: bool = False,
     ) -> list[Ticket]:
-        ours: dict[str, DeviceArray] = {TAIL: self._tail}
+        ours: dict[str, DeviceArray] = {TAIL: (tail or self._unread).array}
         serial = piece.way is Way.SERIAL
         if serial:
             if not self._whole:  # the count that this one starts from was not cleared
@@ -130,7 +163,7 @@ class Programs:
         }
         given = {**scalars, **{name: np.uint32(value) for name, value in numbers.items()}}
         used = {**arrays, **ours}
-        tickets = [launch(used, given, width) for launch in self._launches[piece.way]]
+        tickets = [launch(used, given, width, timed=timed) for launch in self._launches[piece.way]]
         self._whole = self._whole or serial
         return tickets
 
@@ -155,7 +188,7 @@ class _Launch:
         self._arguments = tuple((name, name in scalars) for name in self._binary.arguments)
         self._planned: dict[Key, tuple[Dim3, Dim3, bytes]] = {}
 
-    def __call__(self, arrays: Arrays, scalars: Scalars, extent: int) -> Ticket:
+    def __call__(self, arrays: Arrays, scalars: Scalars, extent: int, *, timed: bool) -> Ticket:
         shapes = {name: arrays[name].shape for name, scalar in self._arguments if not scalar}
         key = (extent, *shapes.values())
         planned = self._planned.get(key)
@@ -168,7 +201,7 @@ class _Launch:
         ]
         grid, workgroup, words = planned
         launch = self._device.backend.launch
-        return launch(self._binary, grid, workgroup, arguments, words, timed=True)
+        return launch(self._binary, grid, workgroup, arguments, words, timed=timed)
 
     def _plan(self, width: int, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Dim3, Dim3, bytes]:
         """The grid, the workgroup and the words of a launch, within the device's limits."""

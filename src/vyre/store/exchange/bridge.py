@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from statistics import median
 
-from vyre.model import Decision, Measurement, Reason, Schedule, Timed, Workload
+from vyre.model import (
+    Decision,
+    Measurement,
+    Reason,
+    Schedule,
+    Timed,
+    Workload,
+    schedule_order,
+)
 from vyre.store.base import Kept, Store
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.exchange.tuner_cache import TunerCache
 from vyre.store.keys import AutotuneKey
 from vyre.store.records import AutotuneRecord, WriterEvidence
-from vyre.store.summary import summarise
 
 _CACHE, _RECORD = "tuner cache", "autotune store"
 _SECOND_NS = 1_000_000_000
@@ -91,10 +99,12 @@ def _record(
     kept: Kept, provenance: str, foreign: bool, rows: Iterable[Measurement]
 ) -> AutotuneRecord:
     code = kept.decision.schedule.code
-    by_writer: dict[str, list[Measurement]] = {}
+    # As they were timed: a record tells no size that they could be brought to.
+    timed: dict[tuple[str, Schedule], list[tuple[float, int]]] = {}
     for row in rows:
         if isinstance(row.outcome, Timed):
-            by_writer.setdefault(row.writer, []).append(row)
+            group = timed.setdefault((row.writer, row.outcome.schedule), [])
+            group.append((row.outcome.elapsed_ns, row.at_ns))
     return AutotuneRecord(
         workgroup_size=kept.decision.schedule.workgroup,
         unroll=code.unroll,
@@ -108,16 +118,19 @@ def _record(
         evidence=tuple(
             WriterEvidence(
                 writer=writer,
-                schedule=summary.schedule,
-                count=summary.count,
-                median_ns=float(summary.median_ns),
-                last_at_ns=summary.last_at_ns,
+                schedule=schedule,
+                count=len(group),
+                median_ns=median(elapsed_ns for elapsed_ns, _ in group),
+                last_at_ns=max(at_ns for _, at_ns in group),
             )
-            for writer, group in sorted(by_writer.items())
-            for summary in summarise(group)
-            if summary.median_ns is not None
+            for (writer, schedule), group in sorted(timed.items(), key=_place)
         ),
     )
+
+
+def _place(item: tuple[tuple[str, Schedule], object]) -> tuple[object, ...]:
+    (writer, schedule), _ = item
+    return (writer, schedule_order(schedule))
 
 
 def _exchanged(form: str, key: str, adapter: str) -> Workload:

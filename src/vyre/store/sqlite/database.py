@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from vyre.errors import StoreFailed
 from vyre.model import Decision, Measurement, Summary, Workload
+from vyre.policy.measured import measured
 from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, is_related, stamp_after, tidy
 from vyre.store.sqlite.file import DatabaseFile, Opening
 from vyre.store.sqlite.prune import prune
@@ -28,7 +29,6 @@ from vyre.store.sqlite.rows import (
     workload_key,
     workload_row,
 )
-from vyre.store.summary import summarise
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ class Database:
                     yield read_measurement(row, workload)
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
-        return summarise(self.measurements(workload))
+        return measured(self.measurements(workload)).summaries
 
     def name(self, names: Mapping[str, str]) -> None:
         def work() -> None:

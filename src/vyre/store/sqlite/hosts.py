@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from vyre.errors import StoreFailed
 from vyre.model import Decision, Measurement, Summary, Workload
+from vyre.policy.measured import measured
 from vyre.store.base import Bounds, Kept, Pruned, stamp_after, tidy
 from vyre.store.notice import say_once
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import Opening
-from vyre.store.summary import summarise
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class HostFiles:
         return iter(found.values())
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
-        return summarise(self.measurements(workload))
+        return measured(self.measurements(workload)).summaries
 
     def name(self, names: Mapping[str, str]) -> None:
         self._writing.own.name(names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 from vyre.errors import InvalidInput
@@ -69,23 +70,29 @@ def read_workload(row: Row) -> Workload:
 @lru_cache(maxsize=4096)
 def schedule_text(schedule: Schedule) -> str:
     """A schedule as JSON, every field named."""
+    return _json(_fields(schedule))
+
+
+def _fields(schedule: Schedule) -> dict[str, Any]:
     code = schedule.code
-    return _json(
-        {
-            "workgroup": list(schedule.workgroup),
-            "items": code.items,
-            "vector": code.vector,
-            "unroll": code.unroll,
-            "order": code.order,
-            "checked": code.checked,
-        }
-    )
+    return {
+        "workgroup": list(schedule.workgroup),
+        "items": code.items,
+        "vector": code.vector,
+        "unroll": code.unroll,
+        "order": code.order,
+        "checked": code.checked,
+    }
 
 
 @lru_cache(maxsize=4096)
 def read_schedule(text: str) -> Schedule:
     """The schedule of its JSON."""
-    match _parsed(text):
+    return _schedule(_parsed(text))
+
+
+def _schedule(value: object) -> Schedule:
+    match value:
         case {
             "workgroup": [int() as x, int() as y, int() as z],
             "items": int() as items,
@@ -100,9 +107,37 @@ def read_schedule(text: str) -> Schedule:
                 )
                 return Schedule((x, y, z), code)
             except (InvalidInput, ValueError):
-                raise DamagedRow(f"schedule {text!r}") from None
+                raise DamagedRow(f"schedule {value!r}") from None
         case _:
-            raise DamagedRow(f"schedule {text!r}")
+            raise DamagedRow(f"schedule {value!r}")
+
+
+_CUT_SHORT = " within the budget"
+"""Ends the detail of a sweep that earlier versions cut short and took for decided."""
+
+
+def _choice_text(decision: Decision) -> str:
+    """What was chosen, as JSON: a schedule, and beside its fields how it came to be chosen."""
+    if decision.default is None and decision.unfinished_s is None:
+        return schedule_text(decision.schedule)
+    found = _fields(decision.schedule)
+    if decision.default is not None:
+        found["default"] = _fields(decision.default)
+    if decision.unfinished_s is not None:
+        found["unfinished_s"] = float(decision.unfinished_s)
+    return _json(found)
+
+
+def _read_choice(text: object, detail: str) -> tuple[Schedule, Schedule | None, float | None]:
+    """The schedule of a decision, the default beside it, and what an unfinished sweep was given."""
+    found = _parsed(text)
+    schedule = _schedule(found)
+    default, unfinished_s = found.get("default"), found.get("unfinished_s")
+    if unfinished_s is None and detail.endswith(_CUT_SHORT):
+        unfinished_s = 0.0
+    if not (unfinished_s is None or (type(unfinished_s) is float and 0 <= unfinished_s < inf)):
+        raise DamagedRow(f"decision {text!r}")
+    return schedule, None if default is None else _schedule(default), unfinished_s
 
 
 def kept_row(kept: Kept) -> Row:
@@ -110,7 +145,7 @@ def kept_row(kept: Kept) -> Row:
     decision = kept.decision
     return (
         workload_key(decision.workload),
-        schedule_text(decision.schedule),
+        _choice_text(decision),
         decision.reason.value,
         _text(decision.detail),
         decision.gain,
@@ -134,14 +169,17 @@ def read_kept(row: Row, workload: Workload) -> Kept:
         and reason in set(Reason)
     ):
         raise DamagedRow(f"decision {row!r}")
+    chosen, default, unfinished_s = _read_choice(schedule, detail)
     return Kept(
         decision=Decision(
             workload=workload,
-            schedule=read_schedule(schedule),
+            schedule=chosen,
             reason=Reason(reason),
             detail=detail,
             gain=gain,
             confidence=confidence,
+            default=default,
+            unfinished_s=unfinished_s,
         ),
         stamp_ns=stamp_ns,
         writer=writer,

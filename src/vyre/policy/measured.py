@@ -1,0 +1,202 @@
+"""What the measurements of a workload say together, for all who start from them or show them.
+
+Times of one workload differ in size and were taken in different processes. Here they are brought
+to the workload's usual size, by `trend`, and to one speed of the machine, by the default's times of
+each process; so a ratio to the default is one of like with like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from statistics import median
+
+from vyre.model import (
+    Decision,
+    Failed,
+    Measurement,
+    Reason,
+    Schedule,
+    Summary,
+    Timed,
+    schedule_order,
+)
+from vyre.policy.trend import Trend
+from vyre.stats import spread
+
+SHORTEST_NS, LONGEST_NS = 1e-3, 1e15
+"""To eleven days: what is not within them is no time of a launch, whoever says so."""
+
+APART = 8
+"""How far sizes of one workload lie apart: a factor of two along each of three axes."""
+
+_ENOUGH = 4096  # of the latest times tell how they grow with size
+_FEW = 3.0  # times of the default in a process, from which on its speed is rather believed than not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What is known of the schedules of a workload; every time is as of its usual size."""
+
+    size: int = 0  # the usual one; 0 where there is none
+    default: Schedule | None = None
+    summaries: tuple[Summary, ...] = ()
+    steps: tuple[tuple[Schedule, float], ...] = ()  # each timing, as they came
+
+    def of(self, schedule: Schedule | None) -> Summary | None:
+        """What is known of one schedule."""
+        return next((one for one in self.summaries if one.schedule == schedule), None)
+
+    def time_of(self, schedule: Schedule | None) -> float | None:
+        """The median of a schedule's times, in nanoseconds."""
+        found = self.of(schedule)
+        return None if found is None else found.median_ns
+
+    @property
+    def fastest(self) -> tuple[Summary, ...]:
+        """What was timed, the fastest first."""
+        timed = [one for one in self.summaries if one.median_ns is not None]
+        return tuple(sorted(timed, key=lambda one: one.median_ns or 0.0))
+
+    @property
+    def failures(self) -> tuple[tuple[Schedule, str], ...]:
+        """What failed, with each reason."""
+        return tuple((one.schedule, why) for one in self.summaries for why in one.failures)
+
+    def weigh(self, decision: Decision) -> Decision:
+        """The decision with the gain that its evidence shows by now.
+
+        Where the choice and the default were not both timed, the gain is what it was. Nobody is
+        sure of a gain that the evidence does not show.
+        """
+        if decision.schedule == (self.default or decision.default):
+            return replace(decision, gain=None, confidence=None)
+        found = self.of(decision.schedule)
+        if found is None or found.speed is None:
+            return decision
+        sure = decision.confidence if found.speed > 1.0 else None
+        return replace(decision, gain=found.speed, confidence=sure)
+
+
+def measured(rows: Iterable[Measurement], default: Schedule | None = None) -> Measured:
+    """What rows of one workload say, the same for the same set of rows in any order."""
+    unique = {(row.writer, row.sequence): row for row in rows}
+    ordered = sorted(unique.values(), key=lambda row: (row.at_ns, row.writer, row.sequence))
+    timed = [row for row in ordered if _is_time(row)]
+    size = _middle([row.size for row in timed or ordered])
+    timed = [row for row in timed if size <= APART * row.size and row.size <= APART * size]
+    steps = _comparable(timed, size, default)
+    times: dict[Schedule, list[float]] = {}
+    for schedule, ns in steps:
+        times.setdefault(schedule, []).append(ns)
+    base = median(times[default]) if default in times else None
+    by_schedule: dict[Schedule, list[Measurement]] = {}
+    for row in ordered:
+        by_schedule.setdefault(row.outcome.schedule, []).append(row)
+    return Measured(
+        size=size,
+        default=default,
+        summaries=tuple(
+            _summary(schedule, by_schedule[schedule], times.get(schedule, []), base)
+            for schedule in sorted(by_schedule, key=schedule_order)
+        ),
+        steps=tuple(steps),
+    )
+
+
+def default_of(rows: Iterable[Measurement], decision: Decision | None) -> Schedule | None:
+    """What gains of a workload are counted against, where nobody is left who knows.
+
+    The decision says it; or it is the default; else it is the plain schedule that was timed
+    first, because whoever measures begins with the default.
+    """
+    if decision is not None and decision.default is not None:
+        return decision.default
+    if decision is not None and decision.reason in _OF_THE_DEFAULT:
+        return decision.schedule
+    plain = [
+        row
+        for row in rows
+        if _is_time(row) and (code := row.outcome.schedule.code).items == 1
+        if code.vector == code.unroll == 1
+    ]
+    first = min(plain, key=lambda row: (row.at_ns, row.writer, row.sequence), default=None)
+    return None if first is None else first.outcome.schedule
+
+
+_OF_THE_DEFAULT = (Reason.DEFAULT, Reason.TAKEN_BACK, Reason.NOT_FREE)
+
+
+def is_time(elapsed_ns: float) -> bool:
+    """Whether a launch can have taken so long; a timer that says 0 has measured nothing.
+
+    >>> [is_time(ns) for ns in (5e4, 0, -7, float("nan"), float("inf"), 1.7e308)]
+    [True, False, False, False, False, False]
+    """
+    return SHORTEST_NS <= elapsed_ns <= LONGEST_NS
+
+
+def _is_time(row: Measurement) -> bool:
+    return isinstance(row.outcome, Timed) and is_time(row.outcome.elapsed_ns) and row.size > 0
+
+
+def _middle(sizes: list[int]) -> int:
+    return sorted(sizes)[len(sizes) // 2] if sizes else 0
+
+
+def _comparable(
+    rows: Sequence[Measurement], size: int, default: Schedule | None
+) -> list[tuple[Schedule, float]]:
+    """Each time as it would be at this size, and at the machine's usual speed."""
+    slope = _slope(rows)
+    sized = [(row, _elapsed(row) * (size / row.size) ** slope) for row in rows]
+    slower = _slower(sized, default)
+    return [(row.outcome.schedule, ns / slower.get(row.writer, 1.0)) for row, ns in sized]
+
+
+def _slope(rows: Sequence[Measurement]) -> float:
+    """How log times grow with log sizes."""
+    trend = Trend()
+    if len({row.size for row in rows}) > 1:
+        for row in rows[-_ENOUGH:]:
+            trend = trend.told(row.outcome.schedule, row.size, log(_elapsed(row)))
+    return trend.slope
+
+
+def _slower(
+    sized: Sequence[tuple[Measurement, float]], default: Schedule | None
+) -> Mapping[str, float]:
+    """How many times slower than usual each process ran, by what the default took there."""
+    logs: dict[str, list[float]] = {}
+    for row, ns in sized:
+        if row.outcome.schedule == default:
+            logs.setdefault(row.writer, []).append(log(ns))
+    if len(logs) < 2:
+        return {}
+    usual = median([one for times in logs.values() for one in times])
+    return {
+        writer: exp((median(times) - usual) * len(times) / (len(times) + _FEW))
+        for writer, times in logs.items()
+    }
+
+
+def _elapsed(row: Measurement) -> float:
+    assert isinstance(row.outcome, Timed)
+    return row.outcome.elapsed_ns
+
+
+def _summary(
+    schedule: Schedule, rows: Sequence[Measurement], times: Sequence[float], base: float | None
+) -> Summary:
+    middle = median(times) if times else None
+    return Summary(
+        schedule=schedule,
+        count=len(times),
+        median_ns=middle,
+        spread_ns=spread(times) if times else None,
+        first_at_ns=min(row.at_ns for row in rows),
+        last_at_ns=max(row.at_ns for row in rows),
+        failures=tuple(sorted({r.outcome.reason for r in rows if isinstance(r.outcome, Failed)})),
+        speed=base / middle if base is not None and middle is not None else None,
+    )
