@@ -71,7 +71,7 @@ def test_source_prints_the_code_of_a_schedule(run):
     assert "p_out[v_i] = (p_a * p_x[v_i]) + p_y[v_i];" in plain.stdout
     value = json.loads(several.stdout)
     assert value["schedule"]["items"] == 4
-    assert "out[i_3]" in value["source"]
+    assert "p_out[v3_i]" in value["source"]
 
 
 def test_a_tuned_source_needs_tuning_first():
