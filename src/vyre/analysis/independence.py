@@ -38,7 +38,7 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.typing import WAVE
-from vyre.ir.walk import expressions, operands, statements
+from vyre.ir.walk import expressions, statements
 
 _PLAIN = (Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region)
 _COMMUTATIVE = frozenset(
@@ -106,16 +106,15 @@ def _program(program: Program) -> Iterator[Refusal]:
 
 def _statements(program: Program) -> Iterator[Refusal]:
     for node in statements(program.entry):
-        text = statement_text(node)
         if isinstance(node, Barrier):
-            yield Refusal(text, "a barrier waits for the invocations of one workgroup")
+            why = "a barrier waits for the invocations of one workgroup"
+            yield Refusal(statement_text(node), why)
         elif not isinstance(node, _PLAIN):
-            yield Refusal(text, f"the analysis cannot see into {type(node).__name__}")
-        for operand in operands(node):
-            for part in expressions(operand):
-                why = _expression(part)
-                if why:
-                    yield Refusal(text, why)
+            why = f"the analysis cannot see into {type(node).__name__}"
+            yield Refusal(statement_text(node), why)
+        for part in expressions(node):
+            if found := _expression(part):
+                yield Refusal(statement_text(node), found)
 
 
 def _expression(expr: Expr) -> str | None:
