@@ -303,7 +303,7 @@ def _wrapped(value: int, dtype: DataType) -> int:
 def _binary(op: BinaryOp, left: Form, right: Form) -> Form:
     if isinstance(left, Linear) and isinstance(right, Linear):
         found = _linear(op, left, right)
-        if found is not None:
+        if found is not None and found.is_small:
             return found
     return Unknown(uniform=_alike(left) and _alike(right))
 
