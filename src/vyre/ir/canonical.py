@@ -10,8 +10,8 @@ from vyre.ir.declare import BufferDecl
 from vyre.ir.encode import stream
 from vyre.ir.expr import Binary, BinaryOp, Expr, Lit
 from vyre.ir.node import Block, Let, Node
-from vyre.ir.structure import post_order
 from vyre.ir.types import DataType
+from vyre.ir.walk import post_order
 
 # Operands of these change places freely.
 _ORDERED = frozenset(

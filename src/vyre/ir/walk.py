@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
+from itertools import chain
 
 from vyre.ir.expr import Expr
 from vyre.ir.node import Node
@@ -51,6 +52,27 @@ def all_expressions(nodes: Iterable[Node]) -> Iterator[Expr]:
     """Every expression of every statement."""
     for node in statements(nodes):
         yield from expressions(node)
+
+
+def post_order(items: Iterable[Expr | Node]) -> Iterator[Expr | Node]:
+    """Every object in `items`, children first, each one once however often it is shared.
+
+    Neither depth nor sharing costs anything here: `x = x ^ (x >> 1)` forty times over is a tree of
+    2**40 leaves made of eighty objects, nested eighty deep.
+    """
+    seen: set[int] = set()
+    stack = [(item, False) for item in reversed(tuple(items))]
+    while stack:
+        item, expanded = stack.pop()
+        if id(item) in seen:
+            continue
+        if expanded:
+            seen.add(id(item))
+            yield item
+            continue
+        inner = chain.from_iterable(bodies(item)) if isinstance(item, Node) else ()
+        stack.append((item, True))
+        stack.extend((part, False) for part in reversed((*operands(item), *inner)))
 
 
 MAX_DEPTH = 200
