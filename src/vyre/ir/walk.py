@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 
 from vyre.ir.expr import Expr
@@ -82,17 +82,37 @@ The Rust project decodes 64 levels; a sum of a hundred terms needs more, and eve
 here stays well inside Python's own limit of 1000 frames.
 """
 
+MAX_PARTS = 1_000_000
+"""How many statements and expressions a program may have, shared ones counted wherever they stand.
 
-def depth(item: Expr | Node) -> int:
-    """How many levels `item` nests, itself included; without recursion, so on any input."""
-    deepest, stack = 0, [(item, 1)]
-    while stack:
-        part, level = stack.pop()
-        deepest = max(deepest, level)
-        stack.extend((inner, level + 1) for inner in operands(part))
-        if isinstance(part, Node):
-            stack.extend((inner, level + 1) for body in bodies(part) for inner in body)
-    return deepest
+Readers walk every path to a part, and emitted source spells it out each time.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many levels something nests, itself included, and how many parts it has in all."""
+
+    depth: int
+    parts: int
+
+
+def size_of(items: Iterable[Expr | Node]) -> Size:
+    """The size of a list, found in as many steps as there are objects in it."""
+    roots = tuple(items)
+    known: dict[int, Size] = {}
+    for item in post_order(roots):
+        inner = chain.from_iterable(bodies(item)) if isinstance(item, Node) else ()
+        whole = _together(known[id(part)] for part in (*operands(item), *inner))
+        known[id(item)] = Size(whole.depth + 1, whole.parts + 1)
+    return _together(known[id(root)] for root in roots)
+
+
+def _together(sizes: Iterable[Size]) -> Size:
+    depth = parts = 0
+    for size in sizes:
+        depth, parts = max(depth, size.depth), parts + size.parts
+    return Size(depth, parts)
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
