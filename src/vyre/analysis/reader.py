@@ -150,6 +150,7 @@ class _Reader:
                     self.found.loop_scalars.add(part.buffer)
 
     def touch(self, node: Node, guards: tuple[Linear, ...], rounds: int) -> None:
+        text = statement_text(node)
         # An atomic may change what the index reads between the load and the store.
         stored = (
             (node.buffer, node.index)
@@ -180,7 +181,7 @@ class _Reader:
                         result_used=used,
                         guards=guards,
                         rewritten=kind == LOAD and (buffer, index) == stored,
-                        statement=statement_text(node),
+                        statement=text,
                         rounds=rounds,
                     )
                 )

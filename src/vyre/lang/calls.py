@@ -30,7 +30,7 @@ from vyre.ir.expr import (
 from vyre.ir.node import Let
 from vyre.ir.types import DataType
 from vyre.lang.context import NOTHING
-from vyre.lang.expressions import Expressions
+from vyre.lang.expressions import SPLIT_EVERY, Expressions
 from vyre.lang.intrinsics import (
     Domain,
     Function,
@@ -237,7 +237,7 @@ class Calls(Expressions):
                 f"write vyre.{intrinsic.name}(0)",
             )
         if axis >= self.decisions.rank:
-            self.decide(self.decisions.with_rank(axis + 1))
+            self.decide_rank(axis + 1)
         return Value.typed(node, DataType.U32, Id(kind, self.decisions.rank - 1 - axis))
 
     def function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
@@ -271,11 +271,18 @@ class Calls(Expressions):
             case Structural.CLAMP:
                 return self.combine(node, values, _clamp)
             case Structural.MIN:
-                return self.combine(node, values, lambda _, parts: _chain(BinaryOp.MIN, parts))
+                return self.extreme(node, BinaryOp.MIN, values)
             case Structural.MAX:
-                return self.combine(node, values, lambda _, parts: _chain(BinaryOp.MAX, parts))
+                return self.extreme(node, BinaryOp.MAX, values)
             case _:
                 raise AssertionError(intrinsic)
+
+    def extreme(self, node: ast.Call, op: BinaryOp, values: list[Value]) -> Value:
+        """The least or greatest of values, in the order they are given."""
+        while len(values) > SPLIT_EVERY:
+            first = self.extreme(node, op, values[:SPLIT_EVERY])
+            values = [self.once(first, "part"), *values[SPLIT_EVERY:]]
+        return self.combine(node, values, lambda _, parts: _chain(op, parts))
 
     def atomic(self, node: ast.Call, intrinsic: Intrinsic, op: AtomicOp) -> Value:
         """An atomic is bound where it stands, so that it happens once, and in order."""

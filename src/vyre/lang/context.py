@@ -15,7 +15,7 @@ from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType, int_range
 from vyre.ir.walk import expressions
 from vyre.lang.intrinsics import INTRINSICS
-from vyre.lang.scopes import Buffer, Frame, Names
+from vyre.lang.scopes import Buffer, Frame, Hoistable, Names
 from vyre.lang.source import Pointed, Source
 from vyre.lang.values import (
     PLACEHOLDER,
@@ -46,15 +46,27 @@ class Context:
         self.effects = 0  # counts what must not move past a load
         self.is_stale = False  # whether this pass decided something that its start did not know
 
-    def decide(self, decisions: Decisions) -> None:
-        """Know more in the next pass; this one goes on, to find out what else there is."""
-        self.decisions, self.is_stale = decisions, True
-
     def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:
-        for variable in variables:
+        """Know the type of variables in the next pass; this one goes on, to find what else there is.
+
+        What such a variable was given takes the same type: one by one they would take a pass each.
+        """
+        open_ = list(variables)
+        while open_:
+            variable = open_.pop()
             if variable.dtype is None:
-                variable.dtype = dtype
-                self.decide(self.decisions.with_types({variable.key: dtype}))
+                variable.dtype = self.decisions.types[variable.key] = dtype
+                self.is_stale = True
+                open_ += [source for source in variable.sources if source.takes(dtype)]
+
+    def decide_hoisted(self, entry: Hoistable, name: str) -> None:
+        """Bind a name before the statement in whose branches it gets its value."""
+        self.decisions.hoisted.setdefault(entry.statement, set()).add(name)
+        self.is_stale = True
+
+    def decide_rank(self, rank: int) -> None:
+        self.decisions.rank = rank
+        self.is_stale = True
 
     def error(self, node: Pointed, problem: str, fix: str) -> LanguageError:
         return self.frame.source.error(node, problem, fix, self.frame.called_from)

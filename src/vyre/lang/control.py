@@ -142,8 +142,8 @@ class Control(Assignments):
         key, depth = self.frame.key(node), self.names.depth
         hoisted = [
             self.variable(name, self.frame.key(node, name))
-            for statement, name in sorted(self.decisions.hoisted, key=lambda item: item[1])
-            if statement == key and not isinstance(self.frame.env.get(name), (Bound, Declared))
+            for name in sorted(self.decisions.hoisted.get(key, ()))
+            if not isinstance(self.frame.env.get(name), (Bound, Declared))
         ]
         self.frame.env |= {variable.name: Declared(variable) for variable in hoisted}
         base, ends, lists = self.frame.env, [], []

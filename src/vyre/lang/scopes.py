@@ -59,10 +59,14 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Hoistable:
-    """Given a value in every branch of a statement; whoever reads it binds it before that one."""
+    """Given a value in every branch of a statement; whoever reads it binds it before that one.
+
+    `variable` is what one of the branches bound. It stands in for the rest of this pass.
+    """
 
     statement: Key
     depth: int
+    variable: Variable = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,12 @@ class Frame:
 class Names:
     """IR names: the author's where free, else with a number behind."""
 
-    open: list[set[str]] = field(default_factory=lambda: [set()])
+    open: list[list[str]] = field(default_factory=lambda: [[]])
+    visible: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
+    # For each name, a number below which all are taken, so that nobody counts from 1 every time.
+    lowest_hidden: dict[str, int] = field(default_factory=dict)
+    lowest_unused: dict[str, int] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
@@ -104,29 +112,48 @@ class Names:
 
     def fresh(self, name: str, *, anywhere: bool = False) -> str:
         """`name`, or `name_2` and so on where it is visible; `anywhere`, where it ever was."""
-        taken = self.used if anywhere else set().union(*self.open)
-        found, number = name, 1
-        while found in taken:
+        taken, lowest = (
+            (self.used, self.lowest_unused) if anywhere else (self.visible, self.lowest_hidden)
+        )
+        number = lowest.get(name, 1)
+        while (found := _numbered(name, number)) in taken:
             number += 1
-            found = f"{name}_{number}"
-        self.open[-1].add(found)
-        self.used.add(found)
+        lowest[name] = number + 1
+        self.show(found)
         return found
 
     def take(self, names: Sequence[str]) -> bool:
         """Make names of an ended scope visible in this one, unless two of them clash."""
-        if len({*names}) < len(names) or not set().union(*self.open).isdisjoint(names):
+        if len({*names}) < len(names) or not self.visible.isdisjoint(names):
             return False
-        self.open[-1].update(names)
+        for name in names:
+            self.show(name)
         return True
+
+    def show(self, name: str) -> None:
+        self.open[-1].append(name)
+        self.visible.add(name)
+        self.used.add(name)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        self.open.append(set())
+        self.open.append([])
         try:
             yield
         finally:
-            self.open.pop()
+            for name in self.open.pop():
+                self.hide(name)
+
+    def hide(self, name: str) -> None:
+        self.visible.discard(name)
+        self.lowest_hidden.pop(name, None)
+        base, _, number = name.rpartition("_")
+        if base in self.lowest_hidden and number.isdecimal():
+            self.lowest_hidden[base] = min(self.lowest_hidden[base], max(int(number[-9:]), 1))
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}_{number}"
 
 
 def assigned_names(body: Iterable[ast.stmt]) -> frozenset[str]:
@@ -150,14 +177,20 @@ def join(base: Env, branches: Sequence[Env], statement: Key, depth: int, line: i
         elif isinstance(base.get(name), (Bound, Declared)):
             joined[name] = base[name] if isinstance(base[name], Declared) else _maybe(name, line)
         elif all(isinstance(entry, (Bound, Hoistable)) for entry in entries):
-            joined[name] = Hoistable(statement, depth)
+            joined[name] = Hoistable(statement, depth, _typed_one(entries))
         else:
             joined[name] = _maybe(name, line)
     # What the branches bind themselves ends with their lists, unless it is bound before them.
     for name, entry in joined.items():
         if _is_own(entry, base.get(name)):
-            joined[name] = Hoistable(statement, depth)
+            joined[name] = Hoistable(statement, depth, _typed_one([entry]))
     return joined
+
+
+def _typed_one(entries: Sequence[Entry | None]) -> Variable:
+    """A variable of these entries, one with a type if there is one."""
+    found = [entry.variable for entry in entries if isinstance(entry, (Bound, Hoistable))]
+    return next((variable for variable in found if variable.dtype is not None), found[0])
 
 
 def _is_own(entry: Entry, before: Entry | None) -> bool:

@@ -62,8 +62,8 @@ def translate(
     while True:
         try:
             return _translate_once(source, params, axes, options, decisions, bodies)
-        except Restart as restart:
-            decisions = restart.decisions
+        except Restart:
+            continue
 
 
 def _translate_once(
@@ -87,10 +87,10 @@ def _translate_once(
         work.block(body)
     except LanguageError:
         if work.is_stale:  # it may be wrong about lines before the one that decided
-            raise Restart(work.decisions) from None
+            raise Restart from None
         raise
     if work.is_stale:
-        raise Restart(work.decisions)
+        raise Restart
     _decide_open(work.variables, decisions)
     if axes is not None:
         _check_rank(source.name, axes, decisions.rank)
@@ -155,8 +155,8 @@ def _decide_open(variables: list[Variable], decisions: Decisions) -> None:
             if not fits(constant.value, variable.default):
                 raise _too_large(variable, constant.value, constant.node, source)
     if chosen:
-        types = {variable.key: variable.default for variable in chosen}
-        raise Restart(decisions.with_types(types))
+        decisions.types |= {variable.key: variable.default for variable in chosen}
+        raise Restart
 
 
 def _too_large(variable: Variable, number: float, node: ast.expr, source: Source) -> LanguageError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import isfinite, isinf
 
@@ -19,30 +19,17 @@ PLACEHOLDER = Lit.of(DataType.I32, 0)
 """Stands where a variable's type is still open; a pass with one is never the last."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decisions:
-    """What earlier passes over a kernel found out, and the next one starts from."""
+    """What the passes over a kernel found out so far; each pass adds to it."""
 
-    types: Mapping[Key, DataType] = field(default_factory=dict)
-    hoisted: frozenset[tuple[Key, str]] = frozenset()
+    types: dict[Key, DataType] = field(default_factory=dict)
+    hoisted: dict[Key, set[str]] = field(default_factory=dict)  # names by statement
     rank: int = 1
-
-    def with_types(self, types: Mapping[Key, DataType]) -> Decisions:
-        return replace(self, types={**self.types, **types})
-
-    def with_hoisted(self, statement: Key, name: str) -> Decisions:
-        return replace(self, hoisted=self.hoisted | {(statement, name)})
-
-    def with_rank(self, rank: int) -> Decisions:
-        return replace(self, rank=rank)
 
 
 class Restart(Exception):
-    """Starts the next pass, with one decision more."""
-
-    def __init__(self, decisions: Decisions) -> None:
-        super().__init__()
-        self.decisions = decisions
+    """Starts the next pass, which knows what this one decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +52,7 @@ class Variable:
     is_float: bool = False
     is_open: bool = False
     constants: list[tuple[Constant, Source]] = field(default_factory=list)
+    sources: list[Variable] = field(default_factory=list)  # whose values it was given, still open
 
     @property
     def default(self) -> DataType:
@@ -76,6 +64,13 @@ class Variable:
         self.is_open = True
         self.is_float = self.is_float or value.is_float
         self.constants.extend((constant, source) for constant in value.constants)
+        self.sources.extend(value.needs)
+
+    def takes(self, dtype: DataType) -> bool:
+        """Whether all that it was given so far fits a type."""
+        if dtype.is_int and self.is_float or self.is_ranged and not dtype.is_int:
+            return False
+        return all(fits(constant.value, dtype) for constant, _ in self.constants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +102,11 @@ class Value:
             constants=(Constant(number, node),),
             constant=number,
         )
+
+    def at(self, node: ast.expr) -> Value:
+        """The same value for messages about `node`."""
+        constants = dict.fromkeys(Constant(constant.value, node) for constant in self.constants)
+        return replace(self, node=node, constants=tuple(constants))
 
     @property
     def expr(self) -> Expr:
