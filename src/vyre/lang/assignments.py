@@ -249,9 +249,7 @@ class Assignments(Calls):
                 "write a number, or a name from outside the kernel",
             )
         name = self.names.fresh(target.id, anywhere=True)
-        decl = BufferDecl.workgroup(name, count, dtype)
-        self.shared.append(decl)
-        self.frame.env[target.id] = Buffer(decl)
+        self.frame.env[target.id] = self.declare(BufferDecl.workgroup(name, count, dtype))
 
 
 def _spill_name(target: ast.expr) -> str:

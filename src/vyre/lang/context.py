@@ -16,7 +16,7 @@ from vyre.ir.types import DataType, int_range
 from vyre.ir.walk import expressions
 from vyre.lang.intrinsics import INTRINSICS
 from vyre.lang.scopes import Buffer, Frame, Hoistable, Names
-from vyre.lang.source import Pointed, Source
+from vyre.lang.source import Place, Pointed, Source
 from vyre.lang.values import (
     PLACEHOLDER,
     Decisions,
@@ -40,14 +40,14 @@ class Context:
         self.workgroup = workgroup
         self.names = Names()
         self.out: list[Node] = []
-        self.declared: tuple[BufferDecl, ...] = ()
-        self.shared: list[BufferDecl] = []
+        self.places: dict[int, Place] = {}
+        self.buffers: dict[str, BufferDecl] = {}
         self.variables: list[Variable] = []
         self.effects = 0  # counts what must not move past a load
         self.is_stale = False  # whether this pass decided something that its start did not know
 
     def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:
-        """Know the type of variables in the next pass; this one goes on, to find what else there is.
+        """Know the type of variables in the next pass; this one goes on, to find out more.
 
         What such a variable was given takes the same type: one by one they would take a pass each.
         """
@@ -132,8 +132,11 @@ class Context:
         )
 
     def access(self, buffer: str) -> Access:
-        decls = (*self.declared, *self.shared)
-        return next(decl.access for decl in decls if decl.name == buffer)
+        return self.buffers[buffer].access
+
+    def declare(self, decl: BufferDecl) -> Buffer:
+        self.buffers[decl.name] = decl
+        return Buffer(decl)
 
     def fit(self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False) -> Expr:
         """`value` as a `dtype`, the type of what `other` names, or an error that names both.

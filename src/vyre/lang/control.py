@@ -20,6 +20,7 @@ from vyre.lang.scopes import (
     assigned_names,
     join,
 )
+from vyre.lang.source import Place
 from vyre.lang.values import PLACEHOLDER, Value, fits, zero
 
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
@@ -41,6 +42,10 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "Nonlocal": ("nonlocal", "store in an Out array; a kernel cannot change Python's variables"),
     "TypeAlias": ("type", "write it outside the kernel"),
 }
+NESTED_TOO_DEEP = (
+    "write ifs and loops one after the other, not inside each other, and split long expressions "
+    "over several assignments"
+)
 _UNSIGNED = {8: DataType.U8, 16: DataType.U16, 32: DataType.U32, 64: DataType.U64}
 
 
@@ -55,6 +60,17 @@ class Control(Assignments):
 
     def statement(self, node: ast.stmt) -> bool:
         """Translate one statement; whether control goes on after it."""
+        mark = len(self.out)
+        try:
+            goes_on = self._statement(node)
+        except RecursionError:
+            raise self.error(node, "this nests too deep", NESTED_TOO_DEEP) from None
+        for made in self.out[mark:]:
+            place = Place(made, self.frame.source, node, self.frame.called_from)
+            self.places.setdefault(id(made), place)
+        return goes_on
+
+    def _statement(self, node: ast.stmt) -> bool:
         match node:
             case ast.Assign():
                 self.assignment(node)

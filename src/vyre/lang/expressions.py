@@ -69,6 +69,8 @@ class Expressions(Operators, ABC):
         try:
             value = self._expression(node)
         except RecursionError:
+            if self._level <= SPLIT_EVERY:
+                raise  # it is not the expression that is deep
             raise self.too_long(node) from None
         else:
             return self.part(value)

@@ -9,7 +9,7 @@ from vyre.ir.node import Let
 from vyre.ir.types import DataType
 from vyre.lang.annotations import annotation_of, parameters_of
 from vyre.lang.assignments import RESULT, RETURNED
-from vyre.lang.control import Control
+from vyre.lang.control import NESTED_TOO_DEEP, Control
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import ArrayType
 from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Env, Frame, assigned_names
@@ -70,9 +70,7 @@ class Inliner(Control):
                 f"{function.__name__!r} calls itself, and a kernel has no stack",
                 "write it as a loop",
             )
-        if function not in self.bodies:
-            self.bodies[function] = Body(function)
-        body = self.bodies[function]
+        body = self.body_of(node, function)
         caller = self.frame
         path = (*caller.path, id(node))
         called_from = Location(caller.source.file, node.lineno)
@@ -85,6 +83,15 @@ class Inliner(Control):
         finally:
             self.inside.pop()
             self.frame, self.loops = caller, outer_loops
+
+    def body_of(self, node: ast.Call, function: Function) -> Body:
+        if function not in self.bodies:
+            try:
+                self.bodies[function] = Body(function)
+            except RecursionError:
+                problem = f"{function.__name__!r} nests too deep"
+                raise self.error(node, problem, NESTED_TOO_DEEP) from None
+        return self.bodies[function]
 
     def run(self, node: ast.Call, body: Body) -> Value | None:
         """Translate a function's statements in its own frame; its value, if it has one."""
@@ -135,7 +142,9 @@ class Inliner(Control):
                 env[parameter.arg] = buffer
                 continue
             value = self.typed_argument(values[argument], parameter, wanted, body.source)
-            if parameter.arg in callee.assigned:
+            # A choice between literals may take any type, and has no name yet to be used twice by.
+            is_choice = value.dtype is None and value.constant is None and not value.needs
+            if parameter.arg in callee.assigned or is_choice:
                 key = (*callee.path, parameter.arg)
                 variable = self.variable(parameter.arg, key)
                 self.let(variable, value)

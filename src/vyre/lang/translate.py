@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from vyre.errors import InvalidInput, LanguageError
@@ -13,12 +13,14 @@ from vyre.ir.expr import Lit, Load
 from vyre.ir.node import Node, Return
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
+from vyre.ir.walk import MAX_DEPTH, size_of
 from vyre.lang.annotations import annotation_of, parameters_of
+from vyre.lang.control import NESTED_TOO_DEEP
 from vyre.lang.inline import Body, Inliner, without_docstring
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import MAX_RANK, Param, Refused, Role, read_parameter
 from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names
-from vyre.lang.source import Location, Source, find_source
+from vyre.lang.source import Location, Place, Places, Source, find_source
 from vyre.lang.values import Decisions, Restart, Value, Variable, fits
 
 DEFAULT_WORKGROUP: Dim3 = (64, 1, 1)
@@ -34,6 +36,7 @@ class Translation:
     rank: int  # dimensions of the dispatch
     declared_workgroup: Dim3 | None  # fastest axis first, as in the program
     location: Location
+    places: Places = field(default_factory=Places, compare=False, repr=False)
 
 
 def translate(
@@ -79,9 +82,9 @@ def _translate_once(
     body = without_docstring(source.tree.body)
     frame = Frame(source, {}, assigned_names(body))
     work = Inliner(frame, decisions, declared_workgroup, bodies)
-    work.declared = declared
-    for param in params:
+    for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
+        work.declare(decl)
     frame.env = _parameter_names(work, params)
     try:
         work.block(body)
@@ -97,8 +100,9 @@ def _translate_once(
     nodes: list[Node] = work.out
     if nodes and isinstance(nodes[-1], Return):
         nodes.pop()
+    _check_depth(nodes, work.places)
     program = Program.wrapped(
-        (*declared, *work.shared), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
+        work.buffers.values(), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
     )
     return Translation(
         name=source.name,
@@ -107,7 +111,17 @@ def _translate_once(
         rank=decisions.rank,
         declared_workgroup=declared_workgroup,
         location=source.location,
+        places=Places(work.places),
     )
+
+
+def _check_depth(nodes: Sequence[Node], places: Mapping[int, Place]) -> None:
+    for node in nodes:
+        depth = size_of([node]).depth + 1  # the region around them
+        if depth > MAX_DEPTH:
+            raise places[id(node)].error(
+                f"this nests {depth} levels deep; {MAX_DEPTH} allowed", NESTED_TOO_DEEP
+            )
 
 
 def _parameters(source: Source) -> tuple[Param, ...]:
@@ -129,11 +143,9 @@ def _parameters(source: Source) -> tuple[Param, ...]:
 
 def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:
     env: Env = {}
-    for param, decl, argument in zip(
-        params, work.declared, parameters_of(work.frame.source), strict=True
-    ):
+    for param, argument in zip(params, parameters_of(work.frame.source), strict=True):
         if param.role is not Role.SCALAR:
-            env[param.name] = Buffer(decl)
+            env[param.name] = Buffer(work.buffers[param.name])
             continue
         node = ast.copy_location(ast.Name(param.name, ast.Load()), argument)
         value = Value.typed(node, param.dtype, Load(param.name, Lit.of(DataType.U32, 0)))

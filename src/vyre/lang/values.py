@@ -68,7 +68,7 @@ class Variable:
 
     def takes(self, dtype: DataType) -> bool:
         """Whether all that it was given so far fits a type."""
-        if dtype.is_int and self.is_float or self.is_ranged and not dtype.is_int:
+        if (dtype.is_int and self.is_float) or (self.is_ranged and not dtype.is_int):
             return False
         return all(fits(constant.value, dtype) for constant, _ in self.constants)
 
