@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
-from vyre.analysis import Facts
+from vyre.analysis import Facts, check_barriers
 from vyre.emit import CUDA, OPENCL, emit
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
@@ -241,6 +241,7 @@ def kernel(
         translation = translate(
             function, workgroup=workgroup, fast_math=fast_math, unique_writes=unique_writes
         )
+        check_barriers(translation.program, translation.places)
         for param in translation.params:
             if param.name in CALL_WORDS and not (param.name == "out" and param.role is Role.OUT):
                 raise InvalidInput(
