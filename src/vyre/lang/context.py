@@ -25,6 +25,8 @@ from vyre.lang.values import (
     Value,
     Variable,
     fits,
+    is_narrow,
+    reach,
 )
 
 NOTHING = object()
@@ -86,7 +88,8 @@ class Context:
 
     def variable(self, name: str, key: Key, ir_name: str | None = None) -> Variable:
         dtype = self.decisions.types.get(key)
-        made = Variable(name, ir_name or self.names.fresh(name), key, dtype)
+        grows = name in self.frame.growing
+        made = Variable(name, ir_name or self.names.fresh(name), key, dtype, grows=grows)
         self.variables.append(made)
         return made
 
@@ -155,8 +158,33 @@ class Context:
             raise self.unfit(value, value.constant, dtype, other, is_operand=is_operand)
         if not fit_all or (ranged and not dtype.is_int) or (value.is_float and dtype.is_int):
             raise self.mixed(value, dtype, other, is_operand=is_operand)
+        if is_narrow(dtype) and value.needs and not is_operand:
+            self.check_narrow(value, dtype, other)
         self.decide_types(value.needs, dtype)
         return PLACEHOLDER if value.needs else value.build(dtype)
+
+    def check_narrow(self, value: Value, dtype: DataType, other: str) -> None:
+        """Refuse an open value that would become a small number by where it goes."""
+        text = self.text(value.node)
+        growing = next((variable for variable in value.needs if variable.grows), None)
+        if growing is not None:
+            raise self.error(
+                value.node,
+                f"{growing.name} would be {dtype} as {other} is, and what it counts up to may not "
+                "fit",
+                f"write {dtype}({text}) to keep the low {dtype.bits} bits, or say it where it "
+                f"begins, for example {growing.name}: {dtype} = 0",
+            )
+        if isinstance(value.node, ast.Name):
+            return
+        low, high = int_range(dtype)
+        least, most = reach(value)
+        if least < low or most > high:
+            raise self.error(
+                value.node,
+                f"{text} may be {most if most > high else least}, and {other} is {dtype}",
+                f"write {dtype}({text}) to keep the low {dtype.bits} bits",
+            )
 
     def mixed(
         self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False

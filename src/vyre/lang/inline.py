@@ -12,7 +12,16 @@ from vyre.lang.assignments import RESULT, RETURNED
 from vyre.lang.control import NESTED_TOO_DEEP, Control
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import ArrayType
-from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Env, Frame, assigned_names
+from vyre.lang.scopes import (
+    Alias,
+    Bound,
+    Buffer,
+    Declared,
+    Env,
+    Frame,
+    assigned_names,
+    growing_names,
+)
 from vyre.lang.source import Location, Source, find_source
 from vyre.lang.values import Decisions, Value, zero
 
@@ -34,7 +43,7 @@ class Body:
                 "return a value on every path, or on none",
             )
         body = without_docstring(self.source.tree.body)
-        self.assigned = assigned_names(body)
+        self.assigned, self.growing = assigned_names(body), growing_names(body)
         self.result: ast.expr | None = None
         self.always_returns = _leaves(body)
         if len(valued) == 1 and body and body[-1] is valued[0]:
@@ -74,7 +83,7 @@ class Inliner(Control):
         caller = self.frame
         path = (*caller.path, id(node))
         called_from = Location(caller.source.file, node.lineno)
-        callee = Frame(body.source, {}, body.assigned, path, called_from)
+        callee = Frame(body.source, {}, body.assigned, body.growing, path, called_from)
         callee.env = self.bind_arguments(node, body, callee)
         self.frame, outer_loops, self.loops = callee, self.loops, []
         self.inside.append(function)

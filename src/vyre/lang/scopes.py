@@ -88,6 +88,7 @@ class Frame:
     source: Source
     env: Env
     assigned: frozenset[str]
+    growing: frozenset[str]
     path: tuple[int, ...] = ()  # the calls that led here
     called_from: Location | None = None
 
@@ -164,6 +165,56 @@ def assigned_names(body: Iterable[ast.stmt]) -> frozenset[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
+
+
+def growing_names(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """Every name that is counted with, or given a number computed from others."""
+    found: set[str] = set()
+    for node in (node for statement in body for node in ast.walk(statement)):
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name), op=op) if isinstance(op, _GROWING):
+                found.add(name)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    found |= _given_computed(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                found |= _given_computed(target, value)
+            case _:
+                pass
+    return frozenset(found)
+
+
+_GROWING = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.LShift)
+
+
+def _given_computed(target: ast.expr, value: ast.expr) -> set[str]:
+    match target, value:
+        case (ast.Tuple(elts=names), ast.Tuple(elts=values)):
+            return {
+                name
+                for one, given in zip(names, values, strict=False)
+                for name in _given_computed(one, given)
+            }
+        case (ast.Name(id=name), _) if _is_computed(value):
+            return {name}
+        case _:
+            return set()
+
+
+def _is_computed(value: ast.expr) -> bool:
+    """Whether a number may come out that none of the literals and names in `value` is."""
+    match value:
+        case ast.BinOp(left=left, op=op, right=right):
+            named = any(isinstance(part, ast.Name) for part in ast.walk(value))
+            return (isinstance(op, _GROWING) and named) or _is_computed(left) or _is_computed(right)
+        case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+            return any(isinstance(part, ast.Name) for part in ast.walk(operand))
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_computed(body) or _is_computed(orelse)
+        case ast.Call(args=args):
+            return any(_is_computed(argument) for argument in args)
+        case _:
+            return False
 
 
 def join(base: Env, branches: Sequence[Env], statement: Key, depth: int, line: int) -> Env:

@@ -19,7 +19,7 @@ from vyre.lang.control import NESTED_TOO_DEEP
 from vyre.lang.inline import Body, Inliner, without_docstring
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import MAX_RANK, Param, Refused, Role, read_parameter
-from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names
+from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names, growing_names
 from vyre.lang.source import Location, Place, Places, Source, find_source
 from vyre.lang.values import Decisions, Restart, Value, Variable, fits
 
@@ -80,7 +80,7 @@ def _translate_once(
     declared = tuple(param.declare(binding) for binding, param in enumerate(params))
     declared_workgroup = None if axes is None else _dim3(axes)
     body = without_docstring(source.tree.body)
-    frame = Frame(source, {}, assigned_names(body))
+    frame = Frame(source, {}, assigned_names(body), growing_names(body))
     work = Inliner(frame, decisions, declared_workgroup, bodies)
     for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
