@@ -14,7 +14,6 @@ from vyre.lang.scopes import (
     Bound,
     Buffer,
     Declared,
-    Env,
     Missing,
     after_loop,
     assigned_names,
@@ -161,23 +160,26 @@ class Control(Assignments):
             for name in sorted(self.decisions.hoisted.get(key, ()))
             if not isinstance(self.frame.env.get(name), (Bound, Declared))
         ]
-        self.frame.env |= {variable.name: Declared(variable) for variable in hoisted}
-        base, ends, lists = self.frame.env, [], []
+        env = self.frame.env
+        for variable in hoisted:
+            env[variable.name] = Declared(variable)
+        ends, lists = [], []
         for body in (node.body, node.orelse):
-            self.frame.env = dict(base)
+            mark = env.mark()
             with self.nested() as nodes:
-                if self.block(body):
-                    ends.append(self.frame.env)
+                goes_on = self.block(body)
+            changes = env.taken_back(mark)
+            if goes_on:
+                ends.append(changes)
             lists.append(tuple(nodes))
         self.out += [Let(v.ir_name, zero(v.default)) for v in hoisted]
         self.out.append(If(test.expr, *lists))
-        self.frame.env = join(base, ends, key, depth, node.lineno) if ends else base
+        join(env, ends, key, depth, node.lineno)
         return bool(ends)
 
     def while_(self, node: ast.While) -> bool:
         self.refuse_else(node)
-        base: Env = self.frame.env
-        self.frame.env = dict(base)
+        env, mark = self.frame.env, self.frame.env.mark()
         self.loops.append(False)
         with self.nested() as body:
             test = self.condition(node.test)
@@ -191,7 +193,7 @@ class Control(Assignments):
             if test.constant is not False:
                 self.block(node.body)
         broken = self.loops.pop()
-        self.frame.env = after_loop(base, self.frame.env, node.lineno)
+        after_loop(env, env.taken_back(mark), node.lineno)
         if test.constant is False:
             return True
         self.out.append(While(cond, tuple(body)))
@@ -210,8 +212,7 @@ class Control(Assignments):
                 f"{name!r} has a value already, and the loop would replace it",
                 "use another name for the loop's variable",
             )
-        base: Env = self.frame.env
-        self.frame.env = dict(base)
+        env, mark = self.frame.env, self.frame.env.mark()
         key = self.frame.key(node, name)
         known = next((value for value in (start, stop) if value.dtype is not None), None)
         dtype = known.dtype if known is not None else self.decisions.types.get(key)
@@ -237,15 +238,14 @@ class Control(Assignments):
                 if step != 1 and dtype is not None:
                     value = _stepped(dtype, origin, Var(counter), step)
                 body.append(Let(variable.ir_name, value))
-            self.frame.env[name] = Bound(variable)
+            env[name] = Bound(variable)
             self.block(node.body)
         self.loops.pop()
-        after = after_loop(base, self.frame.env, node.lineno)
-        after[name] = Missing(
+        after_loop(env, env.taken_back(mark), node.lineno)
+        env[name] = Missing(
             f"{name!r} counts the loop of line {node.lineno} and has no value after it",
             f"copy {name} in the loop into a variable that has a value before it",
         )
-        self.frame.env = after
         self.out.append(Loop(counter, first, last, tuple(body)))
 
     def range_of(self, node: ast.For) -> tuple[Value, Value, int]:

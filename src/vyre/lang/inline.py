@@ -83,7 +83,7 @@ class Inliner(Control):
         caller = self.frame
         path = (*caller.path, id(node))
         called_from = Location(caller.source.file, node.lineno)
-        callee = Frame(body.source, {}, body.assigned, body.growing, path, called_from)
+        callee = Frame(body.source, Env(), body.assigned, body.growing, path, called_from)
         callee.env = self.bind_arguments(node, body, callee)
         self.frame, outer_loops, self.loops = callee, self.loops, []
         self.inside.append(function)
@@ -142,7 +142,7 @@ class Inliner(Control):
         arguments = self.arguments(node, names)
         plain = [argument for argument in arguments if self.buffer(argument) is None]
         values = dict(zip(plain, self.values(*plain), strict=True))
-        env: Env = {}
+        env = Env()
         for parameter, argument in zip(body.parameters, arguments, strict=True):
             wanted = annotation_of(body.source, parameter)
             buffer = self.buffer(argument)

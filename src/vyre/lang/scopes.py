@@ -78,7 +78,33 @@ class Missing:
 
 
 Entry = Buffer | Bound | Declared | Alias | Hoistable | Missing
-Env = dict[str, Entry]
+
+
+class Env(dict[str, Entry]):
+    """What names stand for here; what a branch or a loop changes can be taken back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changes: list[tuple[str, Entry | None]] = []
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        self._changes.append((name, self.get(name)))
+        super().__setitem__(name, entry)
+
+    def mark(self) -> int:
+        return len(self._changes)
+
+    def taken_back(self, mark: int) -> dict[str, Entry]:
+        """Undo what was changed since `mark`; what each of those names stood for last."""
+        last: dict[str, Entry] = {}
+        while len(self._changes) > mark:
+            name, before = self._changes.pop()
+            last.setdefault(name, self[name])
+            if before is None:
+                del self[name]
+            else:
+                super().__setitem__(name, before)
+        return last
 
 
 @dataclass(slots=True, eq=False)
@@ -217,25 +243,27 @@ def _is_computed(value: ast.expr) -> bool:
             return False
 
 
-def join(base: Env, branches: Sequence[Env], statement: Key, depth: int, line: int) -> Env:
-    """What the names stand for after one of `branches`, all of which started from `base`."""
-    joined: Env = {}
-    for name in dict.fromkeys(name for env in branches for name in env):
-        entries = [env.get(name) for env in branches]
+def join(
+    env: Env, branches: Sequence[Mapping[str, Entry]], statement: Key, depth: int, line: int
+) -> None:
+    """Let names stand for what they do after one of `branches`, which are what each changes."""
+    for name in dict.fromkeys(name for changes in branches for name in changes):
+        base = env.get(name)
+        entries = [changes.get(name, base) for changes in branches]
         first = entries[0]
+        found: Entry = _maybe(name, line)
         if first is not None and all(entry == first for entry in entries):
-            joined[name] = first
-        elif isinstance(base.get(name), (Bound, Declared)):
-            joined[name] = base[name] if isinstance(base[name], Declared) else _maybe(name, line)
-        elif all(isinstance(entry, (Bound, Hoistable)) for entry in entries):
-            joined[name] = Hoistable(statement, depth, _typed_one(entries))
-        else:
-            joined[name] = _maybe(name, line)
-    # What the branches bind themselves ends with their lists, unless it is bound before them.
-    for name, entry in joined.items():
-        if _is_own(entry, base.get(name)):
-            joined[name] = Hoistable(statement, depth, _typed_one([entry]))
-    return joined
+            found = first
+        elif isinstance(base, Declared):
+            found = base
+        elif not isinstance(base, Bound) and all(
+            isinstance(entry, (Bound, Hoistable)) for entry in entries
+        ):
+            found = Hoistable(statement, depth, _typed_one(entries))
+        # What the branches bind themselves ends with their lists, unless it is bound before them.
+        if _is_own(found, base):
+            found = Hoistable(statement, depth, _typed_one([found]))
+        env[name] = found
 
 
 def _typed_one(entries: Sequence[Entry | None]) -> Variable:
@@ -254,15 +282,15 @@ def _is_own(entry: Entry, before: Entry | None) -> bool:
             return False
 
 
-def after_loop(base: Env, body: Mapping[str, Entry], line: int) -> Env:
-    """What the names stand for after a loop that may run no round."""
-    after = dict(base)
-    for name in body.keys() - base.keys():
-        after[name] = Missing(
-            f"{name!r} may have no value here: it is first assigned inside the loop of line {line}",
-            f"give {name} a value before that loop",
-        )
-    return after
+def after_loop(env: Env, changes: Iterable[str], line: int) -> None:
+    """Let names stand for what they do after a loop that may run no round."""
+    for name in changes:
+        if name not in env:
+            env[name] = Missing(
+                f"{name!r} may have no value here: it is first assigned inside the loop of line "
+                f"{line}",
+                f"give {name} a value before that loop",
+            )
 
 
 def _maybe(name: str, line: int) -> Missing:

@@ -80,7 +80,7 @@ def _translate_once(
     declared = tuple(param.declare(binding) for binding, param in enumerate(params))
     declared_workgroup = None if axes is None else _dim3(axes)
     body = without_docstring(source.tree.body)
-    frame = Frame(source, {}, assigned_names(body), growing_names(body))
+    frame = Frame(source, Env(), assigned_names(body), growing_names(body))
     work = Inliner(frame, decisions, declared_workgroup, bodies)
     for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
@@ -142,7 +142,7 @@ def _parameters(source: Source) -> tuple[Param, ...]:
 
 
 def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:
-    env: Env = {}
+    env = Env()
     for param, argument in zip(params, parameters_of(work.frame.source), strict=True):
         if param.role is not Role.SCALAR:
             env[param.name] = Buffer(work.buffers[param.name])
