@@ -7,6 +7,7 @@ import builtins
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from vyre.errors import LanguageError
 from vyre.ir.declare import Access, BufferDecl, Dim3
@@ -28,6 +29,8 @@ from vyre.lang.values import (
     is_narrow,
     reach,
 )
+
+Item = TypeVar("Item", Expr, Node)
 
 NOTHING = object()
 """What a name stands for that no Python scope knows."""
@@ -239,7 +242,7 @@ class Context:
                 value.expr if value is known else self.fit(value, dtype, name, is_operand=free)
                 for value in values
             )
-            return Value.typed(node, result or dtype, build(dtype, parts))
+            return Value.typed(node, result or dtype, self.noted(build(dtype, parts), node))
         is_float = any(value.is_float for value in values)
         for value in values:
             if is_float and not value.is_float:
@@ -260,6 +263,12 @@ class Context:
         dtype = joined.default
         parts = tuple(self.fit(value, dtype, self.text(node)) for value in values)
         return Value.typed(node, result, build(dtype, parts))
+
+    def noted(self, item: Item, node: Pointed) -> Item:
+        """`item`, whose place in the source is known from now on."""
+        place = Place(item, self.frame.source, node, self.frame.called_from)
+        self.places.setdefault(id(item), place)
+        return item
 
     def refuse_ranged(self, value: Value, values: Sequence[Value]) -> None:
         """A range's variable counts in whole numbers; it never turns into a float by itself."""

@@ -19,7 +19,6 @@ from vyre.lang.scopes import (
     assigned_names,
     join,
 )
-from vyre.lang.source import Place
 from vyre.lang.values import PLACEHOLDER, Value, fits, zero
 
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
@@ -65,8 +64,7 @@ class Control(Assignments):
         except RecursionError:
             raise self.error(node, "this nests too deep", NESTED_TOO_DEEP) from None
         for made in self.out[mark:]:
-            place = Place(made, self.frame.source, node, self.frame.called_from)
-            self.places.setdefault(id(made), place)
+            self.noted(made, node)
         return goes_on
 
     def _statement(self, node: ast.stmt) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 
 from vyre.errors import LanguageError
+from vyre.ir.expr import Expr
 from vyre.ir.node import Node
 
 
@@ -74,9 +75,9 @@ Pointed = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement of a program is written."""
+    """Where a statement or an expression of a program is written."""
 
-    statement: Node
+    item: Expr | Node
     source: Source
     node: Pointed
     called_from: Location | None
@@ -91,12 +92,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the statements of a program are written, as far as they are written anywhere."""
+    """Where the parts of a program are written, as far as they are written anywhere."""
 
     by_id: Mapping[int, Place] = field(default_factory=dict)
 
-    def of(self, statement: Node) -> Place | None:
-        return self.by_id.get(id(statement))
+    def of(self, item: Expr | Node) -> Place | None:
+        return self.by_id.get(id(item))
 
 
 def _column(line: str, utf8_offset: int) -> int:

@@ -22,6 +22,7 @@ from vyre.lang.params import MAX_RANK, Param, Refused, Role, read_parameter
 from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names, growing_names
 from vyre.lang.source import Location, Place, Places, Source, find_source
 from vyre.lang.values import Decisions, Restart, Value, Variable, fits
+from vyre.lang.wrapping import check_wrapping
 
 DEFAULT_WORKGROUP: Dim3 = (64, 1, 1)
 
@@ -104,6 +105,8 @@ def _translate_once(
     program = Program.wrapped(
         work.buffers.values(), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
     )
+    places = Places(work.places)
+    check_wrapping(program, places, declared_workgroup)
     return Translation(
         name=source.name,
         program=program,
@@ -111,7 +114,7 @@ def _translate_once(
         rank=decisions.rank,
         declared_workgroup=declared_workgroup,
         location=source.location,
-        places=Places(work.places),
+        places=places,
     )
 
 
