@@ -25,7 +25,7 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.node import Assign, If, Let, Loop, Node, Store, While
+from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, Store, While
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType, int_range
@@ -51,6 +51,7 @@ class Touch:
     is_float: bool
     result_used: bool
     guards: tuple[Linear, ...]  # forms that are 0 in every invocation that comes by
+    by_all: bool  # whether every invocation comes by, or none
     rewritten: bool  # a load of the element that its own statement then stores
     statement: str
     rounds: int  # how often an invocation is expected to come by
@@ -97,6 +98,7 @@ class _Reader:
         # No name hides another in a valid program, so that one table serves all lists.
         self.forms: dict[str, Form] = {}
         self.types: dict[str, DataType | None] = {}
+        self.by_all = True  # whether no condition so far tells invocations apart
         self.found = Reading()
 
     def body(self, nodes: tuple[Node, ...], guards: tuple[Linear, ...], rounds: int) -> None:
@@ -111,19 +113,30 @@ class _Reader:
                     self.types[var] = self.type_of(start)
                     self.forms[var], trips = self.counted(node)
                     self.note_scalars((start, stop))
-                    self.body(body, guards, rounds * trips)
+                    read = self.body if isinstance(self.forms[var], Linear) else self.parted
+                    read(body, guards, rounds * trips)
                 case While(cond, body):
                     self.found.divergent.append(statement_text(node))
                     self.note_scalars((cond,))
-                    self.body(body, guards, rounds * GUESSED_ROUNDS)
+                    self.parted(body, guards, rounds * GUESSED_ROUNDS)
                 case If(cond, then, otherwise):
+                    read = self.body
                     if not self.is_uniform(cond):
                         self.found.divergent.append(statement_text(node))
-                    self.body(then, (*guards, *self.pinned(cond)), rounds)
-                    self.body(otherwise, guards, rounds)
+                        read = self.parted
+                    read(then, (*guards, *self.pinned(cond)), rounds)
+                    read(otherwise, guards, rounds)
                 case _:
                     for inner_body in bodies(node):
                         self.body(inner_body, guards, rounds)
+
+    def parted(self, nodes: tuple[Node, ...], guards: tuple[Linear, ...], rounds: int) -> None:
+        """Read what some invocations run and others do not; who leaves it does so for good."""
+        by_all, self.by_all = self.by_all, False
+        self.body(nodes, guards, rounds)
+        self.by_all = by_all and not any(
+            isinstance(node, (Return, Break, Continue)) for node in statements(nodes)
+        )
 
     def counted(self, node: Loop) -> tuple[Form, int]:
         """What is known of a loop's counter, and how many rounds to reckon with."""
@@ -180,6 +193,7 @@ class _Reader:
                         is_float=self.buffers[buffer].element.is_float,
                         result_used=used,
                         guards=guards,
+                        by_all=self.by_all,
                         rewritten=kind == LOAD and (buffer, index) == stored,
                         statement=text,
                         rounds=rounds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ def translate(
     *,
     workgroup: int | Sequence[int] | None = None,
     fast_math: bool = False,
-    unique_writes: Sequence[str] = (),
+    unique_writes: str | Iterable[str] = (),
 ) -> Translation:
     """The program that `fn` describes, one element at a time.
 
@@ -53,7 +53,7 @@ def translate(
         fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
         workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis.
         fast_math: Whether results may differ in their last bits.
-        unique_writes: Arrays whose elements are each written by one invocation at most.
+        unique_writes: Arrays, or one, whose elements are each written by one invocation at most.
 
     Raises:
         LanguageError: a line that is not part of the kernel language, with a way to write it.
@@ -212,13 +212,18 @@ def _check_rank(name: str, axes: tuple[int, ...], rank: int) -> None:
         )
 
 
-def _unique(source: Source, params: tuple[Param, ...], names: Sequence[str]) -> tuple[str, ...]:
+def _unique(source: Source, params: tuple[Param, ...], names: object) -> tuple[str, ...]:
+    """The parameters that are named, in their own order; one name may stand alone."""
     written = [param.name for param in params if param.role in (Role.OUT, Role.INOUT)]
-    known = ", ".join(written) or "nothing"
-    for name in names:
+    given = (names,) if isinstance(names, str) else names
+    fix = "name an Out or InOut parameter" if written else "leave unique_writes out"
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"unique_writes of {source.name} is {names!r}, which names nothing", fix)
+    found = tuple(given)
+    for name in found:
         if name not in written:
+            known = ", ".join(written) or "nothing"
             raise InvalidInput(
-                f"unique_writes of {source.name} names {name!r}; it writes {known}",
-                "name an Out or InOut parameter",
+                f"unique_writes of {source.name} names {name!r}; it writes {known}", fix
             )
-    return tuple(name for name in written if name in names)
+    return tuple(name for name in written if name in found)

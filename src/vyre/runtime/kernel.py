@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -219,14 +219,14 @@ def kernel(
     *,
     workgroup: int | Sequence[int] | None = None,
     fast_math: bool = False,
-    unique_writes: Sequence[str] = (),
+    unique_writes: str | Iterable[str] = (),
 ) -> Callable[[Function], Kernel]: ...
 def kernel(
     fn: Function | None = None,
     *,
     workgroup: int | Sequence[int] | None = None,
     fast_math: bool = False,
-    unique_writes: Sequence[str] = (),
+    unique_writes: str | Iterable[str] = (),
 ) -> Kernel | Callable[[Function], Kernel]:
     """Make a kernel of a function that says what one element does.
 
@@ -234,7 +234,8 @@ def kernel(
         fn: The function; its parameters say what it reads, writes and takes by value.
         workgroup: The shape to launch by default, and always where the kernel's meaning needs it.
         fast_math: Allow results that differ in their last bits for speed.
-        unique_writes: Outputs of which you state that no element is written by two invocations.
+        unique_writes: Outputs, or one, of which you state that no element is written by two
+            invocations.
     """
 
     def make(function: Function) -> Kernel:
