@@ -52,7 +52,7 @@ def translate(
     Args:
         fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
         workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis.
-        fast_math: Whether results may differ in their last bits.
+        fast_math: Whether results may differ in their last bits, also between schedules.
         unique_writes: Arrays, or one, whose elements are each written by one invocation at most.
 
     Raises:

@@ -233,7 +233,8 @@ def kernel(
     Args:
         fn: The function; its parameters say what it reads, writes and takes by value.
         workgroup: The shape to launch by default, and always where the kernel's meaning needs it.
-        fast_math: Allow results that differ in their last bits for speed.
+        fast_math: Allow results that differ in their last bits for speed, also from one schedule to
+            another.
         unique_writes: Outputs, or one, of which you state that no element is written by two
             invocations.
     """
