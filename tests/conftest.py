@@ -1,7 +1,10 @@
 """What all tests share: golden files, and a cache folder of their own."""
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import settings
@@ -36,3 +39,26 @@ def golden(request):
         assert text == path.read_text()
 
     return compare
+
+
+@pytest.fixture
+def lines_run() -> Callable[[Callable[[], object]], int]:
+    """How many lines of Python run while something is done: work, measured without a clock."""
+
+    def count(act: Callable[[], object]) -> int:
+        total = 0
+
+        def each(_frame: FrameType, event: str, _argument: object) -> Callable[..., object]:
+            nonlocal total
+            total += event == "line"
+            return each
+
+        before = sys.gettrace()
+        sys.settrace(each)
+        try:
+            act()
+        finally:
+            sys.settrace(before)
+        return total
+
+    return count

@@ -26,6 +26,7 @@ from vyre.ir.build import (
     load,
     local_id,
     loop,
+    return_,
     select,
     store,
     u32,
@@ -188,8 +189,6 @@ def test_an_index_that_tells_all_invocations_apart_is_free_until_it_wraps(
 @pytest.mark.parametrize(
     "index",
     [
-        u32(3),
-        load("n", 0),
         I // u32(2),
         Binary(BinaryOp.MOD, I, u32(3)),
         Binary(BinaryOp.MIN, I, u32(3)),
@@ -200,17 +199,70 @@ def test_an_index_that_tells_all_invocations_apart_is_free_until_it_wraps(
         load("x", I),
         cast(DataType.U8, I),
         cast(DataType.U32, cast(DataType.F32, I)),
-        I - I,
     ],
 )
 def test_an_index_that_may_repeat_is_refused(facts, index):
     found = facts(store("out", index, I))
 
     (reason,) = reasons(found)
-    assert reason.endswith(
-        "two invocations may write one element of out: its index is not proved unique "
-        '(state it with unique_writes=("out",) if it is)'
-    )
+    assert reason.endswith(f"{NOT_PROVED} {ASK}")
+
+
+NOT_PROVED = "two invocations may write one element of out: its index is not proved unique"
+ASK = '(state it with unique_writes=("out",) if it is)'
+ANYWHERE = store("out", load("x", I), I)
+
+
+def test_what_its_author_is_asked_to_state_makes_it_free(facts):
+    branch = if_(load("x", I) < 3, [store("out", 0, I)])
+
+    for nodes in ((ANYWHERE,), (branch,), (ANYWHERE, branch)):
+        assert reasons(facts(*nodes))[0].endswith(ASK)
+        assert facts(*nodes, stated="out").free
+
+
+def test_several_arrays_are_asked_for_together(facts):
+    found = reasons(facts(ANYWHERE, store("fixed", load("x", I), I)))
+
+    assert [reason.partition("unique ")[2] for reason in found] == [
+        '(state it with unique_writes=("fixed", "out") if it is)'
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        *(store("out", index, I) for index in (u32(3), load("n", 0), I - I)),
+        if_(load("n", 0) < 3, [store("out", 0, I)]),
+        loop("k", 0, 4, [store("out", var("k"), I)]),
+    ],
+)
+def test_what_cannot_be_true_is_not_asked_for(facts, node):
+    (reason,) = reasons(facts(node))
+
+    assert reason.endswith(NOT_PROVED)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        let("v", load("out", 0)),
+        store("sum", 0, MINE),
+        barrier(),
+        let("lane", local_id()),
+        store("fixed", 0, I),
+    ],
+)
+def test_what_would_not_make_it_free_is_not_asked_for(facts, other):
+    for reason in reasons(facts(ANYWHERE, other)):
+        assert "unique_writes" not in reason
+
+
+def test_who_left_before_may_be_the_others(facts):
+    only_some = if_(load("x", I) < 3, [return_()])
+
+    assert reasons(facts(only_some, store("out", 0, I)))[0].endswith(ASK)
+    assert reasons(facts(store("out", 0, I), only_some))[0].endswith(NOT_PROVED)
 
 
 def test_a_condition_is_told_in_the_users_terms(facts):

@@ -134,13 +134,48 @@ def test_options_go_into_the_program(translate: Translate):
     assert (options.fast_math, options.unique_writes) == (True, ("a", "b"))
 
 
-def test_unique_writes_name_written_arrays():
+def test_one_name_of_unique_writes_may_stand_alone(translate: Translate):
+    def kernel(x: In[f32], out: Out[f32], o: Out[f32]):
+        out[lang.gid()] = o[lang.gid()] = x[lang.gid()]
+
+    for given in ("out", ["out"], {"out"}, ("out", "out"), (name for name in ("out",))):
+        assert translate(kernel, unique_writes=given).program.options.unique_writes == ("out",)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (("x",), "names 'x'; it writes a"),
+        ("x", "names 'x'; it writes a"),
+        ("ab", "names 'ab'; it writes a"),
+        (("a", "b"), "names 'b'; it writes a"),
+        ("", "names ''; it writes a"),
+        ((3,), "names 3; it writes a"),
+        (b"a", "names 97; it writes a"),
+        (3, "is 3, which names nothing"),
+        (None, "is None, which names nothing"),
+        (True, "is True, which names nothing"),
+    ],
+)
+def test_unique_writes_name_written_arrays(given: object, problem: str):
     def kernel(x: In[f32], a: Out[f32]):
-        a[0] = x[0]
+        a[lang.gid()] = x[lang.gid()]
 
-    with pytest.raises(InvalidInput) as caught:
-        lang.translate(kernel, unique_writes=("x",))
+    with pytest.raises(InvalidInput) as refused:
+        lang.translate(kernel, unique_writes=given)
 
-    assert str(caught.value) == (
-        "unique_writes of kernel names 'x'; it writes a\nFix: name an Out or InOut parameter"
+    assert str(refused.value) == (
+        f"unique_writes of kernel {problem}\nFix: name an Out or InOut parameter"
+    )
+
+
+def test_a_kernel_that_writes_nothing_states_nothing():
+    def kernel(x: In[f32]):
+        pass
+
+    with pytest.raises(InvalidInput) as refused:
+        lang.translate(kernel, unique_writes="x")
+
+    assert str(refused.value) == (
+        "unique_writes of kernel names 'x'; it writes nothing\nFix: leave unique_writes out"
     )

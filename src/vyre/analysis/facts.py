@@ -104,13 +104,14 @@ def analyse(program: Program) -> Facts:
     reading = read(program)
     verdict = launch_independence(program, reading.touches)
     buffers = {decl.name: decl for decl in program.buffers}
+    whole_groups = program.runs_whole_workgroups
     return Facts(
         free=not verdict.reasons,
         reasons=verdict.reasons,
         conditions=verdict.conditions,
         stated=verdict.stated,
         accesses=tuple(
-            _access(touch, buffers[touch.buffer], whole_groups=program.runs_whole_workgroups)
+            _access(touch, buffers[touch.buffer], whole_groups=whole_groups)
             for touch in reading.touches
         ),
         cost=_cost(reading, buffers),

@@ -13,6 +13,11 @@ from typing import Protocol
 
 from vyre.ir.types import DataType, int_range
 
+MOST_TERMS = 64
+MOST_SYMBOLS = 8
+MOST_BITS = 256
+"""How much of a form is followed. Squaring a number forty times would make one of 2**40 digits."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Symbol:
@@ -58,6 +63,13 @@ class Poly:
         for symbols, factor in terms:
             total[symbols] = total.get(symbols, 0) + factor
         return cls(tuple(sorted((symbols, factor) for symbols, factor in total.items() if factor)))
+
+    @property
+    def is_small(self) -> bool:
+        return len(self.terms) <= MOST_TERMS and all(
+            len(symbols) <= MOST_SYMBOLS and factor.bit_length() <= MOST_BITS
+            for symbols, factor in self.terms
+        )
 
     @property
     def constant(self) -> int | None:
@@ -148,6 +160,13 @@ class Linear:
     @property
     def is_uniform(self) -> bool:
         return not self.terms
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is worth following; sums and products of what is not would grow and grow."""
+        return len(self.terms) <= MOST_TERMS and all(
+            poly.is_small for poly in (*self.terms.values(), self.offset)
+        )
 
     def combine(self, other: Linear, sign: int) -> Linear:
         terms = dict(self.terms)

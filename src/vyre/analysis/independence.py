@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from vyre.analysis.conditions import Condition, OwnElements
@@ -38,7 +38,7 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.typing import WAVE
-from vyre.ir.walk import expressions, operands, statements
+from vyre.ir.walk import expressions, statements
 
 _PLAIN = (Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region)
 _COMMUTATIVE = frozenset(
@@ -76,6 +76,7 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
     reasons = [*_program(program), *_statements(program)]
     conditions: list[Condition] = []
     stated: list[str] = []
+    open_: dict[str, Refusal] = {}  # what its author may know better, by buffer
     shared = {decl.name for decl in program.buffers if decl.is_shared}
     by_buffer = sorted(touches, key=lambda touch: touch.buffer)
     for name, group in groupby(by_buffer, key=lambda touch: touch.buffer):
@@ -83,6 +84,8 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
         if name in shared or all(touch.kind == LOAD for touch in mine):
             continue
         match _buffer(name, mine, is_stated=name in program.options.unique_writes):
+            case Refusal() as refusal if _may_be_stated(name, mine, program):
+                open_[name] = refusal
             case Refusal() as refusal:
                 reasons.append(refusal)
             case OwnElements() as condition:
@@ -91,6 +94,12 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
                 stated.append(name)
             case None:
                 pass
+    if not reasons:
+        # Only where the word of its author is all that is missing is it worth asking for.
+        names = ", ".join(f'"{name}"' for name in open_) + ("," if len(open_) == 1 else "")
+        ask = f" (state it with unique_writes=({names}) if it is)"
+        open_ = {name: replace(why, why=why.why + ask) for name, why in open_.items()}
+    reasons += open_.values()
     if reasons:
         return Verdict(tuple(reasons), (), ())
     return Verdict((), tuple(conditions), tuple(stated))
@@ -106,16 +115,15 @@ def _program(program: Program) -> Iterator[Refusal]:
 
 def _statements(program: Program) -> Iterator[Refusal]:
     for node in statements(program.entry):
-        text = statement_text(node)
         if isinstance(node, Barrier):
-            yield Refusal(text, "a barrier waits for the invocations of one workgroup")
+            why = "a barrier waits for the invocations of one workgroup"
+            yield Refusal(statement_text(node), why)
         elif not isinstance(node, _PLAIN):
-            yield Refusal(text, f"the analysis cannot see into {type(node).__name__}")
-        for operand in operands(node):
-            for part in expressions(operand):
-                why = _expression(part)
-                if why:
-                    yield Refusal(text, why)
+            why = f"the analysis cannot see into {type(node).__name__}"
+            yield Refusal(statement_text(node), why)
+        for part in expressions(node):
+            if found := _expression(part):
+                yield Refusal(statement_text(node), found)
 
 
 def _expression(expr: Expr) -> str | None:
@@ -195,6 +203,23 @@ def _touches_only_what_it_writes(touches: list[Touch]) -> bool:
     return all(touch.kind == STORE or touch.rewritten for touch in touches)
 
 
+def _may_be_stated(name: str, touches: list[Touch], program: Program) -> bool:
+    """Whether the author's word could make a buffer free, and could be true."""
+    return (
+        name not in program.options.unique_writes
+        and any(_own_elements(name, [touch]) is None for touch in touches)
+        and _touches_only_what_it_writes(touches)
+        and not any(touch.by_all and _is_one_place(touch) for touch in touches)
+    )
+
+
+def _is_one_place(touch: Touch) -> bool:
+    """Whether all invocations that come by touch the same elements."""
+    return all(
+        not form.gids() if isinstance(form, Linear) else form.uniform for form in touch.indices
+    )
+
+
 def _blame(name: str, touches: list[Touch], *, is_stated: bool) -> Refusal:
     """The first access to blame, in the user's terms."""
     for touch in touches:
@@ -214,8 +239,7 @@ def _blame(name: str, touches: list[Touch], *, is_stated: bool) -> Refusal:
         if touch.kind == STORE and _own_elements(name, [touch]) is None and not is_stated:
             return Refusal(
                 touch.statement,
-                f"two invocations may write one element of {name}: its index is not proved unique "
-                f'(state it with unique_writes=("{name}",) if it is)',
+                f"two invocations may write one element of {name}: its index is not proved unique",
             )
     for touch in sorted(touches, key=lambda touch: touch.rewritten):
         if touch.kind == LOAD:

@@ -25,7 +25,7 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.node import Assign, If, Let, Loop, Node, Store, While
+from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, Store, While
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType, int_range
@@ -51,6 +51,7 @@ class Touch:
     is_float: bool
     result_used: bool
     guards: tuple[Linear, ...]  # forms that are 0 in every invocation that comes by
+    by_all: bool  # whether every invocation comes by, or none
     rewritten: bool  # a load of the element that its own statement then stores
     statement: str
     rounds: int  # how often an invocation is expected to come by
@@ -83,7 +84,7 @@ def extent_of(decl: BufferDecl, axis: int) -> Poly:
 def read(program: Program) -> Reading:
     """All touches, branches and operations of a valid program."""
     reader = _Reader(program)
-    reader.body(program.entry, {}, {}, (), 1)
+    reader.body(program.entry, (), 1)
     return reader.found
 
 
@@ -94,61 +95,66 @@ class _Reader:
         self.read_names = {
             expr.name for expr in all_expressions(program.entry) if isinstance(expr, Var)
         }
+        # No name hides another in a valid program, so that one table serves all lists.
+        self.forms: dict[str, Form] = {}
+        self.types: dict[str, DataType | None] = {}
+        self.by_all = True  # whether no condition so far tells invocations apart
         self.found = Reading()
 
-    def body(
-        self,
-        nodes: tuple[Node, ...],
-        forms: Mapping[str, Form],
-        types: Mapping[str, DataType | None],
-        guards: tuple[Linear, ...],
-        rounds: int,
-    ) -> None:
-        forms, types = dict(forms), dict(types)
+    def body(self, nodes: tuple[Node, ...], guards: tuple[Linear, ...], rounds: int) -> None:
         for node in nodes:
-            self.touch(node, forms, types, guards, rounds)
+            self.touch(node, guards, rounds)
             match node:
                 case Let(name, value):
-                    types[name] = self.type_of(value, types)
-                    form = self.form(value, forms, types)
-                    forms[name] = Unknown() if name in self.changed else form
+                    self.types[name] = self.type_of(value)
+                    form = self.form(value)
+                    self.forms[name] = Unknown() if name in self.changed else form
                 case Loop(var, start, stop, body):
-                    first = self.form(start, forms, types)
-                    last = self.form(stop, forms, types)
-                    dtype = self.type_of(start, types)
-                    types[var] = dtype
-                    counter: Form = Unknown()
-                    trips = GUESSED_ROUNDS
-                    if (
-                        isinstance(first, Linear)
-                        and isinstance(last, Linear)
-                        and first.is_uniform
-                        and last.is_uniform
-                        and dtype is not None
-                    ):
-                        known = Counter(var, first.offset, last.offset, dtype)
-                        counter = Linear({known: ONE}, Poly(), dtype)
-                        length = (last.offset - first.offset).constant
-                        trips = GUESSED_ROUNDS if length is None else max(length, 0)
-                    else:
-                        self.found.divergent.append(statement_text(node))
+                    self.types[var] = self.type_of(start)
+                    self.forms[var], trips = self.counted(node)
                     self.note_scalars((start, stop))
-                    inner = {**forms, var: counter}
-                    self.body(body, inner, types, guards, rounds * trips)
-                    del types[var]
+                    read = self.body if isinstance(self.forms[var], Linear) else self.parted
+                    read(body, guards, rounds * trips)
                 case While(cond, body):
                     self.found.divergent.append(statement_text(node))
                     self.note_scalars((cond,))
-                    self.body(body, forms, types, guards, rounds * GUESSED_ROUNDS)
+                    self.parted(body, guards, rounds * GUESSED_ROUNDS)
                 case If(cond, then, otherwise):
-                    if not self.is_uniform(cond, forms, types):
+                    read = self.body
+                    if not self.is_uniform(cond):
                         self.found.divergent.append(statement_text(node))
-                    pinned = (*guards, *self.pinned(cond, forms, types))
-                    self.body(then, forms, types, pinned, rounds)
-                    self.body(otherwise, forms, types, guards, rounds)
+                        read = self.parted
+                    read(then, (*guards, *self.pinned(cond)), rounds)
+                    read(otherwise, guards, rounds)
                 case _:
                     for inner_body in bodies(node):
-                        self.body(inner_body, forms, types, guards, rounds)
+                        self.body(inner_body, guards, rounds)
+
+    def parted(self, nodes: tuple[Node, ...], guards: tuple[Linear, ...], rounds: int) -> None:
+        """Read what some invocations run and others do not; who leaves it does so for good."""
+        by_all, self.by_all = self.by_all, False
+        self.body(nodes, guards, rounds)
+        self.by_all = by_all and not any(
+            isinstance(node, (Return, Break, Continue)) for node in statements(nodes)
+        )
+
+    def counted(self, node: Loop) -> tuple[Form, int]:
+        """What is known of a loop's counter, and how many rounds to reckon with."""
+        first, last = self.form(node.start), self.form(node.stop)
+        dtype = self.types[node.var]
+        if (
+            not isinstance(first, Linear)
+            or not isinstance(last, Linear)
+            or not first.is_uniform
+            or not last.is_uniform
+            or dtype is None
+        ):
+            self.found.divergent.append(statement_text(node))
+            return Unknown(), GUESSED_ROUNDS
+        counter = Counter(node.var, first.offset, last.offset, dtype)
+        length = (last.offset - first.offset).constant
+        trips = GUESSED_ROUNDS if length is None else max(length, 0)
+        return Linear({counter: ONE}, Poly(), dtype), trips
 
     def note_scalars(self, exprs: tuple[Expr, ...]) -> None:
         for expr in exprs:
@@ -156,14 +162,7 @@ class _Reader:
                 if isinstance(part, Load) and self.buffers[part.buffer].is_scalar_argument:
                     self.found.loop_scalars.add(part.buffer)
 
-    def touch(
-        self,
-        node: Node,
-        forms: Mapping[str, Form],
-        types: Mapping[str, DataType | None],
-        guards: tuple[Linear, ...],
-        rounds: int,
-    ) -> None:
+    def touch(self, node: Node, guards: tuple[Linear, ...], rounds: int) -> None:
         text = statement_text(node)
         # An atomic may change what the index reads between the load and the store.
         stored = (
@@ -187,13 +186,14 @@ class _Reader:
                     Touch(
                         kind=kind,
                         buffer=buffer,
-                        indices=self.indices(buffer, index, forms, types),
+                        indices=self.indices(buffer, index),
                         index=index,
                         value=value,
                         atomic=op,
                         is_float=self.buffers[buffer].element.is_float,
                         result_used=used,
                         guards=guards,
+                        by_all=self.by_all,
                         rewritten=kind == LOAD and (buffer, index) == stored,
                         statement=text,
                         rounds=rounds,
@@ -221,26 +221,18 @@ class _Reader:
         if isinstance(node, Store):
             add(STORE, node.buffer, node.index, value=node.value)
 
-    def indices(
-        self,
-        buffer: str,
-        index: Expr,
-        forms: Mapping[str, Form],
-        types: Mapping[str, DataType | None],
-    ) -> tuple[Form, ...]:
+    def indices(self, buffer: str, index: Expr) -> tuple[Form, ...]:
         if isinstance(index, FlatIndex) and index.buffer == buffer:
-            return tuple(self.form(part, forms, types) for part in index.indices)
-        return (self.form(index, forms, types),)
+            return tuple(self.form(part) for part in index.indices)
+        return (self.form(index),)
 
-    def pinned(
-        self, cond: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
-    ) -> tuple[Linear, ...]:
+    def pinned(self, cond: Expr) -> tuple[Linear, ...]:
         """The forms of the invocation's position that are 0 wherever `cond` holds."""
         match cond:
             case Binary(BinaryOp.AND, left, right):
-                return (*self.pinned(left, forms, types), *self.pinned(right, forms, types))
+                return (*self.pinned(left), *self.pinned(right))
             case Binary(BinaryOp.EQ, left, right):
-                a, b = self.form(left, forms, types), self.form(right, forms, types)
+                a, b = self.form(left), self.form(right)
                 if isinstance(a, Linear) and isinstance(b, Linear):
                     apart = a.combine(b, -1)
                     # A counter would make it another invocation in every round.
@@ -250,25 +242,20 @@ class _Reader:
             case _:
                 return ()
 
-    def type_of(self, expr: Expr, types: Mapping[str, DataType | None]) -> DataType | None:
-        return type_of(expr, Scope(types, self.buffers), lambda _: None)
+    def type_of(self, expr: Expr) -> DataType | None:
+        return type_of(expr, Scope(self.types, self.buffers), lambda _: None)
 
-    def is_uniform(
-        self, expr: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
-    ) -> bool:
-        form = self.form(expr, forms, types)
-        return form.is_uniform if isinstance(form, Linear) else form.uniform
+    def is_uniform(self, expr: Expr) -> bool:
+        return _alike(self.form(expr))
 
-    def form(
-        self, expr: Expr, forms: Mapping[str, Form], types: Mapping[str, DataType | None]
-    ) -> Form:
+    def form(self, expr: Expr) -> Form:
         match expr:
             case Lit(dtype) if dtype.is_int:
                 return Linear.uniform(Poly.of(int(expr.value)), dtype)
             case Lit():
                 return Unknown(uniform=True)
             case Var(name):
-                return forms.get(name, Unknown())
+                return self.forms.get(name, Unknown())
             case Id(IdKind.INVOCATION, axis):
                 return Linear({Gid(axis): ONE}, Poly(), DataType.U32)
             case Id(IdKind.EXTENT, axis):
@@ -281,22 +268,19 @@ class _Reader:
                 decl = self.buffers[buffer]
                 if decl.is_scalar_argument and decl.element.is_int and index == _FIRST:
                     return Linear.uniform(Poly.of(Symbol("scalar", buffer)), decl.element)
-                same = decl.is_scalar_argument and self.is_uniform(index, forms, types)
-                return Unknown(uniform=same)
+                return Unknown(uniform=decl.is_scalar_argument and self.is_uniform(index))
             case Cast(target, value) if target.is_int:
-                return _cast(self.form(value, forms, types), target)
+                return _cast(self.form(value), target)
             case Binary(op, left, right):
-                return _binary(op, self.form(left, forms, types), self.form(right, forms, types))
+                return _binary(op, self.form(left), self.form(right))
             case Unary(UnaryOp.NEGATE, operand):
-                form = self.form(operand, forms, types)
+                form = self.form(operand)
                 return form.times(-ONE) if isinstance(form, Linear) else form
             case Id() | Atomic():
                 return Unknown()
             case _:
                 parts = operands(expr)
-                return Unknown(
-                    uniform=bool(parts) and all(self.is_uniform(p, forms, types) for p in parts)
-                )
+                return Unknown(uniform=bool(parts) and all(self.is_uniform(p) for p in parts))
 
 
 _FIRST = Lit.of(DataType.U32, 0)
@@ -333,18 +317,26 @@ def _wrapped(value: int, dtype: DataType) -> int:
 
 def _binary(op: BinaryOp, left: Form, right: Form) -> Form:
     if isinstance(left, Linear) and isinstance(right, Linear):
-        match op:
-            case BinaryOp.ADD | BinaryOp.WRAP_ADD:
-                return left.combine(right, 1)
-            case BinaryOp.SUB | BinaryOp.WRAP_SUB:
-                return left.combine(right, -1)
-            case BinaryOp.MUL if right.is_uniform:
-                return left.times(right.offset)
-            case BinaryOp.MUL if left.is_uniform:
-                return right.times(left.offset)
-            case BinaryOp.SHL if right.is_uniform and right.offset.constant is not None:
-                return left.times(Poly.of(1 << (right.offset.constant % left.dtype.bits)))
+        found = _linear(op, left, right)
+        if found is not None and found.is_small:
+            return found
     return Unknown(uniform=_alike(left) and _alike(right))
+
+
+def _linear(op: BinaryOp, left: Linear, right: Linear) -> Linear | None:
+    match op:
+        case BinaryOp.ADD | BinaryOp.WRAP_ADD:
+            return left.combine(right, 1)
+        case BinaryOp.SUB | BinaryOp.WRAP_SUB:
+            return left.combine(right, -1)
+        case BinaryOp.MUL if right.is_uniform:
+            return left.times(right.offset)
+        case BinaryOp.MUL if left.is_uniform:
+            return right.times(left.offset)
+        case BinaryOp.SHL if right.is_uniform and right.offset.constant is not None:
+            return left.times(Poly.of(1 << (right.offset.constant % left.dtype.bits)))
+        case _:
+            return None
 
 
 def _alike(form: Form) -> bool:

@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 
 from vyre.errors import WireError
 from vyre.ir.declare import BufferDecl
-from vyre.ir.encode import stream
+from vyre.ir.encode import MAX_BYTES, stream
 from vyre.ir.expr import Binary, BinaryOp, Expr, Lit
 from vyre.ir.node import Block, Let, Node
-from vyre.ir.structure import post_order
 from vyre.ir.types import DataType
+from vyre.ir.walk import post_order, size_of
 
 # Operands of these change places freely.
 _ORDERED = frozenset(
@@ -33,6 +33,8 @@ def canonical_buffers(buffers: Iterable[BufferDecl]) -> tuple[BufferDecl, ...]:
 def canonical_entry(entry: Iterable[Node]) -> tuple[Node, ...]:
     """The statements with operands in order and with blocks that bind nothing taken apart."""
     nodes = tuple(entry)
+    if size_of(nodes).parts > MAX_BYTES:
+        return nodes  # it has no bytes, and the encoder says so
     done: dict[int, Expr | Node] = {}
     for item in post_order(nodes):
         done[id(item)] = _settled(_with_parts(item, done))

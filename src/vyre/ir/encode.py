@@ -64,7 +64,7 @@ from vyre.ir.node import (
 )
 from vyre.ir.structure import Encodable, exact_hash
 from vyre.ir.types import DataType, Tag
-from vyre.ir.walk import MAX_DEPTH
+from vyre.ir.walk import MAX_DEPTH, size_of
 
 MAGIC = b"VYRE"
 VERSION = 4
@@ -117,6 +117,7 @@ def encode(program: Encodable) -> bytes:
     """
     check_declarations(program)
     _check_list(program.entry)
+    _check_size(size_of(program.entry).parts)  # each has a byte at least
     options = _options(program)
     body = bytearray(_leb(len(program.entry) + (options is not None) + 1))
     body += _record(METADATA_OP_ID, _metadata(program))

@@ -119,9 +119,7 @@ class Program:
         return self._structure() == other._structure()
 
     def __hash__(self) -> int:
-        if "hash" not in self._memo:
-            self._memo["hash"] = hash(self._structure())
-        return int(self._memo["hash"])
+        return hash(self.fingerprint())  # which is made once, however parts are shared or nested
 
     def _structure(self) -> tuple[object, ...]:
         return (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from itertools import chain
 from typing import Protocol
 
 from blake3 import blake3
@@ -14,7 +13,7 @@ from vyre.ir.declare import BufferDecl, Dim3, Options
 from vyre.ir.expr import Call, Expr, OpaqueExpr, Var
 from vyre.ir.node import Assign, Block, Let, Loop, Node, OpaqueNode, Region
 from vyre.ir.types import DataType
-from vyre.ir.walk import bodies, operands
+from vyre.ir.walk import bodies, operands, post_order
 
 
 class Encodable(Protocol):
@@ -32,27 +31,6 @@ class Encodable(Protocol):
     def non_composable(self) -> bool: ...
     @property
     def options(self) -> Options: ...
-
-
-def post_order(items: Iterable[Expr | Node]) -> Iterator[Expr | Node]:
-    """Every object in `items`, children first, each one once however often it is shared.
-
-    Neither depth nor sharing costs anything here: `x = x ^ (x >> 1)` forty times over is a tree of
-    2**40 leaves made of eighty objects, nested eighty deep.
-    """
-    seen: set[int] = set()
-    stack = [(item, False) for item in reversed(tuple(items))]
-    while stack:
-        item, expanded = stack.pop()
-        if id(item) in seen:
-            continue
-        if expanded:
-            seen.add(id(item))
-            yield item
-            continue
-        inner = chain.from_iterable(bodies(item)) if isinstance(item, Node) else ()
-        stack.append((item, True))
-        stack.extend((part, False) for part in reversed((*operands(item), *inner)))
 
 
 def structural_hash(program: Encodable) -> bytes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+from types import EllipsisType
 
 from vyre.errors import InvalidProgram
 from vyre.ir.declare import Access, BufferDecl
@@ -24,7 +25,7 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.typing import Scope, TypeProblem, type_of
-from vyre.ir.walk import MAX_DEPTH, bodies, depth, expressions, operands
+from vyre.ir.walk import MAX_DEPTH, MAX_PARTS, bodies, expressions, operands, size_of
 
 _U32_MAX = 0xFFFF_FFFF
 
@@ -48,18 +49,28 @@ def validate(program: Program) -> tuple[Problem, ...]:
     ()
     """
     found = [*_workgroup(program), *_buffers(program), *_options(program)]
-    nesting = max((depth(node) for node in program.entry), default=0)
-    if nesting > MAX_DEPTH:
+    size = size_of(program.entry)
+    if size.depth > MAX_DEPTH:
         found.append(
             Problem(
                 "entry",
-                f"statements and expressions nest {nesting} deep; {MAX_DEPTH} allowed",
+                f"statements and expressions nest {size.depth} deep; {MAX_DEPTH} allowed",
                 "split long expressions with let",
             )
         )
-        return tuple(found)
+    if size.parts > MAX_PARTS:
+        found.append(
+            Problem(
+                "entry",
+                f"{size.parts} statements and expressions, shared ones counted wherever they "
+                f"stand; {MAX_PARTS} allowed",
+                "bind what is used again with let, and use loops",
+            )
+        )
+    if size.depth > MAX_DEPTH or size.parts > MAX_PARTS:
+        return tuple(found)  # what follows reads every part, and goes as deep as they nest
     walk = _Walk({decl.name: decl for decl in reversed(program.buffers)}, found)
-    walk.body(program.entry, "entry", {}, frozenset(), in_loop=False)
+    walk.body(program.entry, "entry", in_loop=False)
     return tuple(found)
 
 
@@ -153,29 +164,38 @@ class _Walk:
 
     buffers: dict[str, BufferDecl]
     found: list[Problem]
+    names: dict[str, DataType | None] = field(default_factory=dict)
+    hidden: list[tuple[str, DataType | EllipsisType | None]] = field(default_factory=list)
+    loop_vars: list[str] = field(default_factory=list)
 
     def body(
         self,
         nodes: tuple[Node, ...],
         place: str,
-        outer: dict[str, DataType | None],
-        loop_vars: frozenset[str],
         *,
         in_loop: bool,
+        counter: tuple[str, DataType | None] | None = None,
     ) -> None:
-        names = dict(outer)
+        """Look at a list; its loop's counter and the names that it binds end with it."""
+        mark = len(self.hidden)
+        if counter is not None:
+            self.bind(*counter)
         for position, node in enumerate(nodes):
-            self.statement(node, f"{place}[{position}]", names, loop_vars, in_loop=in_loop)
+            self.statement(node, f"{place}[{position}]", in_loop=in_loop)
+        while len(self.hidden) > mark:
+            name, before = self.hidden.pop()
+            if before is ...:
+                del self.names[name]
+            else:
+                self.names[name] = before
 
-    def statement(
-        self,
-        node: Node,
-        place: str,
-        names: dict[str, DataType | None],
-        loop_vars: frozenset[str],
-        *,
-        in_loop: bool,
-    ) -> None:
+    def bind(self, name: str, dtype: DataType | None) -> None:
+        self.hidden.append((name, self.names.get(name, ...)))
+        self.names[name] = dtype
+
+    def statement(self, node: Node, place: str, *, in_loop: bool) -> None:
+        names = self.names
+
         def say(problem: str, fix: str) -> None:
             self.found.append(Problem(f"{place} {_title(node)}", problem, fix))
 
@@ -188,20 +208,20 @@ class _Walk:
                     say(*_negative(part.buffer, part.index))
             return type_of(expr, Scope(names, self.buffers), report)
 
-        def bind(name: str) -> None:
+        def check_free(name: str) -> None:
             if name in names:
                 say(f"{name!r} is bound already", "use assign, or another name")
 
         match node:
             case Let(name, value):
                 found = typed(value)
-                bind(name)
-                names[name] = found
+                check_free(name)
+                self.bind(name, found)
             case Assign(name, value):
                 found, bound = typed(value), names.get(name)
                 if name not in names:
                     say(f"no name {name!r} here", "bind it with let before this statement")
-                elif name in loop_vars:
+                elif name in self.loop_vars:
                     say(f"{name!r} counts a loop", "copy it with let and change the copy")
                 elif found is not None and bound is not None and found != bound:
                     say(f"{name!r} is {bound}, the value is {found}", f"cast the value to {bound}")
@@ -215,11 +235,13 @@ class _Walk:
                     say(f"the condition is {found}", "compare it with something")
             case Loop(var, start, stop):
                 first, last = typed(start), typed(stop)
-                bind(var)
+                check_free(var)
                 if first is not None and last is not None and (first != last or not first.is_int):
                     say(f"the loop runs from {first} to {last}", "count in one integer type")
-                inner = {**names, var: first or last}
-                self.body(node.body, place + ".body", inner, loop_vars | {var}, in_loop=True)
+                self.loop_vars.append(var)
+                counter = (var, first or last)
+                self.body(node.body, place + ".body", in_loop=True, counter=counter)
+                self.loop_vars.pop()
                 return
             case Break() | Continue():
                 if not in_loop:
@@ -230,7 +252,7 @@ class _Walk:
         looping = in_loop or isinstance(node, While)
         for label, nodes in zip(("then", "otherwise"), bodies(node), strict=False):
             name = label if isinstance(node, If) else "body"
-            self.body(nodes, f"{place}.{name}", names, loop_vars, in_loop=looping)
+            self.body(nodes, f"{place}.{name}", in_loop=looping)
 
     def store(
         self, buffer: str, index: Expr, at: DataType | None, found: DataType | None, say: Say

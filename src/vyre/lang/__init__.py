@@ -61,6 +61,7 @@ from vyre.lang.intrinsics import (
     trunc,
     workgroup_id,
     workgroup_size,
+    wrap_sub,
 )
 from vyre.lang.params import (
     In,
@@ -167,4 +168,5 @@ __all__ = [
     "u64",
     "workgroup_id",
     "workgroup_size",
+    "wrap_sub",
 ]

@@ -14,10 +14,13 @@ from vyre.lang.calls import Calls
 from vyre.lang.intrinsics import Structural, find_intrinsic
 from vyre.lang.params import instead_of
 from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
-from vyre.lang.values import PLACEHOLDER, Restart, Value, Variable, fits
+from vyre.lang.values import PLACEHOLDER, Value, Variable, fits
 
-RESULT = "return"
-"""The variable that holds a function's result; no name of an author's can be a keyword."""
+RESULT, RETURNED = "return", "return from"
+"""The variables that hold a function's result, and whether it has one yet.
+
+No name of an author's can be a keyword, or two words.
+"""
 
 
 class Assignments(Calls):
@@ -87,7 +90,11 @@ class Assignments(Calls):
     def bind(self, target: ast.Name, value: Value) -> None:
         """Give a name a value: a new variable where none is in sight, else a new value of it."""
         name = target.id
-        match self.frame.env.get(name):
+        entry = self.frame.env.get(name)
+        if isinstance(entry, Hoistable) and entry.depth != self.names.depth:
+            self.decide_hoisted(entry, name)
+            entry = Bound(entry.variable)
+        match entry:
             case Bound(variable) | Declared(variable):
                 expr = self.give(variable, value)
                 self.out.append(Assign(variable.ir_name, expr))
@@ -97,8 +104,6 @@ class Assignments(Calls):
                     f"{name!r} is an array, and this would replace it",
                     f"write {name}[i] = ..., or use another name",
                 )
-            case Hoistable(statement, depth) if depth != self.names.depth:
-                raise Restart(self.decisions.with_hoisted(statement, name))
             case _:
                 variable = self.variable(name, self.frame.key(target))
                 self.let(variable, value)
@@ -244,9 +249,7 @@ class Assignments(Calls):
                 "write a number, or a name from outside the kernel",
             )
         name = self.names.fresh(target.id, anywhere=True)
-        decl = BufferDecl.workgroup(name, count, dtype)
-        self.shared.append(decl)
-        self.frame.env[target.id] = Buffer(decl)
+        self.frame.env[target.id] = self.declare(BufferDecl.workgroup(name, count, dtype))
 
 
 def _spill_name(target: ast.expr) -> str:

@@ -30,7 +30,7 @@ from vyre.ir.expr import (
 from vyre.ir.node import Let
 from vyre.ir.types import DataType
 from vyre.lang.context import NOTHING
-from vyre.lang.expressions import Expressions
+from vyre.lang.expressions import SPLIT_EVERY, Expressions
 from vyre.lang.intrinsics import (
     Domain,
     Function,
@@ -220,7 +220,7 @@ class Calls(Expressions):
         expr, dtype = self.settle(value)
         if dtype == target:
             return Value.typed(node, dtype, expr)
-        return Value.typed(node, target, Cast(target, expr))
+        return Value.typed(node, target, self.noted(Cast(target, expr), node))
 
     def position_of(self, node: ast.Call, intrinsic: Intrinsic, kind: IdKind) -> Value:
         """A position or size of the launch; axes count as NumPy's, so the last is the fastest."""
@@ -237,7 +237,7 @@ class Calls(Expressions):
                 f"write vyre.{intrinsic.name}(0)",
             )
         if axis >= self.decisions.rank:
-            self.decide(self.decisions.with_rank(axis + 1))
+            self.decide_rank(axis + 1)
         return Value.typed(node, DataType.U32, Id(kind, self.decisions.rank - 1 - axis))
 
     def function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
@@ -269,13 +269,34 @@ class Calls(Expressions):
             case Structural.FMA:
                 return self.combine(node, values, lambda _, parts: Fma(*parts))
             case Structural.CLAMP:
-                return self.combine(node, values, _clamp)
+                return self.clamp(node, values)
             case Structural.MIN:
-                return self.combine(node, values, lambda _, parts: _chain(BinaryOp.MIN, parts))
+                return self.extreme(node, BinaryOp.MIN, values)
             case Structural.MAX:
-                return self.combine(node, values, lambda _, parts: _chain(BinaryOp.MAX, parts))
+                return self.extreme(node, BinaryOp.MAX, values)
             case _:
                 raise AssertionError(intrinsic)
+
+    def extreme(self, node: ast.Call, op: BinaryOp, values: list[Value]) -> Value:
+        """The least or greatest of values, in the order they are given."""
+        while len(values) > SPLIT_EVERY:
+            first = self.extreme(node, op, values[:SPLIT_EVERY])
+            values = [self.once(first, "part"), *values[SPLIT_EVERY:]]
+
+        def chain(_: DataType, parts: tuple[Expr, ...]) -> Expr:
+            found, *rest = parts
+            for part in rest:
+                found = self.noted(Binary(op, found, part), node)
+            return found
+
+        return self.combine(node, values, chain)
+
+    def clamp(self, node: ast.Call, values: list[Value]) -> Value:
+        def limited(_: DataType, parts: tuple[Expr, ...]) -> Expr:
+            x, low, high = parts
+            return Binary(BinaryOp.MIN, self.noted(Binary(BinaryOp.MAX, x, low), node), high)
+
+        return self.combine(node, values, limited)
 
     def atomic(self, node: ast.Call, intrinsic: Intrinsic, op: AtomicOp) -> Value:
         """An atomic is bound where it stands, so that it happens once, and in order."""
@@ -327,18 +348,6 @@ def _numpy_spelling(target: type) -> str | None:
     """`f32` for numpy.float32, and so on; Python's own float is not one of NumPy's."""
     found = re.fullmatch(r"(float|uint|int)(\d+)", target.__name__)
     return f"{found[1][0]}{found[2]}" if found else None
-
-
-def _clamp(_: DataType, parts: tuple[Expr, ...]) -> Expr:
-    x, low, high = parts
-    return Binary(BinaryOp.MIN, Binary(BinaryOp.MAX, x, low), high)
-
-
-def _chain(op: BinaryOp, parts: tuple[Expr, ...]) -> Expr:
-    found, *rest = parts
-    for part in rest:
-        found = Binary(op, found, part)
-    return found
 
 
 def _several(count: int, noun: str) -> str:

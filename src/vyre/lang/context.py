@@ -7,6 +7,7 @@ import builtins
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from vyre.errors import LanguageError
 from vyre.ir.declare import Access, BufferDecl, Dim3
@@ -15,8 +16,8 @@ from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType, int_range
 from vyre.ir.walk import expressions
 from vyre.lang.intrinsics import INTRINSICS
-from vyre.lang.scopes import Buffer, Frame, Names
-from vyre.lang.source import Pointed, Source
+from vyre.lang.scopes import Buffer, Frame, Hoistable, Names
+from vyre.lang.source import Place, Pointed, Source
 from vyre.lang.values import (
     PLACEHOLDER,
     Decisions,
@@ -25,7 +26,11 @@ from vyre.lang.values import (
     Value,
     Variable,
     fits,
+    is_narrow,
+    reach,
 )
+
+Item = TypeVar("Item", Expr, Node)
 
 NOTHING = object()
 """What a name stands for that no Python scope knows."""
@@ -40,21 +45,33 @@ class Context:
         self.workgroup = workgroup
         self.names = Names()
         self.out: list[Node] = []
-        self.declared: tuple[BufferDecl, ...] = ()
-        self.shared: list[BufferDecl] = []
+        self.places: dict[int, Place] = {}
+        self.buffers: dict[str, BufferDecl] = {}
         self.variables: list[Variable] = []
         self.effects = 0  # counts what must not move past a load
         self.is_stale = False  # whether this pass decided something that its start did not know
 
-    def decide(self, decisions: Decisions) -> None:
-        """Know more in the next pass; this one goes on, to find out what else there is."""
-        self.decisions, self.is_stale = decisions, True
-
     def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:
-        for variable in variables:
+        """Know the type of variables in the next pass; this one goes on, to find out more.
+
+        What such a variable was given takes the same type: one by one they would take a pass each.
+        """
+        open_ = list(variables)
+        while open_:
+            variable = open_.pop()
             if variable.dtype is None:
-                variable.dtype = dtype
-                self.decide(self.decisions.with_types({variable.key: dtype}))
+                variable.dtype = self.decisions.types[variable.key] = dtype
+                self.is_stale = True
+                open_ += [source for source in variable.sources if source.takes(dtype)]
+
+    def decide_hoisted(self, entry: Hoistable, name: str) -> None:
+        """Bind a name before the statement in whose branches it gets its value."""
+        self.decisions.hoisted.setdefault(entry.statement, set()).add(name)
+        self.is_stale = True
+
+    def decide_rank(self, rank: int) -> None:
+        self.decisions.rank = rank
+        self.is_stale = True
 
     def error(self, node: Pointed, problem: str, fix: str) -> LanguageError:
         return self.frame.source.error(node, problem, fix, self.frame.called_from)
@@ -74,7 +91,8 @@ class Context:
 
     def variable(self, name: str, key: Key, ir_name: str | None = None) -> Variable:
         dtype = self.decisions.types.get(key)
-        made = Variable(name, ir_name or self.names.fresh(name), key, dtype)
+        grows = name in self.frame.growing
+        made = Variable(name, ir_name or self.names.fresh(name), key, dtype, grows=grows)
         self.variables.append(made)
         return made
 
@@ -120,8 +138,11 @@ class Context:
         )
 
     def access(self, buffer: str) -> Access:
-        decls = (*self.declared, *self.shared)
-        return next(decl.access for decl in decls if decl.name == buffer)
+        return self.buffers[buffer].access
+
+    def declare(self, decl: BufferDecl) -> Buffer:
+        self.buffers[decl.name] = decl
+        return Buffer(decl)
 
     def fit(self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False) -> Expr:
         """`value` as a `dtype`, the type of what `other` names, or an error that names both.
@@ -140,8 +161,33 @@ class Context:
             raise self.unfit(value, value.constant, dtype, other, is_operand=is_operand)
         if not fit_all or (ranged and not dtype.is_int) or (value.is_float and dtype.is_int):
             raise self.mixed(value, dtype, other, is_operand=is_operand)
+        if is_narrow(dtype) and value.needs and not is_operand:
+            self.check_narrow(value, dtype, other)
         self.decide_types(value.needs, dtype)
         return PLACEHOLDER if value.needs else value.build(dtype)
+
+    def check_narrow(self, value: Value, dtype: DataType, other: str) -> None:
+        """Refuse an open value that would become a small number by where it goes."""
+        text = self.text(value.node)
+        growing = next((variable for variable in value.needs if variable.grows), None)
+        if growing is not None:
+            raise self.error(
+                value.node,
+                f"{growing.name} would be {dtype} as {other} is, and what it counts up to may not "
+                "fit",
+                f"write {dtype}({text}) to keep the low {dtype.bits} bits, or say it where it "
+                f"begins, for example {growing.name}: {dtype} = 0",
+            )
+        if isinstance(value.node, ast.Name):
+            return
+        low, high = int_range(dtype)
+        least, most = reach(value)
+        if least < low or most > high:
+            raise self.error(
+                value.node,
+                f"{text} may be {most if most > high else least}, and {other} is {dtype}",
+                f"write {dtype}({text}) to keep the low {dtype.bits} bits",
+            )
 
     def mixed(
         self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False
@@ -196,7 +242,7 @@ class Context:
                 value.expr if value is known else self.fit(value, dtype, name, is_operand=free)
                 for value in values
             )
-            return Value.typed(node, result or dtype, build(dtype, parts))
+            return Value.typed(node, result or dtype, self.noted(build(dtype, parts), node))
         is_float = any(value.is_float for value in values)
         for value in values:
             if is_float and not value.is_float:
@@ -217,6 +263,12 @@ class Context:
         dtype = joined.default
         parts = tuple(self.fit(value, dtype, self.text(node)) for value in values)
         return Value.typed(node, result, build(dtype, parts))
+
+    def noted(self, item: Item, node: Pointed) -> Item:
+        """`item`, whose place in the source is known from now on."""
+        place = Place(item, self.frame.source, node, self.frame.called_from)
+        self.places.setdefault(id(item), place)
+        return item
 
     def refuse_ranged(self, value: Value, values: Sequence[Value]) -> None:
         """A range's variable counts in whole numbers; it never turns into a float by itself."""

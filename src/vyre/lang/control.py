@@ -14,7 +14,6 @@ from vyre.lang.scopes import (
     Bound,
     Buffer,
     Declared,
-    Env,
     Missing,
     after_loop,
     assigned_names,
@@ -41,6 +40,10 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "Nonlocal": ("nonlocal", "store in an Out array; a kernel cannot change Python's variables"),
     "TypeAlias": ("type", "write it outside the kernel"),
 }
+NESTED_TOO_DEEP = (
+    "write ifs and loops one after the other, not inside each other, and split long expressions "
+    "over several assignments"
+)
 _UNSIGNED = {8: DataType.U8, 16: DataType.U16, 32: DataType.U32, 64: DataType.U64}
 
 
@@ -55,6 +58,16 @@ class Control(Assignments):
 
     def statement(self, node: ast.stmt) -> bool:
         """Translate one statement; whether control goes on after it."""
+        mark = len(self.out)
+        try:
+            goes_on = self._statement(node)
+        except RecursionError:
+            raise self.error(node, "this nests too deep", NESTED_TOO_DEEP) from None
+        for made in self.out[mark:]:
+            self.noted(made, node)
+        return goes_on
+
+    def _statement(self, node: ast.stmt) -> bool:
         match node:
             case ast.Assign():
                 self.assignment(node)
@@ -142,26 +155,29 @@ class Control(Assignments):
         key, depth = self.frame.key(node), self.names.depth
         hoisted = [
             self.variable(name, self.frame.key(node, name))
-            for statement, name in sorted(self.decisions.hoisted, key=lambda item: item[1])
-            if statement == key and not isinstance(self.frame.env.get(name), (Bound, Declared))
+            for name in sorted(self.decisions.hoisted.get(key, ()))
+            if not isinstance(self.frame.env.get(name), (Bound, Declared))
         ]
-        self.frame.env |= {variable.name: Declared(variable) for variable in hoisted}
-        base, ends, lists = self.frame.env, [], []
+        env = self.frame.env
+        for variable in hoisted:
+            env[variable.name] = Declared(variable)
+        ends, lists = [], []
         for body in (node.body, node.orelse):
-            self.frame.env = dict(base)
+            mark = env.mark()
             with self.nested() as nodes:
-                if self.block(body):
-                    ends.append(self.frame.env)
+                goes_on = self.block(body)
+            changes = env.taken_back(mark)
+            if goes_on:
+                ends.append(changes)
             lists.append(tuple(nodes))
         self.out += [Let(v.ir_name, zero(v.default)) for v in hoisted]
         self.out.append(If(test.expr, *lists))
-        self.frame.env = join(base, ends, key, depth, node.lineno) if ends else base
+        join(env, ends, key, depth, node.lineno)
         return bool(ends)
 
     def while_(self, node: ast.While) -> bool:
         self.refuse_else(node)
-        base: Env = self.frame.env
-        self.frame.env = dict(base)
+        env, mark = self.frame.env, self.frame.env.mark()
         self.loops.append(False)
         with self.nested() as body:
             test = self.condition(node.test)
@@ -175,7 +191,7 @@ class Control(Assignments):
             if test.constant is not False:
                 self.block(node.body)
         broken = self.loops.pop()
-        self.frame.env = after_loop(base, self.frame.env, node.lineno)
+        after_loop(env, env.taken_back(mark), node.lineno)
         if test.constant is False:
             return True
         self.out.append(While(cond, tuple(body)))
@@ -194,8 +210,7 @@ class Control(Assignments):
                 f"{name!r} has a value already, and the loop would replace it",
                 "use another name for the loop's variable",
             )
-        base: Env = self.frame.env
-        self.frame.env = dict(base)
+        env, mark = self.frame.env, self.frame.env.mark()
         key = self.frame.key(node, name)
         known = next((value for value in (start, stop) if value.dtype is not None), None)
         dtype = known.dtype if known is not None else self.decisions.types.get(key)
@@ -221,15 +236,14 @@ class Control(Assignments):
                 if step != 1 and dtype is not None:
                     value = _stepped(dtype, origin, Var(counter), step)
                 body.append(Let(variable.ir_name, value))
-            self.frame.env[name] = Bound(variable)
+            env[name] = Bound(variable)
             self.block(node.body)
         self.loops.pop()
-        after = after_loop(base, self.frame.env, node.lineno)
-        after[name] = Missing(
+        after_loop(env, env.taken_back(mark), node.lineno)
+        env[name] = Missing(
             f"{name!r} counts the loop of line {node.lineno} and has no value after it",
             f"copy {name} in the loop into a variable that has a value before it",
         )
-        self.frame.env = after
         self.out.append(Loop(counter, first, last, tuple(body)))
 
     def range_of(self, node: ast.For) -> tuple[Value, Value, int]:

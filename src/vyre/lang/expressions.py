@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
+from vyre.errors import LanguageError
 from vyre.ir.expr import (
     Atomic,
     BinaryOp,
@@ -29,9 +30,10 @@ from vyre.lang.intrinsics import Function, find_intrinsic
 from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
 from vyre.lang.params import spell
 from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Hoistable, Missing
-from vyre.lang.values import Constant, Restart, Value, zero
+from vyre.lang.values import Value, zero
 
-_SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
+SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
+DEEPEST = 500  # levels of one expression that are read at all
 
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.List: ("a list", "use an array parameter or vyre.shared(dtype, count)"),
@@ -67,14 +69,21 @@ class Expressions(Operators, ABC):
         try:
             value = self._expression(node)
         except RecursionError:
-            raise self.error(
-                node, "this expression is too long", "split it over several assignments"
-            ) from None
+            if self._level <= SPLIT_EVERY:
+                raise  # it is not the expression that is deep
+            raise self.too_long(node) from None
         else:
-            split = self._level % _SPLIT_EVERY == 0 and value.dtype is not None
-            return self.once(value, "part") if split else value
+            return self.part(value)
         finally:
             self._level -= 1
+
+    def too_long(self, node: ast.expr) -> LanguageError:
+        return self.error(node, "this expression is too long", "split it over several assignments")
+
+    def part(self, value: Value) -> Value:
+        """`value`, bound to a name now and then, so that no expression nests too deep."""
+        split = self._level % SPLIT_EVERY == 0 and value.dtype is not None
+        return self.once(value, "part") if split else value
 
     def _expression(self, node: ast.expr) -> Value:
         match node:
@@ -89,8 +98,7 @@ class Expressions(Operators, ABC):
             case ast.UnaryOp():
                 return self.unary(node)
             case ast.BinOp():
-                left, right = self.values(node.left, node.right)
-                return self.binary(node, node.op, left, right)
+                return self.chain(node)
             case ast.BoolOp():
                 return self.logical(node)
             case ast.Compare():
@@ -104,12 +112,12 @@ class Expressions(Operators, ABC):
                 what, fix = _UNSUPPORTED.get(kind, (kind.__name__, "write it another way"))
                 raise self.error(node, f"{what} is not part of the kernel language", fix)
 
-    def values(self, *nodes: ast.expr) -> list[Value]:
+    def values(self, *nodes: ast.expr | Value) -> list[Value]:
         """The values of `nodes`, evaluated left to right as Python does."""
         found: list[Value] = []
         for node in nodes:
             mark, before = len(self.out), self.effects
-            value = self.expression(node)
+            value = node if isinstance(node, Value) else self.expression(node)
             if self.effects != before:
                 # What was read before must be read before, also from memory that changes.
                 for position, earlier in enumerate(found):
@@ -118,6 +126,24 @@ class Expressions(Operators, ABC):
                         mark += 1
             found.append(value)
         return found
+
+    def chain(self, node: ast.BinOp) -> Value:
+        """`a + b + c` and so on from the left, in a loop: a sum may have hundreds of terms."""
+        links = [node]
+        while isinstance(links[-1].left, ast.BinOp):
+            links.append(links[-1].left)
+        self._level += len(links) - 1
+        if self._level > DEEPEST:
+            raise self.too_long(node)
+        value = None
+        for link in reversed(links):
+            left, right = self.values(link.left if value is None else value, link.right)
+            value = self.binary(link, link.op, left, right)
+            if link is not node:
+                value = self.part(value)
+                self._level -= 1
+        assert value is not None, "a chain has a link"
+        return value
 
     def constant(self, node: ast.expr, value: object) -> Value:
         """A number of the kernel's own, or one that it takes from the Python around it."""
@@ -151,24 +177,18 @@ class Expressions(Operators, ABC):
         )
 
     def name(self, node: ast.Name) -> Value:
-        match self.frame.env.get(node.id):
+        entry = self.frame.env.get(node.id)
+        if isinstance(entry, Hoistable):
+            self.decide_hoisted(entry, node.id)
+            entry = self.frame.env[node.id] = Bound(entry.variable)
+        match entry:
             case Bound(variable):
                 if variable.dtype is not None:
                     return Value.typed(node, variable.dtype, Var(variable.ir_name))
                 name = variable.ir_name
                 return Value(node, None, lambda _: Var(name), variable.is_float, (), (variable,))
             case Alias(value):
-                return Value(
-                    node,
-                    value.dtype,
-                    value.build,
-                    value.is_float,
-                    tuple(Constant(constant.value, node) for constant in value.constants),
-                    value.needs,
-                    value.constant,
-                )
-            case Hoistable(statement):
-                raise Restart(self.decisions.with_hoisted(statement, node.id))
+                return value.at(node)
             case Missing(reason, fix):
                 raise self.error(node, reason, fix)
             case Buffer():
@@ -358,6 +378,8 @@ class Expressions(Operators, ABC):
                 right = self.once(right, "middle")
             pair = self.compare(node, op, left, right)
             found = pair if found is None else self.both(node, BinaryOp.AND, found, pair)
+            if position % SPLIT_EVERY == SPLIT_EVERY - 1:
+                found = self.once(found, "part")
             left = right
         assert found is not None, "a comparison has two sides"
         return found
@@ -368,9 +390,11 @@ class Expressions(Operators, ABC):
         first, *rest = node.values
         found = self.expression(first)
         self.check_bool(found)
-        for part in rest:
+        for position, part in enumerate(rest):
             if found.constant is not None and bool(found.constant) is (op is BinaryOp.OR):
                 return found
+            if position % SPLIT_EVERY == SPLIT_EVERY - 1:
+                found = self.once(found, "part")
             with self.nested() as before:
                 right = self.expression(part)
                 self.check_bool(right)

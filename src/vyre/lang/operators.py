@@ -101,7 +101,8 @@ class Operators(Context):
                     )
             left, right = self.as_float(left, sign), self.as_float(right, sign)
         if isinstance(op, _SHIFTS) and left.dtype is not None and right.dtype == DataType.U32:
-            return Value.typed(node, left.dtype, Binary(kind, left.expr, right.expr))
+            shifted = self.noted(Binary(kind, left.expr, right.expr), node)
+            return Value.typed(node, left.dtype, shifted)
 
         def build(dtype: DataType, parts: tuple[Expr, ...]) -> Expr:
             # Floor and truncate agree where nothing is negative, and truncating is cheaper.

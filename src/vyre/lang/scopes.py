@@ -59,10 +59,14 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Hoistable:
-    """Given a value in every branch of a statement; whoever reads it binds it before that one."""
+    """Given a value in every branch of a statement; whoever reads it binds it before that one.
+
+    `variable` is what one of the branches bound. It stands in for the rest of this pass.
+    """
 
     statement: Key
     depth: int
+    variable: Variable = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,33 @@ class Missing:
 
 
 Entry = Buffer | Bound | Declared | Alias | Hoistable | Missing
-Env = dict[str, Entry]
+
+
+class Env(dict[str, Entry]):
+    """What names stand for here; what a branch or a loop changes can be taken back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changes: list[tuple[str, Entry | None]] = []
+
+    def __setitem__(self, name: str, entry: Entry) -> None:
+        self._changes.append((name, self.get(name)))
+        super().__setitem__(name, entry)
+
+    def mark(self) -> int:
+        return len(self._changes)
+
+    def taken_back(self, mark: int) -> dict[str, Entry]:
+        """Undo what was changed since `mark`; what each of those names stood for last."""
+        last: dict[str, Entry] = {}
+        while len(self._changes) > mark:
+            name, before = self._changes.pop()
+            last.setdefault(name, self[name])
+            if before is None:
+                del self[name]
+            else:
+                super().__setitem__(name, before)
+        return last
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +114,7 @@ class Frame:
     source: Source
     env: Env
     assigned: frozenset[str]
+    growing: frozenset[str]
     path: tuple[int, ...] = ()  # the calls that led here
     called_from: Location | None = None
 
@@ -95,8 +126,12 @@ class Frame:
 class Names:
     """IR names: the author's where free, else with a number behind."""
 
-    open: list[set[str]] = field(default_factory=lambda: [set()])
+    open: list[list[str]] = field(default_factory=lambda: [[]])
+    visible: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
+    # For each name, a number below which all are taken, so that nobody counts from 1 every time.
+    lowest_hidden: dict[str, int] = field(default_factory=dict)
+    lowest_unused: dict[str, int] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
@@ -104,29 +139,48 @@ class Names:
 
     def fresh(self, name: str, *, anywhere: bool = False) -> str:
         """`name`, or `name_2` and so on where it is visible; `anywhere`, where it ever was."""
-        taken = self.used if anywhere else set().union(*self.open)
-        found, number = name, 1
-        while found in taken:
+        taken, lowest = (
+            (self.used, self.lowest_unused) if anywhere else (self.visible, self.lowest_hidden)
+        )
+        number = lowest.get(name, 1)
+        while (found := _numbered(name, number)) in taken:
             number += 1
-            found = f"{name}_{number}"
-        self.open[-1].add(found)
-        self.used.add(found)
+        lowest[name] = number + 1
+        self.show(found)
         return found
 
     def take(self, names: Sequence[str]) -> bool:
         """Make names of an ended scope visible in this one, unless two of them clash."""
-        if len({*names}) < len(names) or not set().union(*self.open).isdisjoint(names):
+        if len({*names}) < len(names) or not self.visible.isdisjoint(names):
             return False
-        self.open[-1].update(names)
+        for name in names:
+            self.show(name)
         return True
+
+    def show(self, name: str) -> None:
+        self.open[-1].append(name)
+        self.visible.add(name)
+        self.used.add(name)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        self.open.append(set())
+        self.open.append([])
         try:
             yield
         finally:
-            self.open.pop()
+            for name in self.open.pop():
+                self.hide(name)
+
+    def hide(self, name: str) -> None:
+        self.visible.discard(name)
+        self.lowest_hidden.pop(name, None)
+        base, _, number = name.rpartition("_")
+        if base in self.lowest_hidden and number.isdecimal():
+            self.lowest_hidden[base] = min(self.lowest_hidden[base], max(int(number[-9:]), 1))
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}_{number}"
 
 
 def assigned_names(body: Iterable[ast.stmt]) -> frozenset[str]:
@@ -139,25 +193,83 @@ def assigned_names(body: Iterable[ast.stmt]) -> frozenset[str]:
     )
 
 
-def join(base: Env, branches: Sequence[Env], statement: Key, depth: int, line: int) -> Env:
-    """What the names stand for after one of `branches`, all of which started from `base`."""
-    joined: Env = {}
-    for name in dict.fromkeys(name for env in branches for name in env):
-        entries = [env.get(name) for env in branches]
+def growing_names(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """Every name that is counted with, or given a number computed from others."""
+    found: set[str] = set()
+    for node in (node for statement in body for node in ast.walk(statement)):
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name), op=op) if isinstance(op, _GROWING):
+                found.add(name)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    found |= _given_computed(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                found |= _given_computed(target, value)
+            case _:
+                pass
+    return frozenset(found)
+
+
+_GROWING = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.LShift)
+
+
+def _given_computed(target: ast.expr, value: ast.expr) -> set[str]:
+    match target, value:
+        case (ast.Tuple(elts=names), ast.Tuple(elts=values)):
+            return {
+                name
+                for one, given in zip(names, values, strict=False)
+                for name in _given_computed(one, given)
+            }
+        case (ast.Name(id=name), _) if _is_computed(value):
+            return {name}
+        case _:
+            return set()
+
+
+def _is_computed(value: ast.expr) -> bool:
+    """Whether a number may come out that none of the literals and names in `value` is."""
+    match value:
+        case ast.BinOp(left=left, op=op, right=right):
+            named = any(isinstance(part, ast.Name) for part in ast.walk(value))
+            return (isinstance(op, _GROWING) and named) or _is_computed(left) or _is_computed(right)
+        case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+            return any(isinstance(part, ast.Name) for part in ast.walk(operand))
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_computed(body) or _is_computed(orelse)
+        case ast.Call(args=args):
+            return any(_is_computed(argument) for argument in args)
+        case _:
+            return False
+
+
+def join(
+    env: Env, branches: Sequence[Mapping[str, Entry]], statement: Key, depth: int, line: int
+) -> None:
+    """Let names stand for what they do after one of `branches`, which are what each changes."""
+    for name in dict.fromkeys(name for changes in branches for name in changes):
+        base = env.get(name)
+        entries = [changes.get(name, base) for changes in branches]
         first = entries[0]
+        found: Entry = _maybe(name, line)
         if first is not None and all(entry == first for entry in entries):
-            joined[name] = first
-        elif isinstance(base.get(name), (Bound, Declared)):
-            joined[name] = base[name] if isinstance(base[name], Declared) else _maybe(name, line)
-        elif all(isinstance(entry, (Bound, Hoistable)) for entry in entries):
-            joined[name] = Hoistable(statement, depth)
-        else:
-            joined[name] = _maybe(name, line)
-    # What the branches bind themselves ends with their lists, unless it is bound before them.
-    for name, entry in joined.items():
-        if _is_own(entry, base.get(name)):
-            joined[name] = Hoistable(statement, depth)
-    return joined
+            found = first
+        elif isinstance(base, Declared):
+            found = base
+        elif not isinstance(base, Bound) and all(
+            isinstance(entry, (Bound, Hoistable)) for entry in entries
+        ):
+            found = Hoistable(statement, depth, _typed_one(entries))
+        # What the branches bind themselves ends with their lists, unless it is bound before them.
+        if _is_own(found, base):
+            found = Hoistable(statement, depth, _typed_one([found]))
+        env[name] = found
+
+
+def _typed_one(entries: Sequence[Entry | None]) -> Variable:
+    """A variable of these entries, one with a type if there is one."""
+    found = [entry.variable for entry in entries if isinstance(entry, (Bound, Hoistable))]
+    return next((variable for variable in found if variable.dtype is not None), found[0])
 
 
 def _is_own(entry: Entry, before: Entry | None) -> bool:
@@ -170,15 +282,15 @@ def _is_own(entry: Entry, before: Entry | None) -> bool:
             return False
 
 
-def after_loop(base: Env, body: Mapping[str, Entry], line: int) -> Env:
-    """What the names stand for after a loop that may run no round."""
-    after = dict(base)
-    for name in body.keys() - base.keys():
-        after[name] = Missing(
-            f"{name!r} may have no value here: it is first assigned inside the loop of line {line}",
-            f"give {name} a value before that loop",
-        )
-    return after
+def after_loop(env: Env, changes: Iterable[str], line: int) -> None:
+    """Let names stand for what they do after a loop that may run no round."""
+    for name in changes:
+        if name not in env:
+            env[name] = Missing(
+                f"{name!r} may have no value here: it is first assigned inside the loop of line "
+                f"{line}",
+                f"give {name} a value before that loop",
+            )
 
 
 def _maybe(name: str, line: int) -> Missing:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 
 from vyre.errors import LanguageError
+from vyre.ir.expr import Expr
+from vyre.ir.node import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Source:
     file: str
     first_line: int
     lines: tuple[str, ...]
+    encoded: tuple[bytes, ...]
     tree: ast.FunctionDef
 
     @property
@@ -56,14 +60,44 @@ class Source:
 
     def text(self, node: ast.expr) -> str:
         """What the author wrote for `node`, or a short stand-in where that is long."""
-        line = self.lines[node.lineno - self.first_line].encode()
-        whole = line[node.col_offset : node.end_col_offset].decode()
-        if node.end_lineno != node.lineno or len(whole) > 40:
+        start, end = node.col_offset, node.end_col_offset or 0
+        # Columns count bytes, of which a character has four at most. Long parts stay unread.
+        if node.end_lineno != node.lineno or end - start > 4 * _LONGEST_TEXT:
             return "this"
-        return whole
+        whole = self.encoded[node.lineno - self.first_line][start:end].decode()
+        return whole if len(whole) <= _LONGEST_TEXT else "this"
 
+
+_LONGEST_TEXT = 40
 
 Pointed = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a statement or an expression of a program is written."""
+
+    item: Expr | Node
+    source: Source
+    node: Pointed
+    called_from: Location | None
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    def error(self, problem: str, fix: str) -> LanguageError:
+        return self.source.error(self.node, problem, fix, self.called_from)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the parts of a program are written, as far as they are written anywhere."""
+
+    by_id: Mapping[int, Place] = field(default_factory=dict)
+
+    def of(self, item: Expr | Node) -> Place | None:
+        return self.by_id.get(id(item))
 
 
 def _column(line: str, utf8_offset: int) -> int:
@@ -93,6 +127,11 @@ def find_source(fn: object, what: str = "kernel") -> Source:
         module = ast.parse("if True:\n" * shift + "".join(lines))
     except SyntaxError:
         raise missing from None
+    except (RecursionError, MemoryError):
+        raise LanguageError(
+            f"the source of {what} {fn.__name__!r} ({file}:{first_line}) nests too deep to be read",
+            "split its longest expression over several assignments",
+        ) from None
     outer = module.body[0]
     tree = outer.body[0] if isinstance(outer, ast.If) else outer
     ast.increment_lineno(module, first_line - 1 - shift)
@@ -102,7 +141,8 @@ def find_source(fn: object, what: str = "kernel") -> Source:
             "loaded",
             "load the module again",
         )
-    return Source(fn, file, first_line, tuple(lines), tree)
+    encoded = tuple(line.encode() for line in lines)
+    return Source(fn, file, first_line, tuple(lines), encoded, tree)
 
 
 def _plain_function(fn: object, what: str) -> FunctionType:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from vyre.errors import InvalidInput, LanguageError
@@ -13,13 +13,16 @@ from vyre.ir.expr import Lit, Load
 from vyre.ir.node import Node, Return
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
+from vyre.ir.walk import MAX_DEPTH, size_of
 from vyre.lang.annotations import annotation_of, parameters_of
+from vyre.lang.control import NESTED_TOO_DEEP
 from vyre.lang.inline import Body, Inliner, without_docstring
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import MAX_RANK, Param, Refused, Role, read_parameter
-from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names
-from vyre.lang.source import Location, Source, find_source
+from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names, growing_names
+from vyre.lang.source import Location, Place, Places, Source, find_source
 from vyre.lang.values import Decisions, Restart, Value, Variable, fits
+from vyre.lang.wrapping import check_wrapping
 
 DEFAULT_WORKGROUP: Dim3 = (64, 1, 1)
 
@@ -34,6 +37,7 @@ class Translation:
     rank: int  # dimensions of the dispatch
     declared_workgroup: Dim3 | None  # fastest axis first, as in the program
     location: Location
+    places: Places = field(default_factory=Places, compare=False, repr=False)
 
 
 def translate(
@@ -41,15 +45,15 @@ def translate(
     *,
     workgroup: int | Sequence[int] | None = None,
     fast_math: bool = False,
-    unique_writes: Sequence[str] = (),
+    unique_writes: str | Iterable[str] = (),
 ) -> Translation:
     """The program that `fn` describes, one element at a time.
 
     Args:
         fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
         workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis.
-        fast_math: Whether results may differ in their last bits.
-        unique_writes: Arrays whose elements are each written by one invocation at most.
+        fast_math: Whether results may differ in their last bits, also between schedules.
+        unique_writes: Arrays, or one, whose elements are each written by one invocation at most.
 
     Raises:
         LanguageError: a line that is not part of the kernel language, with a way to write it.
@@ -62,8 +66,8 @@ def translate(
     while True:
         try:
             return _translate_once(source, params, axes, options, decisions, bodies)
-        except Restart as restart:
-            decisions = restart.decisions
+        except Restart:
+            continue
 
 
 def _translate_once(
@@ -77,29 +81,32 @@ def _translate_once(
     declared = tuple(param.declare(binding) for binding, param in enumerate(params))
     declared_workgroup = None if axes is None else _dim3(axes)
     body = without_docstring(source.tree.body)
-    frame = Frame(source, {}, assigned_names(body))
+    frame = Frame(source, Env(), assigned_names(body), growing_names(body))
     work = Inliner(frame, decisions, declared_workgroup, bodies)
-    work.declared = declared
-    for param in params:
+    for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
+        work.declare(decl)
     frame.env = _parameter_names(work, params)
     try:
         work.block(body)
     except LanguageError:
         if work.is_stale:  # it may be wrong about lines before the one that decided
-            raise Restart(work.decisions) from None
+            raise Restart from None
         raise
     if work.is_stale:
-        raise Restart(work.decisions)
+        raise Restart
     _decide_open(work.variables, decisions)
     if axes is not None:
         _check_rank(source.name, axes, decisions.rank)
     nodes: list[Node] = work.out
     if nodes and isinstance(nodes[-1], Return):
         nodes.pop()
+    _check_depth(nodes, work.places)
     program = Program.wrapped(
-        (*declared, *work.shared), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
+        work.buffers.values(), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
     )
+    places = Places(work.places)
+    check_wrapping(program, places, declared_workgroup)
     return Translation(
         name=source.name,
         program=program,
@@ -107,7 +114,17 @@ def _translate_once(
         rank=decisions.rank,
         declared_workgroup=declared_workgroup,
         location=source.location,
+        places=places,
     )
+
+
+def _check_depth(nodes: Sequence[Node], places: Mapping[int, Place]) -> None:
+    for node in nodes:
+        depth = size_of([node]).depth + 1  # the region around them
+        if depth > MAX_DEPTH:
+            raise places[id(node)].error(
+                f"this nests {depth} levels deep; {MAX_DEPTH} allowed", NESTED_TOO_DEEP
+            )
 
 
 def _parameters(source: Source) -> tuple[Param, ...]:
@@ -128,12 +145,10 @@ def _parameters(source: Source) -> tuple[Param, ...]:
 
 
 def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:
-    env: Env = {}
-    for param, decl, argument in zip(
-        params, work.declared, parameters_of(work.frame.source), strict=True
-    ):
+    env = Env()
+    for param, argument in zip(params, parameters_of(work.frame.source), strict=True):
         if param.role is not Role.SCALAR:
-            env[param.name] = Buffer(decl)
+            env[param.name] = Buffer(work.buffers[param.name])
             continue
         node = ast.copy_location(ast.Name(param.name, ast.Load()), argument)
         value = Value.typed(node, param.dtype, Load(param.name, Lit.of(DataType.U32, 0)))
@@ -155,8 +170,8 @@ def _decide_open(variables: list[Variable], decisions: Decisions) -> None:
             if not fits(constant.value, variable.default):
                 raise _too_large(variable, constant.value, constant.node, source)
     if chosen:
-        types = {variable.key: variable.default for variable in chosen}
-        raise Restart(decisions.with_types(types))
+        decisions.types |= {variable.key: variable.default for variable in chosen}
+        raise Restart
 
 
 def _too_large(variable: Variable, number: float, node: ast.expr, source: Source) -> LanguageError:
@@ -197,13 +212,18 @@ def _check_rank(name: str, axes: tuple[int, ...], rank: int) -> None:
         )
 
 
-def _unique(source: Source, params: tuple[Param, ...], names: Sequence[str]) -> tuple[str, ...]:
+def _unique(source: Source, params: tuple[Param, ...], names: object) -> tuple[str, ...]:
+    """The parameters that are named, in their own order; one name may stand alone."""
     written = [param.name for param in params if param.role in (Role.OUT, Role.INOUT)]
-    known = ", ".join(written) or "nothing"
-    for name in names:
+    given = (names,) if isinstance(names, str) else names
+    fix = "name an Out or InOut parameter" if written else "leave unique_writes out"
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"unique_writes of {source.name} is {names!r}, which names nothing", fix)
+    found = tuple(given)
+    for name in found:
         if name not in written:
+            known = ", ".join(written) or "nothing"
             raise InvalidInput(
-                f"unique_writes of {source.name} names {name!r}; it writes {known}",
-                "name an Out or InOut parameter",
+                f"unique_writes of {source.name} names {name!r}; it writes {known}", fix
             )
-    return tuple(name for name in written if name in names)
+    return tuple(name for name in written if name in found)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite, isinf
+from math import inf, isfinite, isinf
 
-from vyre.ir.expr import Expr, Lit, bits_float, float_bits
+from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Select, Var, bits_float, float_bits
 from vyre.ir.types import DataType, int_range
 from vyre.lang.source import Source
 
@@ -19,30 +20,17 @@ PLACEHOLDER = Lit.of(DataType.I32, 0)
 """Stands where a variable's type is still open; a pass with one is never the last."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decisions:
-    """What earlier passes over a kernel found out, and the next one starts from."""
+    """What the passes over a kernel found out so far; each pass adds to it."""
 
-    types: Mapping[Key, DataType] = field(default_factory=dict)
-    hoisted: frozenset[tuple[Key, str]] = frozenset()
+    types: dict[Key, DataType] = field(default_factory=dict)
+    hoisted: dict[Key, set[str]] = field(default_factory=dict)  # names by statement
     rank: int = 1
-
-    def with_types(self, types: Mapping[Key, DataType]) -> Decisions:
-        return replace(self, types={**self.types, **types})
-
-    def with_hoisted(self, statement: Key, name: str) -> Decisions:
-        return replace(self, hoisted=self.hoisted | {(statement, name)})
-
-    def with_rank(self, rank: int) -> Decisions:
-        return replace(self, rank=rank)
 
 
 class Restart(Exception):
-    """Starts the next pass, with one decision more."""
-
-    def __init__(self, decisions: Decisions) -> None:
-        super().__init__()
-        self.decisions = decisions
+    """Starts the next pass, which knows what this one decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +52,38 @@ class Variable:
     is_ranged: bool = False
     is_float: bool = False
     is_open: bool = False
+    grows: bool = False  # whether it is counted with, or given what was computed
     constants: list[tuple[Constant, Source]] = field(default_factory=list)
+    sources: list[Variable] = field(default_factory=list)  # whose values it was given, still open
 
     @property
     def default(self) -> DataType:
         """The type it has, or takes when nothing else decides."""
         return self.dtype or (DataType.F32 if self.is_float else DataType.I32)
 
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the most of the literals that it was given, or of its range."""
+        numbers = [constant.value for constant, _ in self.constants]
+        if self.is_ranged and not self.grows:
+            start, stop = numbers
+            return (start, stop - 1) if start < stop else (stop + 1, start)
+        return min(numbers), max(numbers)
+
     def collect(self, value: Value, source: Source) -> None:
         """Leave the type open, and remember the literals of `value`."""
         self.is_open = True
         self.is_float = self.is_float or value.is_float
         self.constants.extend((constant, source) for constant in value.constants)
+        self.sources.extend(value.needs)
+
+    def takes(self, dtype: DataType) -> bool:
+        """Whether all that it was given so far fits a type, and what it may grow to."""
+        if (dtype.is_int and self.is_float) or (self.is_ranged and not dtype.is_int):
+            return False
+        if self.grows and is_narrow(dtype):
+            return False
+        return all(fits(constant.value, dtype) for constant, _ in self.constants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,11 @@ class Value:
             constant=number,
         )
 
+    def at(self, node: ast.expr) -> Value:
+        """The same value for messages about `node`."""
+        constants = dict.fromkeys(Constant(constant.value, node) for constant in self.constants)
+        return replace(self, node=node, constants=tuple(constants))
+
     @property
     def expr(self) -> Expr:
         assert self.dtype is not None, "only a typed value is an expression"
@@ -121,6 +134,50 @@ class Value:
     @property
     def is_bool(self) -> bool:
         return self.dtype == DataType.BOOL
+
+
+def is_narrow(dtype: DataType) -> bool:
+    """Whether a whole-number type is smaller than the one that numbers have by default."""
+    return dtype.is_int and dtype.bits < DataType.I32.bits
+
+
+def reach(value: Value) -> tuple[float, float]:
+    """The least and the most that an open whole number may be, by the literals it is made of."""
+    ranges = {variable.ir_name: variable.reach for variable in value.needs if variable.constants}
+    return _reach(value.build(DataType.I64), ranges)
+
+
+def _reach(expr: Expr, ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    match expr:
+        case Lit():
+            return expr.value, expr.value
+        case Var(name) if name in ranges:
+            return ranges[name]
+        case Select(_, true, false) | Binary(BinaryOp.MIN | BinaryOp.MAX, true, false):
+            lows, highs = zip(_reach(true, ranges), _reach(false, ranges), strict=True)
+            return min(lows), max(highs)
+        case Binary(op, left, right) if op in _EXTREMES:
+            sides = _reach(left, ranges), _reach(right, ranges)
+            found = [_EXTREMES[op](a, b) for a in sides[0] for b in sides[1]]
+            return min(found), max(found)
+        case Binary(op, left, right) if op in _SHRINKING:
+            (least, most), by = _reach(left, ranges), _reach(right, ranges)
+            return (0, _SHRINKING[op](most, *by)) if least >= 0 and by[0] >= 0 else (-inf, inf)
+        case _:
+            return -inf, inf
+
+
+_SHRINKING: Mapping[BinaryOp, Callable[[float, float, float], float]] = {
+    BinaryOp.FLOOR_DIV: lambda most, least_by, _: most // max(least_by, 1),
+    BinaryOp.FLOOR_MOD: lambda most, _, most_by: min(most, max(most_by - 1, 0)),
+    BinaryOp.BIT_AND: lambda most, _, most_by: min(most, most_by),
+    BinaryOp.SHR: lambda most, least_by, _: most // 2 ** min(least_by, 63),
+}
+_EXTREMES: Mapping[BinaryOp, Callable[[float, float], float]] = {
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUB: operator.sub,
+    BinaryOp.MUL: operator.mul,
+}
 
 
 def literal(dtype: DataType, number: int | float) -> Lit:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vyre.analysis import Facts, analyse
+from vyre.analysis import Facts, analyse, check_barriers
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
 from vyre.emit import CUDA, OPENCL, emit
 from vyre.errors import DeviceFailed, InvalidInput, labelled, shown
@@ -124,6 +124,7 @@ class Device:
         known = self._facts.get(name)
         if known is None:
             check(program)
+            check_barriers(program)
             known = self._facts[name] = analyse(program)
         return known
 
@@ -216,6 +217,9 @@ class Device:
         plan = LaunchPlan.from_bindings(
             program, bindings, config, limits, mode=Mode.OFF, facts=facts
         )
+        if plan.workgroup != program.workgroup_size:
+            # Along an axis of one lane all agree; a wider workgroup is another matter.
+            check_barriers(program.with_workgroup_size(plan.workgroup))
         arrays = {
             item.name: _storage(program, item, given, plan.element_count)
             for item in bindings

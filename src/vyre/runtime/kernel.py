@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
-from vyre.analysis import Facts
+from vyre.analysis import Facts, check_barriers
 from vyre.errors import InvalidInput, labelled, shown
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
@@ -266,28 +266,31 @@ def kernel(
     *,
     workgroup: int | Sequence[int] | None = None,
     fast_math: bool = False,
-    unique_writes: Sequence[str] = (),
+    unique_writes: str | Iterable[str] = (),
 ) -> Callable[[Function], Kernel]: ...
 def kernel(
     fn: Function | None = None,
     *,
     workgroup: int | Sequence[int] | None = None,
     fast_math: bool = False,
-    unique_writes: Sequence[str] = (),
+    unique_writes: str | Iterable[str] = (),
 ) -> Kernel | Callable[[Function], Kernel]:
     """Make a kernel of a function that says what one element does.
 
     Args:
         fn: The function; its parameters say what it reads, writes and takes by value.
         workgroup: The shape to launch by default, and always where the kernel's meaning needs it.
-        fast_math: Allow results that differ in their last bits for speed.
-        unique_writes: Outputs of which you state that no element is written by two invocations.
+        fast_math: Allow results that differ in their last bits for speed, also from one schedule to
+            another.
+        unique_writes: Outputs, or one, of which you state that no element is written by two
+            invocations.
     """
 
     def make(function: Function) -> Kernel:
         translation = translate(
             function, workgroup=workgroup, fast_math=fast_math, unique_writes=unique_writes
         )
+        check_barriers(translation.program, translation.places)
         for param in translation.params:
             if param.name in CALL_WORDS and not (param.name == "out" and param.role is Role.OUT):
                 raise InvalidInput(
