@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from vyre.plain import plain_lines
+
 
 class VyreError(Exception):
-    """What happened, and what the reader can do about it."""
+    """What happened, and what the reader can do about it.
+
+    Messages quote names, paths and files of others, so what is said is plain.
+    """
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(problem, fix)  # both in args, so it survives a process boundary
-        self.problem, self.fix = problem, fix
+        self.problem, self.fix = plain_lines(problem), plain_lines(fix)
 
     def __str__(self) -> str:
         return f"{self.problem}\nFix: {self.fix}"
