@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -25,27 +29,39 @@ _EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 _FAST = "-cl-fast-relaxed-math"
 
 
-def found(cache_dir: Path) -> list[OpenCL]:
-    """Every OpenCL device of this machine, in the order of the drivers."""
-    _prepare_pocl(cache_dir)
+def found(private: Path | None) -> list[OpenCL]:
+    """Every OpenCL device of this machine, in the order of the drivers.
+
+    Args:
+        private: a folder for compiled code that nobody else can write, if there is one.
+    """
+    _prepare_pocl(private)
     try:
         platforms = cl.get_platforms()
     except cl.LogicError:  # what the loader raises where no driver is installed
         return []
-    kept = Binaries(cache_dir / "opencl")
+    kept = Binaries(None if private is None else private / "opencl")
     kept.prune()
     return [OpenCL(device, kept) for platform in platforms for device in platform.get_devices()]
 
 
-def _prepare_pocl(cache_dir: Path) -> None:
-    """PoCL reads these when its first platform is asked for, never again."""
-    folder = cache_dir / "pocl"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        settings.preset("POCL_CACHE_DIR", str(folder))
-    except OSError:
-        pass  # PoCL then keeps its cache where it always does
+def _prepare_pocl(private: Path | None) -> None:
+    """PoCL reads these when its first platform is asked for, never again.
+
+    It runs what it finds in its folder, so that has to be one that nobody else can write: for want
+    of another, one that ends with this process.
+    """
     settings.preset("POCL_AFFINITY", "1")
+    if settings.peek("POCL_CACHE_DIR"):
+        return  # the user's own choice, or that of the process that started this one
+    folder = None if private is None else private / "pocl"
+    with suppress(OSError):
+        if folder is not None:
+            folder.mkdir(mode=0o700, exist_ok=True)
+    if folder is None or not settings.is_private(folder):
+        folder = Path(mkdtemp(prefix="vyre-pocl-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    settings.preset("POCL_CACHE_DIR", str(folder))
 
 
 @dataclass(slots=True)

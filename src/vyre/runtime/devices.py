@@ -7,12 +7,14 @@ import importlib.util
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from vyre import settings
 from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
-from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature
 from vyre.runtime.device import Device
+from vyre.store.notice import say_once
 
 
 class SlowDeviceWarning(UserWarning):
@@ -30,7 +32,7 @@ def _cuda() -> list[Backend]:
         )
     from vyre.backend import cuda  # an optional library, loaded when its backend is asked for
 
-    return list(cuda.found(settings.load().cache_dir))
+    return list(cuda.found(_private()))
 
 
 def _opencl() -> list[Backend]:
@@ -41,7 +43,21 @@ def _opencl() -> list[Backend]:
         )
     from vyre.backend import opencl  # an optional library, loaded when its backend is asked for
 
-    return list(opencl.found(settings.load().cache_dir))
+    return list(opencl.found(_private()))
+
+
+def _private() -> Path | None:
+    """The folder for compiled code; where there is none, that is said once."""
+    folder = settings.private_cache_dir(settings.load())
+    if folder is None:
+        say_once(
+            StoreFailed(
+                "there is no folder that only this user can write",
+                "set VYRE_CACHE_DIR or XDG_CACHE_HOME to such a folder",
+            ),
+            "compiled kernels are not kept",
+        )
+    return folder
 
 
 def _reference() -> list[Backend]:
