@@ -8,6 +8,7 @@ from statistics import median
 from typing import TypeVar
 
 from vyre.model import Decision, Failed, Measurement, Schedule, Summary, Timed, Workload
+from vyre.plain import plain
 from vyre.report.values import (
     Value,
     decision_value,
@@ -24,6 +25,9 @@ MOST_STEPS = 500
 
 MOST_SAMPLES = 30
 """Timings that a picture shows of each schedule; of more, evenly spaced ones."""
+
+NAME = 100
+"""Letters of a name."""
 
 MOST_CASES = 200
 """Workloads that a report holds: those that were decided last."""
@@ -158,12 +162,12 @@ class Report:
 
 
 def label(names: Mapping[str, str], digest: str) -> str:
-    """The name of a digest, or its first letters.
+    """The name of a digest as it is shown, or its first letters.
 
     >>> label({"ab" * 32: "saxpy"}, "ab" * 32), label({}, "ab" * 32), label({}, "")
     ('saxpy', 'abababab', 'any')
     """
-    return names.get(digest) or digest[:8] or "any"
+    return plain(names.get(digest) or digest[:8] or "any", NAME)
 
 
 def size_of(store: Store, workload: Workload) -> int:

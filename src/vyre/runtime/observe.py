@@ -8,11 +8,13 @@ from math import erf, exp, sqrt
 
 from vyre.analysis import Facts
 from vyre.model import Decision, Schedule, html_rows
+from vyre.plain import plain
 from vyre.runtime.learner import Learner, Standing
 from vyre.runtime.site import Site
 
 _SHOWN = 5  # schedules of a table
 _LABEL = 12
+_LONGEST = 1000  # letters of a line
 _TEXT = 2 + _LABEL  # where a line's text begins
 
 
@@ -158,7 +160,8 @@ class Stats:
             f"{self.pending} under way",
         ]
         lines += [
-            f"{name}: dropped {schedule.text}: {why}" for name, schedule, why in self.failures
+            f"{name}: dropped {schedule.text}: {plain(why)}"
+            for name, schedule, why in self.failures
         ]
         return "\n".join(lines)
 
@@ -273,7 +276,7 @@ def _below(mean: float, spread: float) -> float:
 
 
 def _line(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL}}{text}"
+    return f"  {label:<{_LABEL}}{plain(text, _LONGEST)}"  # some of it comes from a store
 
 
 def _share(part: float, whole: float) -> str:
