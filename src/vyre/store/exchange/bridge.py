@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
+from vyre.errors import InvalidInput
 from vyre.model import Decision, Measurement, Reason, Schedule, Timed, Workload
 from vyre.store.base import Kept, Store
 from vyre.store.exchange.autotune_store import AutotuneStore
@@ -41,9 +42,9 @@ def export_cache(store: Store, adapter: str) -> TunerCache:
     """A store's choices for keys of an adapter's tuner cache."""
     return TunerCache(
         {
-            kept.decision.workload.traits[1]: kept.decision.schedule.workgroup
+            key: kept.decision.schedule.workgroup
             for kept in store.kept()
-            if kept.decision.workload.traits[:1] == (_CACHE,)
+            if (key := _key_in(kept.decision.workload, _CACHE)) is not None
             and kept.decision.workload.device == adapter
         }
     )
@@ -61,7 +62,7 @@ def import_records(records: AutotuneStore, store: Store, *, now_ns: int) -> None
                 record.workload or _exchanged(_RECORD, key.key_hex, key.adapter_id),
                 record.schedule,
                 record.provenance or "from an autotune store",
-                _day_ns(record.recorded_at),
+                min(_day_ns(record.recorded_at), now_ns),  # nothing is recorded in the future
                 now_ns,
             )
             for key, record in records
@@ -81,9 +82,12 @@ def export_records(store: Store, provenance: str) -> AutotuneStore:
         workload = kept.decision.workload
         if workload.traits[:1] == (_CACHE,):
             continue
-        foreign = workload.traits[:1] == (_RECORD,)
-        key = AutotuneKey(workload.traits[1] if foreign else workload.key(), workload.device)
-        records[key] = _record(kept, provenance, foreign, measured.get(workload, []))
+        foreign = _key_in(workload, _RECORD)
+        try:
+            key = AutotuneKey(foreign or workload.key(), workload.device)
+        except InvalidInput:
+            continue  # no file can have been imported that had it
+        records[key] = _record(kept, provenance, bool(foreign), measured.get(workload, []))
     return AutotuneStore(records)
 
 
@@ -118,6 +122,12 @@ def _record(
             if summary.median_ns is not None
         ),
     )
+
+
+def _key_in(workload: Workload, form: str) -> str | None:
+    """The key by which a workload came from an exchange file of that form."""
+    known = workload.traits[1:] if workload.traits[:1] == (form,) else ()
+    return known[0] if len(known) == 1 else None
 
 
 def _exchanged(form: str, key: str, adapter: str) -> Workload:
