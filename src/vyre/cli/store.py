@@ -28,7 +28,7 @@ from vyre.store.open import NAME, files_in, new_writer, open_store
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import DatabaseFile, Opening
 from vyre.store.sqlite.repair import ERRORS, is_damaged
-from vyre.store.sqlite.schema import Damaged, is_current
+from vyre.store.sqlite.schema import Damaged, version_of
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at what was learned, check it, share it, keep it small."
@@ -186,7 +186,7 @@ def _checked(path: Path) -> Value:
     value: Value = {"file": str(path), "bytes": path.stat().st_size, "fix": None}
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            is_current(connection, path)
+            version_of(connection, path)
         damaged = is_damaged(path)
     except StoreFailed as error:
         return {**value, "state": error.problem, "fix": error.fix}
