@@ -52,3 +52,13 @@ def test_what_is_written_while_a_store_is_repaired_is_kept():
     assert tally.failures == []
     assert tally.counts["told to be kept meanwhile"] > 0
     assert tally.counts["repairs"] > 0
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can act for two users"
+)
+def test_two_users_of_one_folder_lose_nothing_and_keep_nobody_out():
+    tallies = load("store_two_users").run(decisions=20, some=2, seed=2)
+
+    assert [str(tally) for tally in tallies if tally.failed] == []
+    assert all(sum(tally.written.values()) == 80 for tally in tallies)

@@ -147,6 +147,16 @@ def test_a_file_without_tables_that_an_earlier_release_left_is_made_whole(path: 
     assert str(caught.value) == f"{path} holds no tables yet\nFix: tune or call a kernel first"
 
 
+def test_an_empty_file_is_no_store_yet(path: Path):
+    path.touch()
+
+    with closing(open_store(path.parent, writer="me", read_only=True, strict=True)) as store:
+        assert list(store.kept()) == []
+    with closing(Database(path, writer="me")) as store:
+        store.put(decision(1))
+        assert store.get(workload(1)) == decision(1)
+
+
 def test_a_link_to_a_place_for_the_database_stays_a_link(path: Path, tmp_path: Path):
     (tmp_path / "elsewhere").mkdir()
     path.symlink_to(tmp_path / "elsewhere" / "real.sqlite3")
