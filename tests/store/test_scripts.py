@@ -62,3 +62,14 @@ def test_two_users_of_one_folder_lose_nothing_and_keep_nobody_out():
 
     assert [str(tally) for tally in tallies if tally.failed] == []
     assert all(sum(tally.written.values()) == 80 for tally in tallies)
+
+
+def test_no_row_of_another_breaks_a_command(monkeypatch):
+    monkeypatch.setenv("VYRE_DEVICE", "reference")
+    monkeypatch.setenv("VYRE_CACHE_DIR", os.environ["VYRE_CACHE_DIR"])
+
+    tally = load("hostile_rows").run(count=12, seed=2)
+
+    assert tally.failures == []
+    assert tally.counts["good rows looked for"] > 50
+    assert tally.counts["JSON texts"] > 50
