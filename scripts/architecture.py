@@ -8,8 +8,18 @@ ROOT = Path(__file__).parents[1]
 SOURCE, PAGE = ROOT / "src" / "vyre", ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- tree: python scripts/architecture.py -->\n```\n", "```\n<!-- /tree -->"
 ORDER = [
-    *("__init__", "errors", "model", "stats", "ir", "lang", "analysis", "emit", "plan", "policy"),
-    *("substrate", "settings", "store", "backend", "runtime", "kernels", "adapter", "report"),
+    *("__init__", "plain", "errors", "model", "stats", "ir", "lang", "analysis", "emit", "plan"),
+    *(
+        "policy",
+        "substrate",
+        "settings",
+        "store",
+        "backend",
+        "runtime",
+        "kernels",
+        "adapter",
+        "report",
+    ),
     *("testing", "cli"),
 ]
 

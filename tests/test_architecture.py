@@ -10,7 +10,19 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "vyre"
 LAYERS = [
-    *("errors", "model", "stats", "ir", "lang", "analysis", "emit", "plan", "policy", "substrate"),
+    *(
+        "plain",
+        "errors",
+        "model",
+        "stats",
+        "ir",
+        "lang",
+        "analysis",
+        "emit",
+        "plan",
+        "policy",
+        "substrate",
+    ),
     *("settings", "store", "backend", "runtime", "kernels", "adapter", "report", "testing", "cli"),
 ]
 PURE = LAYERS[: LAYERS.index("settings")]

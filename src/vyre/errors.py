@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from reprlib import Repr
 
+from vyre.plain import plain, plain_lines
+
 
 class VyreError(Exception):
-    """What happened, and what the reader can do about it."""
+    """What happened, and what the reader can do about it.
+
+    Messages quote names, paths and files of others, so what is said is plain.
+    """
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(problem, fix)  # both in args, so it survives a process boundary
-        self.problem, self.fix = problem, fix
+        self.problem, self.fix = plain_lines(problem), plain_lines(fix)
 
     def __str__(self) -> str:
         return f"{self.problem}\nFix: {self.fix}"
@@ -64,7 +69,7 @@ def labelled(label: str | None) -> Iterator[None]:
         yield
     except VyreError as error:
         if label is not None:
-            error.problem = f"{label}: {error.problem}"
+            error.problem = f"{plain(label)}: {error.problem}"
             error.args = (error.problem, error.fix)
         raise
 

@@ -11,6 +11,7 @@ from math import inf
 import blake3
 
 from vyre.errors import InvalidInput, shown
+from vyre.plain import plain_lines
 
 Dim3 = tuple[int, int, int]
 
@@ -328,7 +329,7 @@ def html_rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """A small table for notebooks, in their own colours; rows that say nothing are left out."""
     cells = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
-        f"<td style='text-align:left;white-space:pre-wrap'>{escape(text)}</td></tr>"
+        f"<td style='text-align:left;white-space:pre-wrap'>{escape(plain_lines(text))}</td></tr>"
         for name, text in rows
         if text
     )

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import platformdirs
 
 from vyre.errors import InvalidInput
 from vyre.model import Mode
+
+if sys.platform != "win32":
+    import grp
+    import pwd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +27,7 @@ class Settings:
 
     device: str | None = None
     cache_dir: Path
+    own_dir: Path  # the user's own, where `cache_dir` is one that others use, too
     mode: Mode = Mode.NATURAL_GRADIENT
 
 
@@ -40,6 +49,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(
         device=given.get("VYRE_DEVICE", "").strip() or None,
         cache_dir=_cache_dir(given),
+        own_dir=_own_dir(given),
         mode=parsed,
     )
 
@@ -47,8 +57,14 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 def _cache_dir(given: Mapping[str, str]) -> Path:
     """The folder to keep things in; not absolute where there is no home to keep it in."""
     folder = given.get("VYRE_CACHE_DIR", "").strip()
-    if folder:
-        return Path(os.path.expanduser(folder)).absolute()  # noqa: PTH111  # Path's raises without a home
+    if not folder:
+        return _own_dir(given)
+    expanded = os.path.expanduser(folder)  # noqa: PTH111  # Path's raises without a home
+    # A name that nobody has stays as it is: that is no folder beside the program.
+    return Path(expanded) if expanded.startswith("~") else Path(expanded).absolute()
+
+
+def _own_dir(given: Mapping[str, str]) -> Path:
     shared = given.get("XDG_CACHE_HOME", "").strip()
     if Path(shared).is_absolute():
         return Path(shared) / "vyre"
@@ -60,6 +76,74 @@ def _cache_dir(given: Mapping[str, str]) -> Path:
 def shared_cache_dir() -> Path:
     """The user's cache folder, where libraries keep folders of their own."""
     return platformdirs.user_cache_path()
+
+
+def private_cache_dir(asked: Settings) -> Path | None:
+    """A folder for what is run as it is found there, such as compiled code; made if need be.
+
+    It is the cache folder, unless others can write there: then it is the user's own. None where
+    others can write there as well, or nothing can be written: then nothing should be kept.
+    """
+    for folder in dict.fromkeys((asked.cache_dir, asked.own_dir)):
+        if not folder.is_absolute():
+            continue
+        with suppress(OSError, ValueError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if is_private(folder) and os.access(folder, os.W_OK | os.X_OK):
+                return folder
+    return None
+
+
+def is_private(folder: Path) -> bool:
+    """Whether nobody but this user and root can change what is in a folder, or put another there.
+
+    So it must be the user's, and neither it nor any folder above it may be open to others. One
+    above it may if it is sticky, as `/tmp` is: nobody can rename there what is not theirs.
+    """
+    try:
+        real = Path(os.path.realpath(folder, strict=True))
+        return is_ours(real.lstat()) and all(_is_safe(one.lstat()) for one in real.parents)
+    except OSError:
+        return False
+
+
+def is_ours(found: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, and nobody else can write to it."""
+    return _is_ours(found) and not _is_open(found)
+
+
+def user_id() -> int | None:
+    """The number of the user that this process acts for; None where the system has none."""
+    return None if sys.platform == "win32" else os.geteuid()
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return user_id() in (None, found.st_uid)
+
+
+def _is_safe(above: os.stat_result) -> bool:
+    trusted = _is_ours(above) or above.st_uid == 0
+    return trusted and (not _is_open(above) or bool(above.st_mode & stat.S_ISVTX))
+
+
+def _is_open(found: os.stat_result) -> bool:
+    """Whether others may write; the group that has a user's name, and nobody else in it, may."""
+    if sys.platform == "win32":
+        return False  # it keeps the folders of users apart by other means
+    if found.st_mode & stat.S_IWOTH:
+        return True
+    return bool(found.st_mode & stat.S_IWGRP) and not _is_own_group(found.st_gid, os.geteuid())
+
+
+@cache
+def _is_own_group(number: int, user_number: int) -> bool:
+    if sys.platform == "win32":
+        return False
+    try:
+        user, group = pwd.getpwuid(user_number).pw_name, grp.getgrgid(number)
+    except KeyError:
+        return False
+    return group.gr_name == user and set(group.gr_mem) <= {user}
 
 
 def preset(name: str, value: str) -> str:

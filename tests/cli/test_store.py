@@ -1,9 +1,12 @@
 """`vyre store` and `vyre report` through their real entry point."""
 
 import json
+import os
 import resource
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,3 +195,111 @@ def test_a_full_disk_leaves_no_half_a_page_and_no_traceback(filled, tmp_path):
         "Fix: make room and give write permission there, or set VYRE_CACHE_DIR to another folder\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+HOSTILE = "[red]x[/red] [link=file:///etc/passwd]y[/link]\x1b]0;owned\x07\x1b[2J\u202e"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["store", "list"],
+        ["store", "list", "--json"],
+        ["store", "show", "HOSTILE"],
+        ["store", "show", "HOSTILE", "--json"],
+        ["store", "check"],
+        ["report", "--json"],
+        ["report", "-o", "-"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_is_no_markup_and_commands_no_terminal(run, tmp_path, fill_store, words):
+    fill_store(tmp_path / "cache", name=HOSTILE)
+
+    shown = run(*[HOSTILE if word == "HOSTILE" else word for word in words], FORCE_COLOR="1")
+
+    assert shown.returncode == 0, shown.stderr
+    for command in ("\x1b]", "\x1b[2J", "\x07", "\x1b[31m", "\u202e", "\x1b]8;"):
+        assert command not in shown.stdout + shown.stderr
+    if "check" not in words:
+        assert "[red]x[/red]" in shown.stdout
+
+
+def test_rows_that_make_no_sense_are_left_out_and_said_once(run, filled, inside):
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute("UPDATE measurements SET size = 7 WHERE sequence < 3")
+        connection.commit()
+
+    shown, checked = run("store", "show", "blur"), run("store", "check")
+    repaired, after = run("store", "repair"), inside("store", "check")
+
+    assert shown.returncode == 0
+    assert "  9.00 µs       1 timings  64\n" in shown.stdout
+    assert shown.stderr == (
+        f"note: {filled} holds rows that are damaged or make no sense; they are left out\n"
+        'Fix: run "vyre store check", which says what to do\n'
+    )
+    assert (checked.returncode, checked.stdout.partition("\n")[0]) == (1, f"{filled}: damaged")
+    assert "repaired; now sound, 1 decisions, 6 measurements" in repaired.stdout
+    assert after.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+def test_a_damaged_file_of_another_user_is_left_to_them(inside, filled):
+    theirs = filled.with_name("store.user-40001.sqlite3")
+    theirs.write_bytes(b"not a database" * 999)
+    os.chown(theirs, 40_001, 40_001)
+
+    checked, repaired = inside("store", "check"), inside("store", "repair")
+
+    assert checked.returncode == 1
+    assert checked.stdout.endswith(
+        f"{theirs}: damaged\n"
+        'Fix: ask user 40001, who writes it, to run "vyre store repair"; '
+        "what can be read is kept, and the file is set aside\n"
+    )
+    assert f"{theirs}: damaged; left as it is\n" in repaired.stdout
+    assert theirs.read_bytes() == b"not a database" * 999
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "-o", "LOOP"],
+        ["report", "-o", "PIPE"],
+        ["report", "-o", "LONG"],
+        ["report", "-o", "FOLDER"],
+        ["store", "export", "LOOP"],
+        ["store", "export", "PIPE"],
+        ["store", "export", "LONG"],
+        ["store", "import", "LOOP"],
+        ["store", "import", "PIPE"],
+        ["store", "import", "LONG"],
+        ["store", "merge", "LOOP"],
+        ["store", "merge", "PIPE"],
+        ["store", "merge", "LONG"],
+        ["store", "merge", "FOLDER"],
+        ["scan", "-f", "LONG", "x"],
+        ["explain", "LONG.py"],
+        ["tune", "FOLDER.py"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("filled")
+def test_a_place_that_cannot_be_used_is_a_mistake_without_a_traceback(inside, tmp_path, words):
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.py").mkdir()
+    places = {"LOOP": "loop", "PIPE": "pipe", "LONG": "x" * 300, "FOLDER": "folder"}
+    given = [
+        word.replace(name, place)
+        for word in words
+        for name, place in [next(((n, p) for n, p in places.items() if n in word), ("", ""))]
+    ]
+
+    shown = inside(*given)
+
+    assert shown.returncode in (1, 2), shown
+    assert shown.stderr.startswith("error: ")
+    assert "\nFix: " in shown.stderr

@@ -17,6 +17,7 @@ from vyre.cli.main import app
 from vyre.errors import StoreFailed
 from vyre.runtime.sweep import Late
 from vyre.store.sqlite.database import Database
+from vyre.store.sqlite.schema import STEPS
 
 COMMAND = Path(sys.executable).with_name("vyre")
 
@@ -284,7 +285,7 @@ def test_a_store_from_a_newer_version_is_said_before_anything_is_measured(run, f
 
     assert (shown.returncode, shown.stdout) == (1, "")
     assert shown.stderr == (
-        f"error: {filled} has schema 99; this version of Vyre knows up to 2\n"
+        f"error: {filled} has schema 99; this version of Vyre knows up to {len(STEPS)}\n"
         "Fix: upgrade vyre, or set VYRE_CACHE_DIR to another folder\n"
     )
 

@@ -5,6 +5,7 @@ import numpy as np
 import vyre
 from vyre import In, Out, f32
 from vyre.model import Decision, Reason, Schedule, Workload
+from vyre.runtime.observe import Explained
 
 
 @vyre.kernel
@@ -40,3 +41,26 @@ def test_a_decision_shows_what_runs_and_why_and_leaves_out_what_it_does_not_know
 
 def test_counts_show_themselves():
     assert "What learning has come to" in vyre.stats()._repr_html_()
+
+
+def test_what_comes_from_a_store_is_shown_plain():
+    workload = Workload(fingerprint=b"", buckets=(), traits=(), device="", toolchain="")
+    decision = Decision(
+        workload=workload,
+        schedule=Schedule((64, 1, 1)),
+        reason=Reason.ADOPTED,
+        detail="\x1b[2J\u202e" + "x" * 100_000,
+    )
+    explained = Explained(
+        covers=(4,),
+        device="reference:0",
+        decision=decision,
+        default=Schedule((32, 1, 1)),
+        dispatches=1,
+        failures={Schedule((8, 1, 1)): "\x07out of registers\n" + "y" * 100_000},
+    )
+
+    for shown in (str(explained), decision._repr_html_()):
+        assert all(line.isprintable() for line in shown.split("\n"))
+        assert len(shown) < 5_000
+    assert "because     adopted: \\x1b[2J\\u202exxx" in str(explained)

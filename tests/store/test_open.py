@@ -69,8 +69,8 @@ def test_a_file_of_another_host_that_cannot_be_read_is_left_out_and_left_alone(
 
     assert other.read_bytes() == b"being written" * 999
     assert caplog.messages == [
-        f"{other} failed: file is not a database; what that host learned is left out\n"
-        "Fix: make room and give write permission there, or set VYRE_CACHE_DIR to another folder"
+        f"{other} failed: file is not a database; what it holds is left out\n"
+        'Fix: run "vyre store repair" as the user who writes it, or move it away'
     ]
 
 

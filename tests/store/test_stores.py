@@ -7,7 +7,7 @@ from vyre.store.base import Store
 from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import Opening
-from vyre.store.sqlite.hosts import HostFiles
+from vyre.store.sqlite.shared import SharedFiles
 from vyre.testing.store_contract import StoreContract
 
 
@@ -21,7 +21,7 @@ class TestDatabase(StoreContract):
         return Database(folder / "store.sqlite3", writer="me", now_ns=now_ns)
 
 
-class TestHostFiles(StoreContract):
+class TestSharedFiles(StoreContract):
     def make(self, folder: Path, now_ns: Callable[[], int]) -> Store:
         own = folder / "store.here.sqlite3"
         opening = Opening(journal="delete")
@@ -30,4 +30,4 @@ class TestHostFiles(StoreContract):
             return Database(own, writer="me", opening=opening, now_ns=now_ns)
 
         Database(folder / "store.there.sqlite3", writer="you", opening=opening).close()
-        return HostFiles(open_own, lambda: [folder / "store.there.sqlite3"])
+        return SharedFiles(open_own, lambda: [folder / "store.there.sqlite3"])

@@ -28,21 +28,24 @@ _FAST = "-cl-fast-relaxed-math"
 _ASKED_FOR = 64 << 20  # bytes from which it is worth asking what is free, which takes 50 us
 
 
-def found(cache_dir: Path) -> list[OpenCL]:
+def found(private: Path | None) -> list[OpenCL]:
     """Every OpenCL device of this machine, in the order of the drivers.
+
+    Args:
+        private: a folder for compiled code that nobody else can write, if there is one.
 
     Raises:
         UnsupportedFeature: PoCL has no folder to work in, and there is no other driver.
     """
-    folder = _prepare_pocl(cache_dir)
+    folder = _prepare_pocl(private)
     devices = list(_devices())
     if not devices and folder is None:
         raise UnsupportedFeature(
-            f'backend "opencl" has no folder to compile in: neither {cache_dir / "pocl"} nor a '
+            'backend "opencl" has no folder to compile in: neither the cache folder nor a '
             "temporary one can be written",
             "make room and give write permission there, or set VYRE_CACHE_DIR to another folder",
         )
-    kept = Binaries(cache_dir / "opencl")
+    kept = Binaries(None if private is None else private / "opencl")
     kept.prune()
     return [OpenCL(device, kept, folder) for device in devices]
 
@@ -59,13 +62,16 @@ def _devices() -> Iterator[Any]:
             continue
 
 
-def _prepare_pocl(cache_dir: Path) -> Path | None:
-    """Where PoCL compiles; it reads these when its first platform is asked for, never again."""
+def _prepare_pocl(private: Path | None) -> Path | None:
+    """Where PoCL compiles; it reads these when its first platform is asked for, never again.
+
+    It runs what it finds in its folder, so that has to be one that nobody else can write.
+    """
     settings.preset("POCL_AFFINITY", "1")
     chosen = settings.peek("POCL_CACHE_DIR")
     if chosen:
-        return Path(chosen)
-    folder = scratch.for_compilers(cache_dir / "pocl")
+        return Path(chosen)  # the user's own choice, or that of the process that started this one
+    folder = scratch.for_compilers(None if private is None else private / "pocl")
     if folder is not None:
         settings.preset("POCL_CACHE_DIR", str(folder))
     return folder

@@ -15,6 +15,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from vyre import settings
+
 log = logging.getLogger("vyre.backend")
 
 ROOM_BYTES = 16 << 20
@@ -32,7 +34,7 @@ def why_not(folder: Path, room: int = ROOM_BYTES) -> str | None:
         return "there is no home folder"
     probe = folder / f".{secrets.token_hex(8)}.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe.write_bytes(_PROBE)  # a quota shows only then
     except OSError as error:
         return error.strerror or str(error)
@@ -40,6 +42,10 @@ def why_not(folder: Path, room: int = ROOM_BYTES) -> str | None:
         with suppress(OSError):
             probe.unlink(missing_ok=True)
     return too_full(folder, room)
+
+
+def _why_open(folder: Path) -> str | None:
+    return None if settings.is_private(folder) else "others can write there"
 
 
 def too_full(folder: Path, room: int = LEAST_BYTES) -> str | None:
@@ -51,12 +57,15 @@ def too_full(folder: Path, room: int = LEAST_BYTES) -> str | None:
     return None if free >= room else f"{free:,} bytes are free there, {room:,} are needed"
 
 
-def for_compilers(wanted: Path) -> Path | None:
+def for_compilers(wanted: Path | None) -> Path | None:
     """The folder, or a temporary one where it cannot be used; None where there is neither.
 
-    What is not as wanted is said in the log. A temporary folder goes with the process.
+    They run what they find there, so others must not be able to write to it. What is not as wanted
+    is said in the log. A temporary folder goes with the process.
     """
-    why = why_not(wanted)
+    if wanted is None:
+        return _temporary()
+    why = why_not(wanted) or _why_open(wanted)
     if why is None:
         return wanted
     temporary = _temporary()

@@ -20,6 +20,7 @@ from vyre.cli.targets import bundled, one_target, targets_of
 from vyre.cli.tune import print_outcome, tune_all
 from vyre.cli.words import parse_size, parse_span
 from vyre.errors import VyreError
+from vyre.plain import plain, plain_lines
 from vyre.report.gather import gather
 from vyre.report.page import page
 from vyre.runtime import session
@@ -49,6 +50,11 @@ class Commands(TyperGroup):
         except BrokenPipeError:  # whoever reads has enough
             give_up_on_stdout()
             raise typer.Exit(141) from None
+        except OSError as error:  # of a file that was named; the store tells of its own
+            named = f"{plain(str(error.filename))}: " if error.filename else ""
+            fix = "name a file or a folder that can be used"
+            typer.echo(f"error: {named}{error.strerror or error}\nFix: {fix}", err=True)
+            raise typer.Exit(1) from None
         return done
 
 
@@ -126,7 +132,7 @@ def tune(
     if not outcome.saved:
         folder = session.current().cache_dir
         typer.echo(
-            f"error: not everything that was learned could be saved in {folder}\n"
+            f"error: not everything that was learned could be saved in {plain(str(folder))}\n"
             "Fix: make room there, or set VYRE_CACHE_DIR to another folder; then run it again",
             err=True,
         )
@@ -202,7 +208,7 @@ def report(
         return
     text = page(found)
     if str(output) == "-":
-        say(text)
+        sys.stdout.write(text)
         return
     replace_text(output, text)
     say(f"wrote {output}: {len(found.cases)} workloads, {found.timings:,} timings")
@@ -257,7 +263,7 @@ class _Notes(logging.Handler):
     """What the library says beside its results, as lines on the error stream."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(f"note: {record.getMessage()}", err=True)
+        typer.echo(f"note: {plain_lines(record.getMessage())}", err=True)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,26 +12,41 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vyre.plain import escaped, plain
+from vyre.report.values import to_json
+
+CELL = 120
+"""Letters of a cell: more would push what stands beside it from the screen."""
+
 
 class _Console(Console):
+    """Prints what can be printed: names of others command no terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(_lines(one) if isinstance(one, str) else one for one in objects), **options)
+
     def on_broken_pipe(self) -> None:
         """Say that nobody reads any more; what to do about it is decided for all commands."""
         raise BrokenPipeError
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; what they named is printed as it is."""
+    """Where people read; what they named is no markup."""
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def say(text: str) -> None:
-    """Print a line as it is, however long."""
-    sys.stdout.write(f"{text}\n")
+    """Print lines, however long; what cannot be printed is escaped."""
+    sys.stdout.write(f"{_lines(text)}\n")
 
 
 def say_json(value: Any) -> None:
     """Print a value for a program to read."""
-    say(json.dumps(value, indent=2, ensure_ascii=False))
+    sys.stdout.write(f"{to_json(value, indent=2)}\n")
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(escaped, text.split("\n")))
 
 
 def table(
@@ -46,7 +60,7 @@ def table(
             name, justify="right" if name in right else "left", overflow="fold", no_wrap=not last
         )
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(plain(cell, CELL)) for cell in row))
     return made
 
 

@@ -15,6 +15,7 @@ from vyre.cli.targets import Target
 from vyre.cli.words import parse_schedule
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.model import Decision, Failed, Schedule, span
+from vyre.plain import plain
 from vyre.report.values import (
     Value,
     decision_value,
@@ -270,4 +271,4 @@ def _benched_value(look: Look, row: _Benched) -> Value:
 
 
 def _line(label: str, text: str) -> str:
-    return f"  {label:<12}{text}"
+    return f"  {label:<12}{plain(text, 1000)}"

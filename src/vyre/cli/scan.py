@@ -15,6 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from vyre.errors import InvalidInput
 from vyre.kernels.search import Literals, find_in, leftmost_longest
+from vyre.plain import plain
 
 LARGE_BYTES = 64 << 20
 """Input from which a bar is shown, where a person watches and the matches go elsewhere."""
@@ -70,7 +71,7 @@ def scan_files(patterns: Sequence[bytes], files: Sequence[str], out: BinaryIO) -
             except BrokenPipeError:
                 raise
             except OSError as error:
-                print(f"vyre: {name}: {error.strerror}", file=sys.stderr)  # noqa: T201
+                print(f"vyre: {plain(name)}: {error.strerror}", file=sys.stderr)  # noqa: T201
                 search.trouble = True
     out.flush()
     return TROUBLE if search.trouble else FOUND if search.found else NOT_FOUND

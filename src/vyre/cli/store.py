@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from vyre.cli.output import console, say, say_json, table
 from vyre.cli.words import parse_span
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import span
+from vyre.plain import plain
 from vyre.policy.measured import Measured
 from vyre.report.gather import evidence_of, label
 from vyre.report.values import Value, kept_value, schedule_value, summary_value
@@ -26,12 +26,13 @@ from vyre.store.base import Bounds, Kept, Store, merge_into
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.exchange.bridge import export_records, import_cache, import_records
 from vyre.store.exchange.tuner_cache import TunerCache
-from vyre.store.files import unreadable
-from vyre.store.open import NAME, files_in, new_writer, open_store
+from vyre.store.files import is_file, unreadable
+from vyre.store.open import NAME, files_in, is_own, journal_in, new_writer, open_store
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import DatabaseFile, Opening
-from vyre.store.sqlite.repair import ERRORS, is_damaged
-from vyre.store.sqlite.schema import Damaged, is_current
+from vyre.store.sqlite.repair import ERRORS, fault_of, hides_commits
+from vyre.store.sqlite.schema import Damaged
+from vyre.store.sqlite.shared import refuse_large
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at what was learned, check it, share it, keep it small."
@@ -165,19 +166,21 @@ def _lines(store: Store, kept: Kept, names: dict[str, str]) -> Iterator[str]:
     yield f"{label(names, workload.fingerprint.hex())}  {workload.key()}"
     yield f"  device     {label(names, workload.device)}"
     yield f"  toolchain  {label(names, workload.toolchain)}"
-    yield f"  buckets    {', '.join(map(str, workload.buckets))} ({', '.join(workload.traits)})"
+    buckets, traits = ", ".join(map(str, workload.buckets)), ", ".join(workload.traits)
+    yield f"  buckets    {plain(buckets)} ({plain(traits)})"
     yield f"  schedule   {decision.schedule.text}"
     if evidence.default is not None and evidence.default != decision.schedule:
         yield f"  default    {evidence.default.text}"
     certain = f", {sure(decision)}" if sure(decision) else ""
     yield f"  gain       {gain(decision)}{certain}"
-    yield f"  because    {': '.join(filter(None, (decision.reason.value, decision.detail)))}"
-    yield f"  decided    {day(item.stamp_ns)} UTC by {item.writer or 'an exchange file'}"
+    because = ": ".join(filter(None, (decision.reason.value, decision.detail)))
+    yield f"  because    {plain(because)}"
+    yield f"  decided    {day(item.stamp_ns)} UTC by {plain(item.writer) or 'an exchange file'}"
     for summary in evidence.fastest:
         assert summary.median_ns is not None
         yield f"  {span(summary.median_ns):<10} {summary.count:4} timings  {summary.schedule.text}"
     for schedule, failure in evidence.failures:
-        yield f"  failed     {schedule.text}: {failure}"
+        yield f"  failed     {schedule.text}: {plain(failure)}"
     yield ""
 
 
@@ -199,33 +202,47 @@ def check(json: Json = False) -> None:
 
 
 def _checked(path: Path) -> Value:
-    value: Value = {"file": str(path), "bytes": path.stat().st_size, "fix": None}
+    value: Value = {"file": str(path), "fix": None}
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            is_current(connection, path)
-        damaged = is_damaged(path)
+        value["bytes"] = path.stat().st_size
+        fault = _fault(path)
     except StoreFailed as error:
         return {**value, "state": error.problem, "fix": error.fix}
-    except ERRORS:
-        damaged = True
-    if damaged:
+    except OSError as error:
+        refused = unreadable(path, error)
+        return {**value, "state": refused.problem, "fix": refused.fix}
+    if fault:
         fix = 'run "vyre store repair"; what can be read is kept, and the file is set aside'
-        return {**value, "state": "damaged", "fix": fix}
+        if not is_own(path):
+            fix = f"ask user {path.stat().st_uid}, who writes it, to run {fix.removeprefix('run ')}"
+        return {**value, "state": "damaged", "fault": fault, "fix": fix}
     with closing(Database(path, writer="", opening=Opening(read_only=True))) as store:
         decisions, rows = sum(1 for _ in store.kept()), sum(1 for _ in store.measurements())
     state = f"sound, {decisions:,} decisions, {rows:,} measurements, {amount(value['bytes'])}"
     return {**value, "state": state, "decisions": decisions, "measurements": rows}
 
 
+def _fault(path: Path) -> str:
+    """What is wrong with a file; empty where nothing is."""
+    if is_own(path) and hides_commits(path):
+        return f"{path} has a log with commits behind damage"
+    with closing(DatabaseFile(path, Opening(read_only=True))) as file:
+        try:
+            return fault_of(file.connection(), path)
+        except ERRORS as error:
+            return str(error)
+
+
 @app.command()
 def repair() -> None:
     """Set damaged files aside and keep what can be read of them."""
-    for path in files_in(session.current().cache_dir):
+    folder = session.current().cache_dir
+    for path in files_in(folder):
         before = _checked(path)
-        if before["state"] != "damaged":
+        if before["state"] != "damaged" or not is_own(path):
             say(f"{path}: {before['state']}; left as it is")
             continue
-        file = DatabaseFile(path, Opening())
+        file = DatabaseFile(path, Opening(journal=journal_in(folder)))
         with closing(file):
             file.repair_after(Damaged("the user asked for it"))
         after = _checked(path)
@@ -239,14 +256,14 @@ def merge(
     """Take in everything that other stores have learned; of two decisions the later one holds."""
     others = [_other(path) for path in files]
     with opened(read_only=False) as store:
-        added = _added(store, lambda: merge_into(store, *others))
+        added = _added(store, lambda: merge_into(store, *others, now_ns=time.time_ns()))
     for other in others:
         other.close()
     say(added)
 
 
 def _other(path: Path) -> Database:
-    if not path.is_file():
+    if not is_file(path):
         raise InvalidInput(f"no file {str(path)!r}", "give the path of a store's database")
     if not _is_database(path):
         raise InvalidInput(
@@ -255,6 +272,7 @@ def _other(path: Path) -> Database:
             if path.suffix == _TOML
             else "give the path that vyre store path prints on the other machine",
         )
+    refuse_large(path)
     return Database(path, writer="", opening=Opening(read_only=True))
 
 
@@ -297,7 +315,7 @@ def import_(
     ] = "",
 ) -> None:
     """Take in decisions from a text file; what was decided later here stands."""
-    if not file.is_file():
+    if not is_file(file):
         raise InvalidInput(f"no file {str(file)!r}", "give the path of a TOML file")
     if _is_database(file):
         raise InvalidInput(f"{file} is a database", f'run "vyre store merge {file}"')

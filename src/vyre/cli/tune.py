@@ -16,6 +16,7 @@ from vyre.cli.output import table
 from vyre.cli.targets import Target
 from vyre.errors import InvalidInput, VyreError
 from vyre.model import Decision, Reason, span
+from vyre.plain import plain
 from vyre.policy.measured import measured
 from vyre.report.values import Value, decision_value, workload_value
 from vyre.report.words import elements, gain, sure
@@ -180,7 +181,7 @@ class _Clocked(Progress):
 def _live(console: Console, budget_s: float, end: float) -> Iterator[Show]:
     """A line that says what is measured, the best so far, and the time left."""
     bars = _Clocked(
-        TextColumn("{task.fields[what]:<11}"),
+        TextColumn("{task.fields[what]:<11}", markup=False),
         BarColumn(bar_width=16),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[best]}"),
@@ -197,7 +198,7 @@ def _live(console: Console, budget_s: float, end: float) -> Iterator[Show]:
                 best = f"{news.measured} measured, best {news.gain:.2f}x"
                 if console.width >= NARROW:
                     best += f" with {news.best.text}"
-            bars.update(task, what=name, best=best)
+            bars.update(task, what=plain(name, 40), best=best)
 
         yield show
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vyre.model import Decision, Measurement, Schedule, Summary, Workload
+from vyre.plain import plain
 from vyre.policy.measured import Measured, default_of, measured
 from vyre.report.values import (
     Value,
@@ -23,6 +24,9 @@ MOST_STEPS = 500
 
 MOST_SAMPLES = 30
 """Timings that a picture shows of each schedule; of more, evenly spaced ones."""
+
+NAME = 100
+"""Letters of a name."""
 
 MOST_CASES = 200
 """Workloads that a report holds: those that were decided last."""
@@ -193,12 +197,12 @@ class Report:
 
 
 def label(names: Mapping[str, str], digest: str) -> str:
-    """The name of a digest, or its first letters.
+    """The name of a digest as it is shown, or its first letters.
 
     >>> label({"ab" * 32: "saxpy"}, "ab" * 32), label({}, "ab" * 32), label({}, "")
     ('saxpy', 'abababab', 'any')
     """
-    return names.get(digest) or digest[:8] or "any"
+    return plain(names.get(digest) or digest[:8] or "any", NAME)
 
 
 def evidence_of(rows: Iterable[Measurement], decision: Decision | None) -> Measured:

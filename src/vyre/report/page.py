@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import escape
@@ -11,7 +10,9 @@ from importlib.resources import files
 from math import exp, log
 
 from vyre.model import Decision, Reason, span
+from vyre.plain import plain
 from vyre.report.gather import Case, Report
+from vyre.report.values import to_json
 from vyre.report.words import day, elements, sure
 
 _LIBRARIES = ("d3", "plot.umd")
@@ -22,8 +23,7 @@ def page(report: Report, *, now: datetime | None = None) -> str:
     at = (now or datetime.now(UTC)).isoformat(sep=" ", timespec="minutes")[:16]
     body = "\n".join(_body(report, at))
     # Nothing in it may end the element that it stands in.
-    values = json.dumps(report.value(), ensure_ascii=False, separators=(",", ":"))
-    values = values.replace("<", "\\u003c")
+    values = to_json(report.value()).replace("<", "\\u003c")
     libraries = "\n".join(f"<script>{_asset(f'{name}.min.js')}</script>" for name in _LIBRARIES)
     return f"""<!doctype html>
 <html lang="en">
@@ -185,7 +185,7 @@ def _case(number: int, case: Case) -> Iterator[str]:
     shown = "".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in facts.items() if v)
     yield f"<dl class='facts'>{shown}</dl>"
     if decision is not None and decision.detail:
-        yield f"<p class='muted'>{escape(decision.detail)}</p>"
+        yield f"<p class='muted'>{escape(plain(decision.detail))}</p>"
     if len(case.tried) > 1:
         yield "<div class='charts'>"
         yield _figure(number, "strip", "Every schedule", "timings, and their median")
@@ -208,10 +208,10 @@ def _notes(case: Case) -> Iterator[str]:
     if case.failures:
         yield f"<details><summary>{_count(len(case.failures), 'schedule')} refused</summary><ul>"
         for schedule, reason in case.failures[:50]:
-            yield f"<li>{escape(schedule.text)}: {escape(reason[:300])}</li>"
+            yield f"<li>{escape(schedule.text)}: {escape(plain(reason, 300))}</li>"
         yield "</ul></details>"
     workload = case.workload
-    decided = f"decided {day(case.decided_at_ns)} UTC by {escape(case.writer)}; " * bool(
+    decided = f"decided {day(case.decided_at_ns)} UTC by {escape(plain(case.writer))}; " * bool(
         case.decided_at_ns and case.writer
     )
     yield (
@@ -219,9 +219,9 @@ def _notes(case: Case) -> Iterator[str]:
         f"<p>{decided}measured {day(case.first_at_ns) or 'never'}"
         f"{' to ' + day(case.last_at_ns) if case.last_at_ns else ''} UTC by "
         f"{_count(len(case.writers), 'process', 'processes')}.</p>"
-        f"<p>workload {workload.key()}; program {workload.fingerprint.hex() or 'unknown'}; "
-        f"buckets {', '.join(map(str, workload.buckets)) or 'none'}; "
-        f"{escape(', '.join(workload.traits))}; {escape(case.toolchain)}</p></details>"
+        f"<p>workload {workload.key()}; program {plain(workload.fingerprint.hex()) or 'unknown'}; "
+        f"buckets {plain(', '.join(map(str, workload.buckets))) or 'none'}; "
+        f"{escape(plain(', '.join(workload.traits)))}; {escape(case.toolchain)}</p></details>"
     )
 
 

@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import re
+from math import isfinite
 from typing import Any
 
 from vyre.model import Decision, DeviceInfo, Schedule, Summary, Workload
 from vyre.store.base import Kept
 
 Value = dict[str, Any]
+
+_UNUSUAL = re.compile(r"[^\n -~]")
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    r"""The value as JSON that any reader takes, and that a terminal may show.
+
+    A number that is none is null; what cannot be printed is escaped.
+
+    >>> print(to_json({"gain": float("inf"), "name": "\x7f\u202eé"}))
+    {"gain":null,"name":"\u007f\u202eé"}
+    """
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(
+        _finite(value), indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
+    )
+    return _UNUSUAL.sub(
+        lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text
+    )
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {key: _finite(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_finite(part) for part in value]
+        case _:
+            return value
 
 
 def schedule_value(schedule: Schedule) -> Value:

@@ -8,13 +8,15 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from vyre import settings
 from vyre.backend import scratch
 from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
-from vyre.errors import InvalidInput, UnsupportedFeature, labelled, shown
+from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled, shown
 from vyre.runtime.device import Device
+from vyre.store.notice import say_once
 
 
 class SlowDeviceWarning(UserWarning):
@@ -32,7 +34,7 @@ def _cuda() -> list[Backend]:
         )
     from vyre.backend import cuda  # an optional library, loaded when its backend is asked for
 
-    return list(cuda.found(settings.load().cache_dir))
+    return list(cuda.found(_private()))
 
 
 def _opencl() -> list[Backend]:
@@ -45,7 +47,21 @@ def _opencl() -> list[Backend]:
         settings.preset("PYOPENCL_NO_CACHE", "1")  # read as it loads; it would fail at each kernel
     from vyre.backend import opencl  # an optional library, loaded when its backend is asked for
 
-    return list(opencl.found(settings.load().cache_dir))
+    return list(opencl.found(_private()))
+
+
+def _private() -> Path | None:
+    """The folder for compiled code; where there is none, that is said once."""
+    folder = settings.private_cache_dir(settings.load())
+    if folder is None:
+        say_once(
+            StoreFailed(
+                "there is no folder that only this user can write",
+                "set VYRE_CACHE_DIR or XDG_CACHE_HOME to such a folder",
+            ),
+            "compiled kernels are not kept",
+        )
+    return folder
 
 
 def _reference() -> list[Backend]:

@@ -15,6 +15,7 @@ from vyre.model import (
     html_rows,
     span,
 )
+from vyre.plain import plain
 from vyre.policy.measured import Measured, measured
 from vyre.runtime.learner import Learner, Standing
 from vyre.runtime.site import Site
@@ -22,6 +23,7 @@ from vyre.runtime.site import Site
 _SHOWN = 5  # schedules of a table
 _MOST_SHOWN = 8  # workloads of an explanation
 _LABEL = 12
+_LONGEST = 1000  # letters of a line
 _TEXT = 2 + _LABEL  # where a line's text begins
 
 
@@ -185,7 +187,8 @@ class Stats:
             f"{self.pending} under way",
         ]
         lines += [
-            f"{name}: dropped {schedule.text}: {why}" for name, schedule, why in self.failures
+            f"{name}: dropped {schedule.text}: {plain(why)}"
+            for name, schedule, why in self.failures
         ]
         return "\n".join(lines)
 
@@ -301,7 +304,7 @@ def _covers(site: Site) -> tuple[int, ...]:
 
 
 def _line(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL}}{text}"
+    return f"  {label:<{_LABEL}}{plain(text, _LONGEST)}"  # some of it comes from a store
 
 
 def _share(part: float, whole: float) -> str:

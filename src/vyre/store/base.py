@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import isfinite, isnan
 from typing import Protocol
 
 from vyre.errors import InvalidInput
 from vyre.model import Decision, Measurement, Summary, Workload, schedule_order
+from vyre.store.sound import LATEST_NS, sound_confidence, sound_gain, sound_span
 
 DAY_NS = 24 * 3600 * 1_000_000_000
-LAST_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +96,14 @@ class Store(Decisions, Evidence, Naming, Upkeep, Protocol):
     """
 
 
-def merge_into(target: Store, *sources: Store) -> None:
-    """Give `target` everything the sources hold; the order of stores does not matter."""
+def merge_into(target: Store, *sources: Store, now_ns: int | None = None) -> None:
+    """Give `target` everything the sources hold; the order of stores does not matter.
+
+    With `now_ns`, what they decided in the future is left out.
+    """
     for source in sources:
-        target.absorb(source.kept(), source.measurements())
+        kept = (item for item in source.kept() if now_ns is None or is_from_now(item, now_ns))
+        target.absorb(kept, source.measurements())
         known = target.names()
         target.name({key: text for key, text in source.names().items() if key not in known})
 
@@ -111,7 +114,15 @@ def stamp_after(now_ns: int, existing: Kept | None) -> int:
     There is a last one: above it nothing can be kept, so what is put then has the same.
     """
     later = now_ns if existing is None else max(now_ns, existing.stamp_ns + 1)
-    return min(max(later, 0), LAST_NS)
+    return min(max(later, 0), LATEST_NS - 1)
+
+
+def is_from_now(item: object, now_ns: int) -> bool:
+    """Whether something of another was not decided in the future, where nothing could replace it.
+
+    Clocks differ, so tomorrow still counts as now.
+    """
+    return not isinstance(item, Kept) or item.stamp_ns <= now_ns + DAY_NS
 
 
 def is_related(workload: Workload, other: Workload) -> bool:
@@ -127,14 +138,12 @@ def is_related(workload: Workload, other: Workload) -> bool:
 
 def tidy(decision: Decision) -> Decision:
     """The decision without numbers that do not compare."""
-    gain, confidence = (
-        None if value is None or isnan(value) else float(value)
-        for value in (decision.gain, decision.confidence)
+    return replace(
+        decision,
+        gain=sound_gain(decision.gain),
+        confidence=sound_confidence(decision.confidence),
+        unfinished_s=sound_span(decision.unfinished_s),
     )
-    unfinished_s = decision.unfinished_s
-    if unfinished_s is not None and not isfinite(unfinished_s):
-        unfinished_s = None
-    return replace(decision, gain=gain, confidence=confidence, unfinished_s=unfinished_s)
 
 
 def _rank(kept: Kept) -> tuple[object, ...]:

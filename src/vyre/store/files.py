@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -13,6 +14,7 @@ import blake3
 from filelock import FileLock, Timeout
 
 from vyre.errors import StoreFailed
+from vyre.settings import user_id
 
 LOCK_WAIT_S = 60.0
 _POLL_S = 0.005  # a save takes a few milliseconds; the default of 50 would be most of the wait
@@ -38,6 +40,22 @@ def safe_stem(name: str) -> str:
     return f"{'adapter' if reserved or not kept else kept}-{digest}"
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file, not a folder or a pipe.
+
+    Raises:
+        StoreFailed: it cannot be told.
+    """
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError:
+        raise no_path(path) from None
+
+
 def read_text(path: Path, most_bytes: int) -> str | None:
     """The text of a file, or None where there is none.
 
@@ -59,6 +77,8 @@ def read_text(path: Path, most_bytes: int) -> str | None:
         return None
     except OSError as error:
         raise unreadable(path, error) from error
+    except ValueError:
+        raise no_path(path) from None
     if len(data) > most_bytes:
         raise StoreFailed(
             f"{path} grew beyond {most_bytes} bytes while it was read", "read it again"
@@ -77,6 +97,7 @@ def exclusive(path: Path) -> Iterator[None]:
     """Hold the lock that every writer of `path` takes, across processes; make its folder first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _make_lock(path.with_name(f"{path.name}.lock"))
         lock = FileLock(f"{path}.lock", timeout=LOCK_WAIT_S)
         lock.acquire(poll_interval=_POLL_S)
     except Timeout:
@@ -86,10 +107,28 @@ def exclusive(path: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise unwritable(path, error) from error
+    except ValueError:
+        raise no_path(path) from None
     try:
         yield
     finally:
         lock.release()
+
+
+def _make_lock(lock: Path) -> None:
+    """Make the file that is locked, for everybody who may write to its folder.
+
+    Not left to `filelock`, which waits for its time limit where no file can be made at all.
+    """
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "its lock is not a file")
+        if not found.st_size and user_id() == found.st_uid:
+            os.fchmod(handle, 0o666 & lock.parent.stat().st_mode)
+    finally:
+        os.close(handle)
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -97,9 +136,9 @@ def replace_text(path: Path, text: str) -> None:
 
     The caller holds `exclusive(path)`, so a temporary file that is there was left by a crash.
     """
-    target = path.resolve()  # a link stays a link
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
+        target = _behind_links(path)
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         for left in target.parent.glob(f".{target.name}.*.tmp"):
             left.unlink(missing_ok=True)
         try:
@@ -113,9 +152,11 @@ def replace_text(path: Path, text: str) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise unwritable(path, error) from error
+    except ValueError:
+        raise no_path(path) from None
 
 
 def unreadable(path: Path, error: OSError) -> StoreFailed:
@@ -134,7 +175,28 @@ def unwritable(path: Path, error: OSError) -> StoreFailed:
     )
 
 
-def _sync_folder(folder: Path) -> None:
+def no_path(path: Path) -> StoreFailed:
+    """The error to raise where a system has no such path."""
+    return StoreFailed(
+        f"{str(path)!r} is no path: it is empty or holds a null character", "give another path"
+    )
+
+
+def _behind_links(path: Path) -> Path:
+    """Where a file is written, so that a link stays a link."""
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return target
+    if stat.S_ISLNK(mode):  # which leads back to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if not stat.S_ISREG(mode):  # a device must not become a file
+        raise StoreFailed(f"{path} is not a file", "give the path of a file")
+    return target
+
+
+def sync_folder(folder: Path) -> None:
     """Make a rename last through a power cut, where folders can be synchronised at all."""
     with suppress(OSError):  # Windows has no handle of a folder, some network systems no fsync
         handle = os.open(folder, os.O_RDONLY)

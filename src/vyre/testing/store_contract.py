@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
 from random import Random
 
@@ -324,8 +325,12 @@ class StoreContract:
         assert len(list(store.kept())) == 50
 
     def test_numbers_that_do_not_compare_are_kept_as_none(self, tmp_path: Path) -> None:
-        """Two stores could not agree on them."""
+        """Two stores could not agree on them, and a report could not add them up."""
         store = self.open(tmp_path, Clock())
-        store.put(replace(decision(1), gain=float("nan")))
+        for gain in (nan, inf, -inf, 0.0, -1.0, 1e300):
+            store.put(replace(decision(1), gain=gain, confidence=gain))
 
-        assert store.get(workload(1)) == replace(decision(1), gain=None)
+            found = store.get(workload(1))
+            assert found is not None
+            assert found.gain is None
+            assert found.confidence == (0.0 if gain == 0.0 else None)

@@ -116,19 +116,6 @@ def test_a_migration_that_fails_changes_nothing(path: Path):
         assert store.get(workload(2)) == decision(2, 2)
 
 
-def test_an_older_version_that_cannot_be_written_is_refused(path: Path):
-    filled(path, 1)
-    steps = (*STEPS, ("CREATE TABLE notes (x TEXT)",))
-
-    with pytest.raises(StoreFailed) as caught:
-        Database(path, writer="me", opening=Opening(steps=steps, read_only=True))
-
-    assert str(caught.value) == (
-        f"{path} has tables of an older version and cannot be written\n"
-        "Fix: give write permission there, or set VYRE_CACHE_DIR to another folder"
-    )
-
-
 def test_a_store_open_for_reading_only_refuses_to_be_written(path: Path):
     filled(path, 3)
 

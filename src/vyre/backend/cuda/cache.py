@@ -17,7 +17,7 @@ from vyre.backend.cuda.nvrtc import Cubin
 class CubinCache:
     """A folder of cubins, each with the registers that its kernels take."""
 
-    folder: Path
+    folder: Path | None
 
     def get_or_compile(
         self,

@@ -18,8 +18,13 @@ _MODULE = Path("/proc/driver/nvidia/version")
 _VERSION = re.compile(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s")
 
 
-def found(cache_dir: Path, driver: Any = cuda_driver, module: Path = _MODULE) -> list[Cuda]:
+def found(private: Path | None, driver: Any = cuda_driver, module: Path = _MODULE) -> list[Cuda]:
     """Every CUDA device that this process sees, in the driver's order.
+
+    Args:
+        private: a folder for compiled code that nobody else can write, if there is one.
+        driver: NVIDIA's, or what stands for it.
+        module: where its version is written.
 
     Raises:
         UnsupportedFeature: there is no driver, no NVRTC, or the driver does not start.
@@ -44,7 +49,7 @@ def found(cache_dir: Path, driver: Any = cuda_driver, module: Path = _MODULE) ->
         raise UnsupportedFeature(
             'backend "cuda" needs NVRTC, which is not installed', 'pip install "vyre[cuda]"'
         ) from None
-    cache = CubinCache(cache_dir / "cubin")
+    cache = CubinCache(None if private is None else private / "cubin")
     cache.prune()
     _, count = driver.cuDeviceGetCount()
     version = _driver_version(driver, module)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from statistics import median
 
+from vyre.errors import InvalidInput
 from vyre.model import (
     Decision,
     Measurement,
@@ -49,9 +50,9 @@ def export_cache(store: Store, adapter: str) -> TunerCache:
     """A store's choices for keys of an adapter's tuner cache."""
     return TunerCache(
         {
-            kept.decision.workload.traits[1]: kept.decision.schedule.workgroup
+            key: kept.decision.schedule.workgroup
             for kept in store.kept()
-            if kept.decision.workload.traits[:1] == (_CACHE,)
+            if (key := _key_in(kept.decision.workload, _CACHE)) is not None
             and kept.decision.workload.device == adapter
         }
     )
@@ -69,7 +70,7 @@ def import_records(records: AutotuneStore, store: Store, *, now_ns: int) -> None
                 record.workload or _exchanged(_RECORD, key.key_hex, key.adapter_id),
                 record.schedule,
                 record.provenance or "from an autotune store",
-                _day_ns(record.recorded_at),
+                min(_day_ns(record.recorded_at), now_ns),  # nothing is recorded in the future
                 now_ns,
             )
             for key, record in records
@@ -89,9 +90,12 @@ def export_records(store: Store, provenance: str) -> AutotuneStore:
         workload = kept.decision.workload
         if workload.traits[:1] == (_CACHE,):
             continue
-        foreign = workload.traits[:1] == (_RECORD,)
-        key = AutotuneKey(workload.traits[1] if foreign else workload.key(), workload.device)
-        records[key] = _record(kept, provenance, foreign, measured.get(workload, []))
+        foreign = _key_in(workload, _RECORD)
+        try:
+            key = AutotuneKey(foreign or workload.key(), workload.device)
+        except InvalidInput:
+            continue  # no file can have been imported that had it
+        records[key] = _record(kept, provenance, bool(foreign), measured.get(workload, []))
     return AutotuneStore(records)
 
 
@@ -131,6 +135,12 @@ def _record(
 def _place(item: tuple[tuple[str, Schedule], object]) -> tuple[object, ...]:
     (writer, schedule), _ = item
     return (writer, schedule_order(schedule))
+
+
+def _key_in(workload: Workload, form: str) -> str | None:
+    """The key by which a workload came from an exchange file of that form."""
+    known = workload.traits[1:] if workload.traits[:1] == (form,) else ()
+    return known[0] if len(known) == 1 else None
 
 
 def _exchanged(form: str, key: str, adapter: str) -> Workload:

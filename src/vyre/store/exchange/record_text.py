@@ -12,6 +12,7 @@ from vyre.model import U32_MAX, Code, Dim3, Order, Schedule, Workload
 from vyre.store.exchange.text import key_of, parse, quoted, statements
 from vyre.store.keys import AutotuneKey
 from vyre.store.records import AutotuneRecord, WriterEvidence
+from vyre.store.sound import LONGEST_FIELD, is_sound_workload
 
 _FIRST = ("key", "adapter", "workgroup_size", "unroll", "tile", "recorded_at")
 _SECOND = ("items", "vector", "order", "checked", "provenance", "workload", "evidence")
@@ -166,6 +167,8 @@ def _workload(table: object, key: AutotuneKey) -> Workload:
         device=_text(fields, "device"),
         toolchain=_text(fields, "toolchain"),
     )
+    if not is_sound_workload(workload):
+        raise _Bad("workload", "has parts that no kernel's has: too long, or beyond 64 bits")
     if workload.key() != key.key_hex:
         raise _Bad("workload", f"has the key {workload.key()}, and the record has another")
     return workload
@@ -210,6 +213,8 @@ def _text(fields: Mapping[str, Any], name: str, default: str | None = None) -> s
     found = fields.get(name, default)
     if not isinstance(found, str):
         raise _Bad(name, "is missing" if found is None else "is not a string")
+    if len(found) > LONGEST_FIELD:
+        raise _Bad(name, f"has {len(found)} letters; {LONGEST_FIELD} allowed")
     return found
 
 

@@ -14,14 +14,16 @@ from vyre.errors import StoreFailed
 MOST_BYTES = 4 << 20
 """The Rust crate reads no file beyond this."""
 
-_PART = re.compile(
+_TEXTS = (
     r'''"""(?:\\.|[^\\])*?"{3,5}(?!")'''
     r"""|'''.*?'{3,5}(?!')"""
     r'''|"(?:\\.|[^"\\\n])*"'''
     r"""|'[^'\n]*'"""
-    r"""|\#[^\n]*|[\[{]|[\]}]|\n""",
-    re.DOTALL,
+    r"""|\#[^\n]*"""
 )
+_PART = re.compile(_TEXTS + r"|[\[{]|[\]}]|\n", re.DOTALL)
+_KEYS = re.compile(_TEXTS + r"|[\[\]{}=,\n.]", re.DOTALL)
+_DEEPEST = 64  # parts of a key; the crate's files have two
 _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
@@ -47,6 +49,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
     Raises:
         StoreFailed: it is not TOML; the message has the line.
     """
+    _refuse_long_keys(text, path)
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -55,6 +58,20 @@ def parse(text: str, path: Path) -> dict[str, Any]:
             f"{path} is not TOML: {str(error)[:200] or 'it nests too deeply'}",
             "mend that place, or move the file away; it is left as it is",
         ) from None
+
+
+def _refuse_long_keys(text: str, path: Path) -> None:
+    """Raise for a key of very many parts: reading one takes time by the square of their number."""
+    line, dots = 1, 0
+    for part in _KEYS.finditer(text):
+        found = part[0]
+        dots = dots + 1 if found == "." else dots if found[0] in "\"'" else 0
+        if dots > _DEEPEST:
+            raise StoreFailed(
+                f"{path} line {line} has a key of more than {_DEEPEST} parts",
+                "mend that line, or move the file away; it is left as it is",
+            )
+        line += found.count("\n")
 
 
 def statements(text: str) -> Iterator[Statement]:
@@ -79,21 +96,26 @@ def key_of(statement: Statement) -> str | None:
     """The key that a statement gives a value to, or None for a comment, a table or a dotted key."""
     if statement.is_comment or statement.is_table:
         return None
-    found = tomllib.loads(statement.text)
+    try:
+        found = tomllib.loads(statement.text)
+    except RecursionError:  # it nests as deeply as the whole could be read from a shorter stack
+        return None
     (key, value), *_ = found.items()
     dotted = isinstance(value, dict) and not statement.text.rstrip().endswith("}")
     return None if dotted else key
 
 
 def quoted(text: str) -> str:
-    r"""A TOML string; what needs no escape stands as it is.
+    r"""A TOML string; what can be printed stands as it is.
 
-    >>> print(quoted('a "b"\n'))
-    "a \"b\"\n"
+    >>> print(quoted('a "b"\n\u202e'))
+    "a \"b\"\n\u202E"
     """
     return '"' + "".join(_SHORT.get(letter) or _escaped(letter) for letter in text) + '"'
 
 
 def _escaped(letter: str) -> str:
     code = ord(letter)
-    return f"\\u{code:04X}" if code < 0x20 or code == 0x7F else letter
+    if letter.isprintable():
+        return letter
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
 
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import U32_MAX, Dim3
+from vyre.plain import plain
 from vyre.store.exchange.text import MOST_BYTES, Statement, key_of, parse, quoted, statements
 from vyre.store.files import exclusive, read_text, replace_text
 from vyre.store.keys import TunerProgramKey
+from vyre.store.sound import LONGEST_FIELD
 
+_SHORT = (bool, int, float, str, date, time)
 _NUMBER = r"(0|[1-9][0-9]{0,9})"
 _LINE = re.compile(rf'"([^"\\\x00-\x1f\x7f]*)" = \[{_NUMBER}, {_NUMBER}, {_NUMBER}\]')
 
@@ -154,7 +158,7 @@ def _read(path: Path) -> _Content:
     plain = [_LINE.fullmatch(line) for line in lines]
     entries = {m[1]: (int(m[2]), int(m[3]), int(m[4])) for m in plain if m}
     if len(entries) == len(lines) and not any(
-        isinstance(_size(size), str) for size in entries.values()
+        isinstance(_entry(key, size), str) for key, size in entries.items()
     ):
         return _Content(entries)  # nothing but the crate's own lines: no parser needed
     values = parse(text, path)
@@ -171,10 +175,10 @@ def _sorted_out(found: list[Statement], values: Mapping[str, object]) -> _Conten
             before.append(statement.text)
             continue
         key = key_of(statement)
-        size = "a dotted key" if key is None else _size(values[key])
+        size = "a dotted key" if key is None else _entry(key, values[key])
         if key is None or isinstance(size, str):
             before.append(statement.text)
-            shown = statement.text.partition("\n")[0][:80]
+            shown = plain(statement.text.partition("\n")[0], 80)
             refused.append(Refused(statement.line, f"{shown}: {size}"))
             continue
         entries[key] = size
@@ -182,11 +186,16 @@ def _sorted_out(found: list[Statement], values: Mapping[str, object]) -> _Conten
             remarks[key] = statement.text
     tables = found[first_table:]
     refused += [
-        Refused(item.line, f"{item.text[:80]}: a table") for item in tables if item.is_table
+        Refused(item.line, f"{plain(item.text, 80)}: a table") for item in tables if item.is_table
     ]
     return _Content(
         entries, remarks, tuple(before), tuple(item.text for item in tables), tuple(refused)
     )
+
+
+def _entry(key: str, value: object) -> Dim3 | str:
+    """The workgroup of an entry, or why it is none."""
+    return _size(value) if len(key) <= LONGEST_FIELD else f"a key of {len(key)} letters"
 
 
 def _size(value: object) -> Dim3 | str:
@@ -203,12 +212,18 @@ def _size(value: object) -> Dim3 | str:
 
 
 def _shown(value: object) -> str:
-    # str() of a whole number of more than 4,300 digits is an error.
-    large = isinstance(value, int) and value.bit_length() > 128
-    return "a number beyond 128 bits" if large else str(value)[:40]
+    # str() of a whole number of more than 4,300 digits is an error, and of deep nesting as well.
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "a number beyond 128 bits"
+    return plain(str(value), 40) if isinstance(value, _SHORT) else f"a {type(value).__name__}"
 
 
 def _refuse_unwritable(key: str) -> None:
+    if len(key) > LONGEST_FIELD:
+        raise InvalidInput(
+            f"an entry with a key of {len(key)} letters; {LONGEST_FIELD} allowed",
+            "use a shorter key, such as a digest",
+        )
     try:
         key.encode()
     except UnicodeEncodeError:

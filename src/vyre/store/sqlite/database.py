@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -15,9 +15,11 @@ from vyre.errors import StoreFailed
 from vyre.model import Decision, Measurement, Summary, Workload
 from vyre.policy.measured import measured
 from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, is_related, stamp_after, tidy
+from vyre.store.notice import say_once
+from vyre.store.sound import cut, is_sound_measurement
 from vyre.store.sqlite.file import DatabaseFile, Opening
 from vyre.store.sqlite.prune import prune
-from vyre.store.sqlite.repair import ERRORS, TABLES
+from vyre.store.sqlite.repair import ERRORS
 from vyre.store.sqlite.rows import (
     DamagedRow,
     Row,
@@ -25,31 +27,67 @@ from vyre.store.sqlite.rows import (
     measurement_row,
     read_kept,
     read_measurement,
+    read_name,
     read_workload,
     workload_key,
     workload_row,
 )
+from vyre.store.sqlite.tables import DECISIONS, MEASUREMENTS, NAMES, WORKLOADS
 
 T = TypeVar("T")
 
 _AT_ONCE = 5_000  # rows in a transaction; a long one would keep every other writer waiting
 
-_ADD_WORKLOAD, _ADD_DECISION, _ADD_MEASUREMENT, _ADD_NAME = (table.insert for table in TABLES)
-_PUT_DECISION = _ADD_DECISION.replace("OR IGNORE", "OR REPLACE")
-_PUT_NAME = _ADD_NAME.replace("OR IGNORE", "OR REPLACE")
-_FIND = """SELECT schedule, reason, detail, gain, confidence, stamp_ns, writer, used_ns
-    FROM decisions WHERE workload = ?"""
-_USED = "UPDATE decisions SET used_ns = ? WHERE workload = ? AND used_ns < ?"
-_ALL_DECISIONS = """SELECT fingerprint, buckets, traits, device, toolchain,
-    schedule, reason, detail, gain, confidence, stamp_ns, writer, used_ns
-    FROM decisions JOIN workloads ON workloads.key = decisions.workload"""
-_RELATED = f"""{_ALL_DECISIONS} WHERE device = ? AND toolchain = ?
-    AND (fingerprint = ? OR instr(traits, ?)) ORDER BY stamp_ns DESC LIMIT 256"""
-_MEASURED = """SELECT writer, sequence, schedule, elapsed_ns, failure, size, at_ns
-    FROM measurements WHERE workload = ?"""
-_ALL_MEASUREMENTS = """SELECT fingerprint, buckets, traits, device, toolchain,
-    writer, sequence, schedule, elapsed_ns, failure, size, at_ns
-    FROM measurements JOIN workloads ON workloads.key = measurements.workload"""
+_PUT_DECISION = DECISIONS.insert.replace("OR IGNORE", "OR REPLACE")
+_PUT_NAME = NAMES.insert.replace("OR IGNORE", "OR REPLACE")
+_WORKLOAD = len(WORKLOADS.columns) + 1  # values before those of a row that it is joined to
+
+
+class _Queries:
+    """What is read from tables of one version."""
+
+    def __init__(self, version: int) -> None:
+        workload, decision = WORKLOADS.listed(version), DECISIONS.listed(version)
+        row = MEASUREMENTS.listed(version)
+        # A row whose workload is gone is met, too: its own seal may tell that it was hit.
+        joined = "LEFT JOIN workloads ON workloads.key ="
+        self.find = f"SELECT {decision} FROM decisions WHERE workload = ?"  # noqa: S608  # our names
+        self.kept = f"SELECT {workload}, {decision} FROM decisions {joined} workload"  # noqa: S608  # as above
+        self.related = (
+            f"{self.kept} WHERE device = ? AND toolchain = ? "
+            "AND (fingerprint = ? OR instr(traits, ?)) ORDER BY stamp_ns DESC LIMIT 256"
+        )
+        self.measured = f"SELECT {row} FROM measurements WHERE workload = ?"  # noqa: S608  # as above
+        self.measurements = f"SELECT {workload}, {row} FROM measurements {joined} workload"  # noqa: S608  # as above
+        self.names = f"SELECT {NAMES.listed(version)} FROM names"  # noqa: S608  # as above
+        if version < NAMES.since:
+            self.names = "SELECT NULL WHERE FALSE"
+
+
+_queries = cache(_Queries)
+
+
+@lru_cache(maxsize=1024)
+def _workload_of(row: Row, version: int) -> Workload:
+    return read_workload(WORKLOADS.unsealed(row, version))
+
+
+def _kept_of(row: Row, version: int) -> Kept | None:
+    found = DECISIONS.unsealed(row[_WORKLOAD:], version)
+    if row[0] is None:
+        return None
+    return read_kept(found, _workload_of(row[:_WORKLOAD], version))
+
+
+def _measurement_of(row: Row, version: int) -> Measurement | None:
+    found = MEASUREMENTS.unsealed(row[_WORKLOAD:], version)
+    if row[0] is None:
+        return None
+    return read_measurement(found, _workload_of(row[:_WORKLOAD], version))
+
+
+def _name_of(row: Row, version: int) -> tuple[str, str]:
+    return read_name(NAMES.unsealed(row, version))
 
 
 class Database:
@@ -72,6 +110,7 @@ class Database:
             StoreFailed: it cannot be opened, or is not a store that this version can use.
         """
         self.path, self.writer, self.now_ns = path, writer, now_ns
+        self.left_out = 0  # rows that were read and make no sense
         self._reading = DatabaseFile(path, opening or Opening())
         self._writing = DatabaseFile(path, opening or Opening())
         self._reading.attempt(self._reading.connection)
@@ -82,13 +121,15 @@ class Database:
 
     def find(self, workload: Workload) -> Kept | None:
         """What is kept for a workload; None also where its row makes no sense."""
-        return self._reading.attempt(lambda: _find(self._reading.connection(), workload))
+        return self._reading.attempt(
+            lambda: self._find(self._reading.connection(), self._reading.version, workload)
+        )
 
     def put(self, *decisions: Decision) -> None:
         def work() -> None:
             with self._writing.transaction() as connection:
                 for decision in decisions:
-                    now, before = self.now_ns(), _find(connection, decision.workload)
+                    now, before = self.now_ns(), self._written(connection, decision.workload)
                     kept = Kept(
                         decision=tidy(decision),
                         stamp_ns=stamp_after(now, before),
@@ -100,20 +141,21 @@ class Database:
         self._writing.attempt(work)
 
     def used(self, workloads: Iterable[Workload]) -> None:
-        now = self.now_ns()
-        # To the day: a process that asks all day writes once.
-        changes = [(now, workload_key(workload), now - DAY_NS) for workload in workloads]
+        wanted = tuple(workloads)
 
         def work() -> None:
+            now = self.now_ns()
             with self._writing.transaction() as connection:
-                connection.executemany(_USED, changes)
+                for workload in wanted:
+                    kept = self._written(connection, workload)
+                    # To the day: a process that asks all day writes once.
+                    if kept is not None and kept.used_ns < now - DAY_NS:
+                        _write(connection, replace(kept, used_ns=now))
 
         self._writing.attempt(work)
 
     def kept(self) -> Iterator[Kept]:
-        for row in self._stream(_ALL_DECISIONS):
-            with suppress(DamagedRow):
-                yield read_kept(row[5:], read_workload(row[:5]))
+        return self._understood(self._stream(lambda queries: queries.kept), _kept_of)
 
     def related(self, workload: Workload) -> list[Decision]:
         given = (
@@ -122,12 +164,8 @@ class Database:
             workload.fingerprint,
             workload.structure or "no such trait",
         )
-        found = []
-        for row in self._reading.attempt(
-            lambda: self._reading.connection().execute(_RELATED, given).fetchall()
-        ):
-            with suppress(DamagedRow):
-                found.append(read_kept(row[5:], read_workload(row[:5])).decision)
+        rows = self._rows(lambda queries: queries.related, given)
+        found = [kept.decision for kept in self._understood(rows, _kept_of)]
         return [one for one in found if is_related(workload, one.workload)]
 
     def append(self, rows: Iterable[Measurement]) -> None:
@@ -136,30 +174,29 @@ class Database:
 
     def measurements(self, workload: Workload | None = None) -> Iterator[Measurement]:
         if workload is None:
-            for row in self._stream(_ALL_MEASUREMENTS):
-                with suppress(DamagedRow):
-                    yield read_measurement(row[5:], read_workload(row[:5]))
-        else:
-            key = (workload_key(workload),)
-            for row in self._reading.attempt(
-                lambda: self._reading.connection().execute(_MEASURED, key).fetchall()
-            ):
-                with suppress(DamagedRow):
-                    yield read_measurement(row, workload)
+            rows = self._stream(lambda queries: queries.measurements)
+            return self._understood(rows, _measurement_of)
+        found = self._rows(lambda queries: queries.measured, (workload_key(workload),))
+        return self._understood(
+            found,
+            lambda row, version: read_measurement(MEASUREMENTS.unsealed(row, version), workload),
+        )
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         return measured(self.measurements(workload)).summaries
 
     def name(self, names: Mapping[str, str]) -> None:
+        rows = [NAMES.sealed((digest, cut(text))) for digest, text in names.items()]
+
         def work() -> None:
             with self._writing.transaction() as connection:
-                connection.executemany(_PUT_NAME, names.items())
+                connection.executemany(_PUT_NAME, rows)
 
         if names:
             self._writing.attempt(work)
 
     def names(self) -> dict[str, str]:
-        return dict(self._stream("SELECT digest, text FROM names"))
+        return dict(self._understood(self._stream(lambda queries: queries.names), _name_of))
 
     def absorb(self, kept: Iterable[Kept], rows: Iterable[Measurement]) -> None:
         for batch in _batches(kept):
@@ -181,23 +218,84 @@ class Database:
     def _join(self, kept: Sequence[Kept]) -> None:
         with self._writing.transaction() as connection:
             for item in kept:
-                before = _find(connection, item.decision.workload)
+                before = self._written(connection, item.decision.workload)
                 joined = item if before is None else before.joined(item)
                 if joined != before:
                     _write(connection, joined)
 
     def _append(self, rows: Sequence[Measurement]) -> None:
-        workloads = {row.workload for row in rows}
+        sound = [row for row in rows if is_sound_measurement(row)]
+        workloads = {row.workload for row in sound}
         with self._writing.transaction() as connection:
-            connection.executemany(_ADD_WORKLOAD, [workload_row(item) for item in workloads])
-            connection.executemany(_ADD_MEASUREMENT, [measurement_row(row) for row in rows])
+            for table, values in (
+                (WORKLOADS, map(workload_row, workloads)),
+                (MEASUREMENTS, map(measurement_row, sound)),
+            ):
+                connection.executemany(table.insert, map(table.sealed, values))
 
-    def _stream(self, sql: str) -> Iterator[Row]:
-        """Rows of a table that may be too large for memory.
+    def _written(self, connection: sqlite3.Connection, workload: Workload) -> Kept | None:
+        """What a transaction finds, on its own connection: the file may be another by now."""
+        return self._find(connection, self._writing.version, workload)
+
+    def _find(
+        self, connection: sqlite3.Connection, version: int, workload: Workload
+    ) -> Kept | None:
+        row = connection.execute(_queries(version).find, (workload_key(workload),)).fetchone()
+        if row is None:
+            return None
+        try:
+            return read_kept(DECISIONS.unsealed(row, version), workload)
+        except DamagedRow:
+            self._leave_out()
+            return None
+
+    def _understood(
+        self, rows: Iterable[tuple[Row, int]], read: Callable[[Row, int], T | None]
+    ) -> Iterator[T]:
+        """What the rows say; those that make no sense are left out, counted, and said once."""
+        for row, version in rows:
+            try:
+                found = read(row, version)
+            except DamagedRow:
+                self._leave_out()
+            else:
+                if found is not None:
+                    yield found
+
+    def _leave_out(self) -> None:
+        self.left_out += 1
+        if self.left_out > 1:
+            return
+        say_once(
+            StoreFailed(
+                f"{self.path} holds rows that are damaged or make no sense",
+                'run "vyre store check", which says what to do',
+            ),
+            "they are left out",
+        )
+
+    def _rows(self, sql: Callable[[_Queries], str], given: Row) -> list[tuple[Row, int]]:
+        file = self._reading
+
+        def work() -> list[tuple[Row, int]]:
+            connection = file.connection()
+            rows = connection.execute(sql(_queries(file.version)), given)
+            return [(row, file.version) for row in rows]
+
+        return file.attempt(work)
+
+    def _stream(self, sql: Callable[[_Queries], str]) -> Iterator[tuple[Row, int]]:
+        """Rows of a table that may be too large for memory, and the version of the tables.
 
         Damage that shows half-way is repaired, and what was read before it is not the whole.
         """
-        cursor = self._reading.attempt(lambda: self._reading.connection().execute(sql))
+        file = self._reading
+
+        def work() -> tuple[sqlite3.Cursor, int]:
+            connection = file.connection()
+            return connection.execute(sql(_queries(file.version))), file.version
+
+        cursor, version = file.attempt(work)
         while True:
             try:
                 found = cursor.fetchmany(1000)
@@ -209,22 +307,13 @@ class Database:
                 ) from error
             if not found:
                 return
-            yield from found
-
-
-def _find(connection: sqlite3.Connection, workload: Workload) -> Kept | None:
-    row = connection.execute(_FIND, (workload_key(workload),)).fetchone()
-    if row is None:
-        return None
-    try:
-        return read_kept(row, workload)
-    except DamagedRow:
-        return None
+            yield from ((row, version) for row in found)
 
 
 def _write(connection: sqlite3.Connection, kept: Kept) -> None:
-    connection.execute(_ADD_WORKLOAD, workload_row(kept.decision.workload))
-    connection.execute(_PUT_DECISION, kept_row(kept))
+    workload = workload_row(kept.decision.workload)
+    connection.execute(WORKLOADS.insert, WORKLOADS.sealed(workload))
+    connection.execute(_PUT_DECISION, DECISIONS.sealed(kept_row(kept)))
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:

@@ -1,155 +1,128 @@
-"""What to do with a damaged database: set it aside, untouched, and save what can be read of it."""
+"""What to do with a damaged database: set it aside, untouched, and keep every row that is readable.
+
+The file is first moved away, then read, then replaced. So whoever writes to it meanwhile either is
+read, or notices and writes again. Whoever finds that the second or third step is missing, after a
+crash, takes it up where it was left.
+"""
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-from collections.abc import Callable
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from vyre.model import Workload
-from vyre.store.sqlite.rows import (
-    DamagedRow,
-    Row,
-    read_kept,
-    read_measurement,
-    read_workload,
-    workload_key,
-)
-from vyre.store.sqlite.schema import Damaged
+from vyre.errors import StoreFailed
+from vyre.store.sqlite.log import hides_commits as log_hides_commits
+from vyre.store.sqlite.make import PARTS, make, part
+from vyre.store.sqlite.pages import pages_of, rows_in
+from vyre.store.sqlite.rows import DamagedRow, Row
+from vyre.store.sqlite.schema import STEPS, Damaged, Step, version_of
+from vyre.store.sqlite.tables import TABLES, Table
 
 ERRORS = (sqlite3.Error, UnicodeDecodeError, Damaged)
 """What reading a database can raise; the second where a message quotes damaged text."""
 
-# The first 24 bytes of a database of 4096-byte pages in WAL mode, from SQLite's file format.
-_HEADER = b"SQLite format 3\0" + bytes([0x10, 0x00, 2, 2, 0, 64, 32, 32])
-_PARTS = ("", "-wal", "-shm", "-journal")
-_ANY = Workload(fingerprint=b"", buckets=(), traits=(), device="", toolchain="")
+_AWAY = ".repairing"
+_LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table by its columns, the first of which are its key."""
+class Repaired:
+    """What came of a repair."""
 
-    name: str
-    columns: tuple[str, ...]
-    keys: int
-    check: Callable[[Row], object]
-    since: int = 1  # the version of the schema that brought it
-
-    def select(self, tail: str) -> str:
-        return f"SELECT {', '.join(self.columns)} FROM {self.name} {tail}"  # noqa: S608  # our names
+    path: Path
+    aside: Path
+    counts: Mapping[str, int]
 
     @property
-    def insert(self) -> str:
-        places = ", ".join("?" * len(self.columns))
-        columns = ", ".join(self.columns)
-        return f"INSERT OR IGNORE INTO {self.name} ({columns}) VALUES ({places})"  # noqa: S608  # as above
+    def text(self) -> str:
+        return ", ".join(f"{count} {name}" for name, count in self.counts.items())
 
 
-def _check_workload(row: Row) -> None:
-    if workload_key(read_workload(row[1:])) != row[0]:
-        raise DamagedRow(f"workload {row!r}")
+def fault_of(connection: sqlite3.Connection, path: Path) -> str:
+    """What is wrong with an open database, looked at whole; empty where nothing is.
 
-
-def _check_name(row: Row) -> None:
-    if not all(isinstance(text, str) for text in row):
-        raise DamagedRow(f"name {row!r}")
-
-
-TABLES = (
-    Table(
-        "workloads",
-        ("key", "fingerprint", "buckets", "traits", "device", "toolchain"),
-        1,
-        _check_workload,
-    ),
-    Table(
-        "decisions",
-        (
-            *("workload", "schedule", "reason", "detail", "gain", "confidence"),
-            *("stamp_ns", "writer", "used_ns"),
-        ),
-        1,
-        lambda row: read_kept(row[1:], _ANY),
-    ),
-    Table(
-        "measurements",
-        (
-            *("writer", "sequence", "workload", "schedule"),
-            *("elapsed_ns", "failure", "size", "at_ns"),
-        ),
-        2,
-        lambda row: read_measurement((*row[:2], *row[3:]), _ANY),
-    ),
-    Table("names", ("digest", "text"), 1, _check_name, since=2),
-)
+    Raises:
+        StoreFailed: it is none of ours, or of a newer version.
+    """
+    try:
+        version = version_of(connection, path)
+        verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        bad = sum(1 for table in TABLES for _ in _bad_rows(connection, table, version))
+    except Damaged as error:
+        return str(error)
+    except ERRORS as error:
+        return f"{path} is damaged: {error}"
+    if verdict != "ok":
+        return f"{path} is damaged: {verdict}"
+    return f"{path} holds {bad} rows that are damaged or make no sense" if bad else ""
 
 
 def is_damaged(path: Path) -> bool:
-    """Whether SQLite finds fault with a file, or its tables are not those of a store."""
+    """Whether anything is wrong with a file, its log, its tables or its rows; changes nothing."""
     if not path.exists():
         return False
+    if hides_commits(path):
+        return True
     try:
-        with closing(sqlite3.connect(path, timeout=30.0)) as connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version < 1:
-                return True
-            for table in TABLES:
-                if table.since <= version:
-                    connection.execute(table.select("LIMIT 1")).fetchone()
-            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=30.0)) as opened:
+            opened.text_factory = replacing_text
+            return bool(fault_of(opened, path))
     except ERRORS:
         return True
-    return bool(verdict != "ok")
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a database and the files beside it; the new name says that it is damaged."""
-    number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    for part in _PARTS:
-        found = path.with_name(path.name + part)
-        if found.exists():
-            found.rename(aside.with_name(aside.name + part))
-    return aside
+def hides_commits(path: Path) -> bool:
+    """Whether a log holds commits that SQLite does not see; asked before SQLite opens it.
 
-
-def salvage(aside: Path) -> dict[Table, list[Row]]:
-    """Read every sound row, on a copy: the file set aside stays as it is."""
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.sqlite3"
-        for part in ("", "-wal", "-journal"):
-            found = aside.with_name(aside.name + part)
-            if found.exists():
-                shutil.copyfile(found, copy.with_name(copy.name + part))
-        _mend_header(copy)
-        try:
-            with closing(sqlite3.connect(copy)) as connection:
-                connection.text_factory = replacing_text
-                return {table: _sound_rows(connection, table) for table in TABLES}
-        except ERRORS:
-            return {table: [] for table in TABLES}
-
-
-def _mend_header(copy: Path) -> None:
-    """Write the header as it must be in a store, so that SQLite reads the pages after it.
-
-    A page count of 0 stands for as many as there are: a file that was cut short can be read as far
-    as it goes.
+    It reads a log up to the first damaged frame, and the next writer writes over what follows.
     """
-    with copy.open("r+b") as file:
-        file.write(_HEADER)
-        file.seek(28)
-        file.write(bytes(12))  # pages, and the list of free ones
-        file.seek(44)
-        file.write((4).to_bytes(4, "big"))  # the form of the schema
-        file.seek(56)
-        file.write((1).to_bytes(4, "big"))  # UTF-8
+    # A commit under way can look so, but never twice: what came after the gap was written after it.
+    return all(log_hides_commits(_bytes(part(path, "-wal"))) for _ in range(_LOOKS))
+
+
+def move_away(path: Path) -> None:
+    """Take a database from its place; the caller holds the lock."""
+    for end in PARTS:
+        found = part(path, end)
+        if found.exists():
+            found.replace(part(path, _AWAY + end))
+
+
+def is_away(path: Path) -> bool:
+    """Whether a database was moved away and no other one is in its place.
+
+    A log without its database counts, too: SQLite would take it for that of a new one.
+    """
+    if path.exists() and path.stat().st_size:
+        return False
+    lone = any(part(path, end).exists() for end in ("-wal", "-journal"))
+    return lone or any(part(path, _AWAY + end).exists() for end in PARTS)
+
+
+def put_back(path: Path, *, journal: str, steps: Sequence[Step] = STEPS) -> Repaired:
+    """Put a database in its place with every readable row of the one that was moved away."""
+    for end in PARTS[1:]:
+        found = part(path, end)
+        if found.exists():  # a crash came between the moves
+            found.replace(part(path, _AWAY + end))
+    main, log, _, old = (_bytes(part(path, _AWAY + end)) for end in PARTS)
+    counts = make(path, journal=journal, steps=steps, rows=rows_in(pages_of(main, log, old)))
+    return Repaired(path, _set_aside(path), counts)
+
+
+def _set_aside(path: Path) -> Path:
+    number = 1
+    while any(part(path, f".damaged-{number}{end}").exists() for end in PARTS):
+        number += 1
+    for end in PARTS:
+        found = part(path, _AWAY + end)
+        if found.exists():
+            found.replace(part(path, f".damaged-{number}{end}"))
+    return part(path, f".damaged-{number}")
 
 
 def replacing_text(data: bytes) -> str:
@@ -157,19 +130,25 @@ def replacing_text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def _sound_rows(connection: sqlite3.Connection, table: Table) -> list[Row]:
-    """The rows before the first damaged page, and those after the last one."""
-    sound: dict[Row, Row] = {}
-    for direction in ("ASC", "DESC"):
-        order = ", ".join(f"{key} {direction}" for key in table.columns[: table.keys])
+def _bad_rows(connection: sqlite3.Connection, table: Table, version: int) -> Iterator[Row]:
+    if table.since > version:
+        return
+    for row in connection.execute(f"SELECT {table.listed(version)} FROM {table.name}"):  # noqa: S608  # our names
         try:
-            for row in connection.execute(table.select(f"ORDER BY {order}")):
-                try:
-                    table.check(row)
-                except DamagedRow:
-                    continue
-                sound[row[: table.keys]] = row
-        except ERRORS:
-            continue
-        break
-    return list(sound.values())
+            table.read(table.unsealed(row, version))
+        except DamagedRow:
+            yield row
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never answer
+            raise StoreFailed(f"{path} is not a file", "move it away")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreFailed(
+            f"{path} cannot be read: {error.strerror or error}",
+            "give read permission there; it is left as it is",
+        ) from error

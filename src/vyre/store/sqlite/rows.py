@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from math import inf
 from typing import Any
 
 from vyre.errors import InvalidInput
@@ -21,12 +20,25 @@ from vyre.model import (
     Workload,
 )
 from vyre.store.base import Kept
+from vyre.store.sound import (
+    LONGEST,
+    cut,
+    is_sound_decision,
+    is_sound_measurement,
+    is_sound_schedule,
+    is_sound_stamp,
+    is_sound_workload,
+)
 
 Row = tuple[Any, ...]
 
+_SCHEDULE = 512  # letters of a schedule: far more than any has
+_CHOICE = 2 * _SCHEDULE  # of what was chosen, and instead of what
+_REASONS = frozenset(Reason)
+
 
 class DamagedRow(ValueError):
-    """A row that no version of this program wrote."""
+    """A row that no version of this program wrote; it is left out, so nobody quotes it."""
 
 
 @lru_cache(maxsize=4096)
@@ -48,23 +60,26 @@ def workload_row(workload: Workload) -> Row:
 
 
 def read_workload(row: Row) -> Workload:
-    """The workload of its fingerprint, buckets, traits, device and toolchain."""
-    fingerprint, buckets, traits, device, toolchain = row
-    found = (_parsed(buckets), _parsed(traits))
+    """The workload of a row, which its key must name."""
+    _, fingerprint, buckets, traits, device, toolchain = row
+    found = (_parsed(buckets, LONGEST), _parsed(traits, 2 * LONGEST))
     if not (
         isinstance(fingerprint, bytes)
         and all(isinstance(part, list) for part in found)
         and all(type(bucket) is int for bucket in found[0])
         and all(isinstance(text, str) for text in (*found[1], device, toolchain))
     ):
-        raise DamagedRow(f"workload {row!r}")
-    return Workload(
+        raise DamagedRow("a workload of other types")
+    workload = Workload(
         fingerprint=fingerprint,
         buckets=tuple(found[0]),
         traits=tuple(found[1]),
         device=device,
         toolchain=toolchain,
     )
+    if not is_sound_workload(workload) or workload_key(workload) != row[0]:
+        raise DamagedRow("a workload under another key")
+    return workload
 
 
 @lru_cache(maxsize=4096)
@@ -85,10 +100,16 @@ def _fields(schedule: Schedule) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=4096)
-def read_schedule(text: str) -> Schedule:
+def read_schedule(text: object) -> Schedule:
     """The schedule of its JSON."""
-    return _schedule(_parsed(text))
+    if not isinstance(text, str) or len(text) > _SCHEDULE:
+        raise DamagedRow("a schedule that is no short text")
+    return _read_schedule(text)
+
+
+@lru_cache(maxsize=4096)
+def _read_schedule(text: str) -> Schedule:
+    return _schedule(_parsed(text, _SCHEDULE))
 
 
 def _schedule(value: object) -> Schedule:
@@ -105,11 +126,14 @@ def _schedule(value: object) -> Schedule:
                 code = Code(
                     items=items, vector=vector, unroll=unroll, order=Order(order), checked=checked
                 )
-                return Schedule((x, y, z), code)
+                schedule = Schedule((x, y, z), code)
             except (InvalidInput, ValueError):
-                raise DamagedRow(f"schedule {value!r}") from None
+                raise DamagedRow("a schedule that cannot be") from None
+            if not is_sound_schedule(schedule):
+                raise DamagedRow("a schedule that no device launches")
+            return schedule
         case _:
-            raise DamagedRow(f"schedule {value!r}")
+            raise DamagedRow("a schedule without its fields")
 
 
 _CUT_SHORT = " within the budget"
@@ -130,13 +154,13 @@ def _choice_text(decision: Decision) -> str:
 
 def _read_choice(text: object, detail: str) -> tuple[Schedule, Schedule | None, float | None]:
     """The schedule of a decision, the default beside it, and what an unfinished sweep was given."""
-    found = _parsed(text)
+    found = _parsed(text, _CHOICE)
     schedule = _schedule(found)
     default, unfinished_s = found.get("default"), found.get("unfinished_s")
     if unfinished_s is None and detail.endswith(_CUT_SHORT):
         unfinished_s = 0.0
-    if not (unfinished_s is None or (type(unfinished_s) is float and 0 <= unfinished_s < inf)):
-        raise DamagedRow(f"decision {text!r}")
+    if not isinstance(unfinished_s, float | None):
+        raise DamagedRow("a decision that took no number of seconds")
     return schedule, None if default is None else _schedule(default), unfinished_s
 
 
@@ -147,7 +171,7 @@ def kept_row(kept: Kept) -> Row:
         workload_key(decision.workload),
         _choice_text(decision),
         decision.reason.value,
-        _text(decision.detail),
+        cut(decision.detail),
         decision.gain,
         decision.confidence,
         kept.stamp_ns,
@@ -157,34 +181,38 @@ def kept_row(kept: Kept) -> Row:
 
 
 def read_kept(row: Row, workload: Workload) -> Kept:
-    """What a row of `decisions`, without its key, says of its workload."""
-    schedule, reason, detail, gain, confidence, stamp_ns, writer, used_ns = row
+    """What a row of `decisions` says of its workload."""
+    key, schedule, reason, detail, gain, confidence, stamp_ns, writer, used_ns = row
     if not (
-        isinstance(detail, str)
+        isinstance(key, bytes)
+        and isinstance(detail, str)
         and isinstance(writer, str)
         and isinstance(gain, float | None)
         and isinstance(confidence, float | None)
         and isinstance(stamp_ns, int)
         and isinstance(used_ns, int)
-        and reason in set(Reason)
+        and reason in _REASONS
     ):
-        raise DamagedRow(f"decision {row!r}")
+        raise DamagedRow("a decision of other types")
     chosen, default, unfinished_s = _read_choice(schedule, detail)
-    return Kept(
-        decision=Decision(
-            workload=workload,
-            schedule=chosen,
-            reason=Reason(reason),
-            detail=detail,
-            gain=gain,
-            confidence=confidence,
-            default=default,
-            unfinished_s=unfinished_s,
-        ),
-        stamp_ns=stamp_ns,
-        writer=writer,
-        used_ns=used_ns,
+    decision = Decision(
+        workload=workload,
+        schedule=chosen,
+        reason=Reason(reason),
+        detail=detail,
+        gain=gain,
+        confidence=confidence,
+        default=default,
+        unfinished_s=unfinished_s,
     )
+    if not (
+        is_sound_decision(decision)
+        and is_sound_stamp(stamp_ns)
+        and is_sound_stamp(used_ns)
+        and len(writer) <= LONGEST
+    ):
+        raise DamagedRow("a decision beyond its bounds")
+    return Kept(decision=decision, stamp_ns=stamp_ns, writer=writer, used_ns=used_ns)
 
 
 def measurement_row(row: Measurement) -> Row:
@@ -195,7 +223,7 @@ def measurement_row(row: Measurement) -> Row:
         case Timed(elapsed_ns=time):
             elapsed_ns = float(time)
         case Failed(reason=reason):
-            failure = _text(reason)
+            failure = cut(reason)
     return (
         row.writer,
         row.sequence,
@@ -209,19 +237,23 @@ def measurement_row(row: Measurement) -> Row:
 
 
 def read_measurement(row: Row, workload: Workload) -> Measurement:
-    """What a row of `measurements`, without its key, says of its workload."""
-    writer, sequence, schedule, elapsed_ns, failure, size, at_ns = row
+    """What a row of `measurements` says of its workload."""
+    writer, sequence, key, schedule, elapsed_ns, failure, size, at_ns = row
+    if not (
+        isinstance(writer, str)
+        and isinstance(key, bytes)
+        and all(isinstance(number, int) for number in (sequence, size, at_ns))
+    ):
+        raise DamagedRow("a measurement of other types")
     outcome: Outcome
     if isinstance(elapsed_ns, float) and failure is None:
         outcome = Timed(read_schedule(schedule), elapsed_ns)
     elif elapsed_ns is None and isinstance(failure, str):
         outcome = Failed(read_schedule(schedule), failure)
     else:
-        raise DamagedRow(f"measurement {row!r}")
-    if not (isinstance(writer, str) and all(isinstance(n, int) for n in (sequence, size, at_ns))):
-        raise DamagedRow(f"measurement {row!r}")
+        raise DamagedRow("a measurement that neither ran nor failed")
     try:
-        return Measurement(
+        found = Measurement(
             writer=writer,
             sequence=sequence,
             workload=workload,
@@ -230,22 +262,28 @@ def read_measurement(row: Row, workload: Workload) -> Measurement:
             at_ns=at_ns,
         )
     except InvalidInput:
-        raise DamagedRow(f"measurement {row!r}") from None
+        raise DamagedRow("a measurement beyond its bounds") from None
+    if not is_sound_measurement(found):
+        raise DamagedRow("a measurement beyond its bounds")
+    return found
 
 
-def _text(text: str) -> str:
-    """The text without what UTF-8 cannot hold, which a compiler's log may contain."""
-    return text.encode(errors="replace").decode()
+def read_name(row: Row) -> tuple[str, str]:
+    """A digest and what it stands for."""
+    digest, text = row
+    if not (isinstance(digest, str) and isinstance(text, str) and len(digest + text) <= LONGEST):
+        raise DamagedRow("a name that is no short text")
+    return digest, text
 
 
 def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _parsed(text: object) -> Any:
-    if not isinstance(text, str):
-        raise DamagedRow(f"{text!r} is not JSON")
+def _parsed(text: object, most: int) -> Any:
+    if not isinstance(text, str) or len(text) > most:
+        raise DamagedRow("JSON that is no short text")
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise DamagedRow(f"{text!r} is not JSON") from None
+        raise DamagedRow("text that is not JSON") from None
