@@ -30,6 +30,7 @@ from types import FrameType
 
 from typer.testing import CliRunner
 
+import vyre
 from vyre.cli.main import app
 from vyre.errors import VyreError
 from vyre.model import Decision, Measurement, Reason, Schedule, Timed, Workload
@@ -333,6 +334,7 @@ def try_rows(tally: Tally, folder: Path, sound: Path, rows: Sequence[Hostile]) -
 def run(count: int | None = None, seed: int = 1) -> Tally:
     """Try every row, or so many by chance, each alone; then all of them in one store."""
     tally = Tally()
+    vyre.devices()  # compilers keep the folder they begin with, which must outlive those below
     os.environ["VYRE_DEVICE"] = "reference"  # noqa: TID251  # as a user sets it
     with TemporaryDirectory() as name:
         folder = Path(name)

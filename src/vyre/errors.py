@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from reprlib import Repr
 
 from vyre.plain import plain, plain_lines
 
@@ -72,29 +71,3 @@ def labelled(label: str | None) -> Iterator[None]:
             error.problem = f"{plain(label)}: {error.problem}"
             error.args = (error.problem, error.fix)
         raise
-
-
-class _Shown(Repr):
-    """Python's own short form, which does not know how long a number may be."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxstring = self.maxlong = self.maxother = 120
-        self.maxtuple = self.maxlist = 12
-
-    def repr_int(self, number: int, level: int) -> str:  # noqa: ARG002  # as the others
-        if number.bit_length() <= 2048:
-            return repr(number)
-        return f"<{'a' if number > 0 else 'a negative'} whole number of {number.bit_length()} bits>"
-
-
-_short = _Shown()
-
-
-def shown(value: object) -> str:
-    """A value from the caller as an error shows it: cut where it is long, and never raising.
-
-    >>> shown("x"), shown(10**5000), len(shown("x" * 10**7)) < 130
-    ("'x'", '<a whole number of 16610 bits>', True)
-    """
-    return _short.repr(value)

@@ -10,8 +10,8 @@ from math import inf
 
 import blake3
 
-from vyre.errors import InvalidInput, shown
-from vyre.plain import plain_lines
+from vyre.errors import InvalidInput
+from vyre.plain import plain_lines, shown
 
 Dim3 = tuple[int, int, int]
 

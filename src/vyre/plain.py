@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reprlib import Repr
+
 LINE = 200
 """Characters of a text within a line, such as a name."""
 
@@ -40,3 +42,29 @@ def escaped(text: str) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in text
     )
+
+
+class _Shown(Repr):
+    """Python's own short form, which does not know how long a number may be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxlong = self.maxother = 120
+        self.maxtuple = self.maxlist = 12
+
+    def repr_int(self, number: int, level: int) -> str:  # noqa: ARG002  # as the others
+        if number.bit_length() <= 2048:
+            return repr(number)
+        return f"<{'a' if number > 0 else 'a negative'} whole number of {number.bit_length()} bits>"
+
+
+_short = _Shown()
+
+
+def shown(value: object) -> str:
+    """A value from the caller as an error shows it: cut where it is long, and never raising.
+
+    >>> shown("x"), shown(10**5000), len(shown("x" * 10**7)) < 130
+    ("'x'", '<a whole number of 16610 bits>', True)
+    """
+    return _short.repr(value)

@@ -14,8 +14,9 @@ import pytest
 import vyre
 from vyre import In, InOut, Out, f32, u32
 from vyre.backend import host
-from vyre.errors import DeviceFailed, InvalidInput, VyreError, shown
+from vyre.errors import DeviceFailed, InvalidInput, VyreError
 from vyre.model import Reason
+from vyre.plain import shown
 from vyre.runtime import array
 from vyre.runtime.dispatch import Dispatcher
 from vyre.runtime.foreign import handle_of

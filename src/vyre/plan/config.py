@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
 
-from vyre.errors import InvalidInput, UnsupportedFeature, shown
+from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.model import U32_MAX, Dim3
+from vyre.plain import shown
 
 
 class SpeculationMode(StrEnum):

@@ -12,12 +12,13 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Gid, Launch, Linear, Poly, Symbol
 from vyre.analysis.reader import ATOMIC, extent_of, read
-from vyre.errors import InvalidInput, shown
+from vyre.errors import InvalidInput
 from vyre.ir.expr import Id
 from vyre.ir.node import Loop
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule
+from vyre.plain import shown
 from vyre.plan.geometry import tile_grid, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
 

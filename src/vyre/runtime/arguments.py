@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from vyre.errors import InvalidInput, shown
+from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
+from vyre.plain import shown
 from vyre.runtime.advice import conversion, kept_copy, written_back
 from vyre.runtime.array import DeviceArray, extents_of, is_masked
 from vyre.runtime.foreign import ForeignArray, view

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend.base import Memory
-from vyre.errors import DeviceFailed, InvalidInput, shown
+from vyre.errors import DeviceFailed, InvalidInput
+from vyre.plain import shown
 
 if TYPE_CHECKING:
     from vyre.runtime.device import Device

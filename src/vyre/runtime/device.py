@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from vyre.analysis import Facts, analyse, check_barriers
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
 from vyre.emit import CUDA, OPENCL, emit
-from vyre.errors import DeviceFailed, InvalidInput, labelled, shown
+from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.model import Code, DeviceInfo, Mode
+from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.space import refuse_unbounded

@@ -14,7 +14,8 @@ from vyre import settings
 from vyre.backend import scratch
 from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
-from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled, shown
+from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled
+from vyre.plain import shown
 from vyre.runtime.device import Device
 from vyre.store.notice import say_once
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vyre.errors import InvalidInput, shown
+from vyre.errors import InvalidInput
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
+from vyre.plain import shown
 from vyre.runtime import devices
 from vyre.runtime.advice import conversion, kept_copy, written_back
 from vyre.runtime.array import WIDEST, DeviceArray

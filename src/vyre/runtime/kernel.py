@@ -11,11 +11,12 @@ from typing import Any, overload
 import numpy as np
 
 from vyre.analysis import Facts, check_barriers
-from vyre.errors import InvalidInput, labelled, shown
+from vyre.errors import InvalidInput, labelled
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.lang import Role, Translation, translate
 from vyre.model import Code, Decision, Reason, Schedule, html_rows
+from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.runtime import by_name, session
 from vyre.runtime.arguments import unpacked

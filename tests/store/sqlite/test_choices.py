@@ -10,6 +10,7 @@ import pytest
 
 from vyre.model import Reason
 from vyre.store.sqlite.database import Database
+from vyre.store.sqlite.tables import DECISIONS, seal
 from vyre.testing.store_contract import decision, schedule, workload
 
 DEFAULT = replace(
@@ -17,18 +18,16 @@ DEFAULT = replace(
 )
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite3"
-
-
-def change(path: Path, sql: str, text: str) -> None:
+def change(path: Path, column: str, text: str) -> None:
+    """Write another text into the one decision, and seal it as whoever writes to the file can."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(sql, (text,))
+        columns = ", ".join(DECISIONS.columns)
+        row = list(connection.execute(f"SELECT {columns} FROM decisions").fetchone())
+        row[DECISIONS.columns.index(column)] = text
+        connection.execute(
+            f"UPDATE decisions SET {column} = ?, seal = ?", (text, seal("decisions", row))
+        )
         connection.commit()
-
-
-DETAIL, SCHEDULE = "UPDATE decisions SET detail = ?", "UPDATE decisions SET schedule = ?"
 
 
 def found(path: Path):
@@ -65,7 +64,7 @@ def test_a_choice_that_says_nothing_more_is_kept_as_ever(path):
 
 def test_what_an_older_version_cut_short_was_given_no_time(path):
     put(path, replace(DEFAULT, default=None))
-    change(path, DETAIL, "nothing was faster with 99% confidence within the budget")
+    change(path, "detail", "nothing was faster with 99% confidence within the budget")
 
     assert found(path).unfinished_s == 0.0
 
@@ -74,7 +73,7 @@ def test_what_an_older_version_cut_short_was_given_no_time(path):
 def test_a_time_that_is_none_makes_no_sense(path, value):
     put(path, DEFAULT)
     plain = '{"workgroup":[32,1,1],"items":1,"vector":1,"unroll":1,"order":"strided","checked":true'
-    change(path, SCHEDULE, f'{plain},"unfinished_s":{value}}}')
+    change(path, "schedule", f'{plain},"unfinished_s":{value}}}')
 
     assert found(path) is None
 
@@ -83,7 +82,7 @@ def test_a_time_that_is_none_makes_no_sense(path, value):
 def test_a_default_that_is_none_makes_no_sense(path, value):
     put(path, DEFAULT)
     plain = '{"workgroup":[32,1,1],"items":1,"vector":1,"unroll":1,"order":"strided","checked":true'
-    change(path, SCHEDULE, f'{plain},"default":{value}}}')
+    change(path, "schedule", f'{plain},"default":{value}}}')
 
     assert found(path) is None
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from vyre.errors import InvalidInput, UnsupportedFeature, shown
+from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role
 from vyre.model import DeviceKind
+from vyre.plain import shown
 from vyre.plan.config import SpeculationMode
 from vyre.plan.fusion import Fused, fuse
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
