@@ -30,7 +30,7 @@ CODES = (
     Code(items=3, order=Order.BLOCKED),
     Code(items=4, vector=2, checked=False),
     Code(items=4, vector=4, unroll=4, checked=False),
-    Code(items=8, unroll=64),
+    Code(items=2, unroll=64),  # more items would take most of the time
 )
 BLOCK = 200  # seeds of one process, which keeps all that it has built
 BATCH = {"cuda": 16}  # programs of one build; PoCL takes longer for each the more there are

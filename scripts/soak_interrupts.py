@@ -32,6 +32,7 @@ import numpy as np
 
 import vyre
 from vyre import In, InOut, Out, ir, settings, u32
+from vyre.testing import provenance
 
 CANARIES = 8
 ROUNDS = 128
@@ -268,7 +269,9 @@ def run(count: int, seed: int, processes: int = 4, place: str = "opencl") -> Tal
                 command, env=variables, capture_output=True, text=True, check=False
             )
         try:
-            total.add(Tally(**json.loads(done.stdout.splitlines()[-1])))
+            tally = Tally(**json.loads(done.stdout.splitlines()[-1]))
+            print(f"process {number + 1} of {processes}: {tally}", file=sys.stderr, flush=True)
+            total.add(tally)
         except (IndexError, ValueError):
             print(f"a process ended with {done.returncode}: {done.stderr[-2000:]}", file=sys.stderr)
             total.crashed += 1
@@ -281,6 +284,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--device", default="opencl")
+    parser.add_argument("--json", type=Path, help="keep the counts in this file")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sender", default="signals", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -290,6 +294,9 @@ def main() -> None:
         return
     tally = run(given.count, given.seed, given.processes, given.device)
     print(tally)
+    if given.json:
+        info = vyre.open(given.device).info
+        provenance.save(given.json, asdict(tally), device=f"{info.model}, {info.driver}")
     if tally.failed:
         sys.exit("failed")
 
