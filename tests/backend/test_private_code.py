@@ -73,7 +73,8 @@ def test_where_no_folder_is_private_code_ends_with_the_process(tmp_path: Path):
     result, pocl = call(team, team)
 
     assert result == "[0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0, 24.0]"
-    assert "vyre-pocl-" in pocl.name
+    assert pocl.name.startswith("vyre-")
+    assert team not in pocl.parents
     assert not pocl.exists()
     assert not [path for path in team.rglob("*") if path.name in ("opencl", "pocl", "cubin")]
 

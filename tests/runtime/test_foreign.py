@@ -114,7 +114,7 @@ Tensor.__module__ = "torch"
 def torch(monkeypatch):
     """A module that stands in for torch, its current stream to be set."""
     module = ModuleType("torch")
-    module.strided = Tensor.strided
+    module.strided, module.Tensor = Tensor.strided, Tensor
     module.current = 0
     module.made = []
     module.cuda = SimpleNamespace(is_available=lambda: True)
@@ -365,26 +365,23 @@ CHANGES = {
     "transposed": {"_contiguous": False},
     "of another type": {"dtype": FakeDType("float64")},
     "to be differentiated": {"requires_grad": True},
-    "negated": {"_neg": True},
 }
 
 
 @pytest.mark.usefixtures("torch")
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_prepared_launch_refuses_an_array_that_was_changed_in_place(cuda, change):
+def test_a_prepared_launch_refuses_an_array_that_lies_elsewhere(cuda):
     x, site = Tensor(4), Stood()
     launcher = SimpleNamespace(device=cuda[0], kernel=SimpleNamespace(name="k"), order=("x",))
     launch = Launch(launcher, site, {"x": view(x)}, {}, None, ())
     launch()
     assert site.launched == [[0x1000]]
 
-    for name, value in change.items():
-        setattr(x, name, value)
+    x._at = 0x2000
 
     with pytest.raises(InvalidInput) as caught:
         launch()
     assert str(caught.value) == (
-        "x of k was changed in place since it was prepared\nFix: prepare the call again"
+        "x of k lies elsewhere since it was prepared\nFix: prepare the call again"
     )
     assert len(site.launched) == 1
 

@@ -17,7 +17,6 @@ from vyre.cli.targets import Target
 from vyre.errors import InvalidInput, VyreError
 from vyre.model import Decision, Reason, span
 from vyre.plain import plain
-from vyre.policy.measured import measured
 from vyre.report.values import Value, decision_value, workload_value
 from vyre.report.words import elements, gain, sure
 from vyre.runtime import session, sweep
@@ -154,7 +153,7 @@ def _tune(
     except VyreError as error:
         return Tuned(kernel=target.name, elements=size, trouble=str(error))
     recorder = session.recorder()
-    evidence = measured(recorder.measurements(decision.workload), look.space.default)
+    evidence = recorder.evidence(decision.workload, look.space)
     return Tuned(
         kernel=target.name,
         elements=evidence.size or look.elements,

@@ -53,12 +53,14 @@ def _opencl() -> list[Backend]:
 
 def _private() -> Path | None:
     """The folder for compiled code; where there is none, that is said once."""
-    folder = settings.private_cache_dir(settings.load())
+    asked = settings.load()
+    folder = settings.private_cache_dir(asked)
     if folder is None:
+        tried = dict.fromkeys((asked.cache_dir, asked.own_dir))
         say_once(
             StoreFailed(
-                "there is no folder that only this user can write",
-                "set VYRE_CACHE_DIR or XDG_CACHE_HOME to such a folder",
+                f"{' and '.join(map(str, tried))} cannot be written, or not by this user alone",
+                "set VYRE_CACHE_DIR or XDG_CACHE_HOME to a folder of your own",
             ),
             "compiled kernels are not kept",
         )

@@ -44,9 +44,11 @@ class Kind:
 
     name: str
     look: Callable[[Any], tuple[int, Key]]
-    """The address, and a key: two arrays with one key are launched in the same way. Quick.
-
-    It differs as well when one array comes to lie elsewhere or to be another in place."""
+    """The address, and a key: two arrays with one key are launched in the same way. Quick."""
+    place: Callable[[Any], int]
+    """The address alone; quicker."""
+    token: Callable[[Any], object]
+    """What changes when its owner makes one array another in place; as quick as can be."""
     see: Callable[[Any], Seen]
     """Everything, for the first call of its kind."""
     stream: Callable[[int], int | None]
@@ -124,6 +126,8 @@ def _torch() -> Kind:
     return Kind(
         name="torch",
         look=look,
+        place=torch.Tensor.data_ptr,
+        token=lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad),
         see=see,
         stream=raw or (lambda _: None),
         zeros=zeros,
@@ -162,6 +166,8 @@ def _cupy() -> Kind:
     return Kind(
         name="cupy",
         look=look,
+        place=lambda x: x.data.ptr,
+        token=lambda x: (x.data.ptr, x.shape, x.flags.c_contiguous, x.dtype),
         see=see,
         stream=lambda _: int(current().ptr),
         zeros=zeros,
@@ -193,6 +199,8 @@ def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
     return Kind(
         name=name,
         look=look,
+        place=lambda x: look_by(x).pointer,
+        token=look,
         see=look_by,
         stream=lambda _: None,
         zeros=None,

@@ -54,7 +54,7 @@ def inherit(
         recorder: what earlier processes learned.
         neighbours: what this process has learned for other workloads.
     """
-    evidence = measured(recorder.measurements(workload), space.default)
+    evidence = recorder.evidence(workload, space)
     failures = {
         one.schedule: one.failures[-1]
         for one in evidence.summaries

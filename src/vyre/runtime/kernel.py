@@ -18,6 +18,7 @@ from vyre.lang import Role, Translation, translate
 from vyre.model import Code, Decision, Reason, Schedule, html_rows
 from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
+from vyre.policy.measured import Measured
 from vyre.runtime import by_name, session
 from vyre.runtime.arguments import unpacked
 from vyre.runtime.devices import default
@@ -25,8 +26,9 @@ from vyre.runtime.dispatch import Dispatcher
 from vyre.runtime.launch import Launch
 from vyre.runtime.observe import Explanation, explanation
 from vyre.runtime.session import rule
+from vyre.runtime.site import Site
 from vyre.runtime.sweep import Progress
-from vyre.runtime.tune import answers
+from vyre.runtime.tune import answers, space_of
 
 log = logging.getLogger("vyre.calls")
 
@@ -178,13 +180,13 @@ class Kernel:
             shape: As in a call.
             **named: As in a call.
         """
-        every, measurements = self._dispatcher.sites, session.recorder().measurements
+        every = self._dispatcher.sites
         if not arrays and not named and out is None and shape is None:
-            return explanation(self.name, self.facts, every, measurements)
+            return explanation(self.name, self.facts, every, _evidence)
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
         sites = [site for site in every if site.decision.workload == workload]
-        return explanation(self.name, bound.launcher.facts, sites, measurements)
+        return explanation(self.name, bound.launcher.facts, sites, _evidence)
 
     def tune(
         self,
@@ -251,6 +253,12 @@ def _found(module: str, name: str) -> Kernel:
     """What a pickle of a kernel calls."""
     kernel: Kernel = by_name.found(module, name, Kernel)
     return kernel
+
+
+def _evidence(site: Site) -> Measured:
+    """What was measured of calls at a site."""
+    space = space_of(site.launcher, site.numbers, site.alignment)
+    return session.recorder().evidence(site.decision.workload, space)
 
 
 def _check_budget(budget_s: object) -> None:

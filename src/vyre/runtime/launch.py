@@ -20,8 +20,8 @@ from vyre.runtime.site import Site
 class Launch:
     """What `kernel.prepare` returns; calling it launches on the arrays it was prepared with.
 
-    It goes on learning like any call. What the arrays hold may change, the arrays may not: another
-    library's that has moved since is refused.
+    It goes on learning like any call. What the arrays hold may change, the arrays may not: one of
+    another library that lies elsewhere since then is refused, because its memory may be gone.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Launch:
             self._own = tuple(a for a in arrays.values() if not isinstance(a, ForeignArray))
         self._name = launcher.kernel.name
         self._foreign = tuple(
-            (name, array.kind.look, array.source, array.kind.look(array.source))
+            (name, array.kind.place, array.source, array.seen.pointer)
             for name, array in arrays.items()
             if isinstance(array, ForeignArray)
         )
@@ -78,10 +78,10 @@ class Launch:
         site = self._site
         if site is None:  # there is nothing to cover
             return self._results
-        for name, look, source, seen in self._foreign:
-            if look(source) != seen:
+        for name, place, source, before in self._foreign:
+            if place(source) != before:
                 raise InvalidInput(
-                    f"{name} of {self._name} was changed in place since it was prepared",
+                    f"{name} of {self._name} lies elsewhere since it was prepared",
                     "prepare the call again",
                 )
         stream = self._stream() if self._stream is not None else 0

@@ -11,7 +11,7 @@ from vyre.analysis import Facts
 from vyre.lang import Role
 from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
-from vyre.policy.measured import Measured, measured
+from vyre.policy.measured import Measured
 from vyre.runtime import session
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.device import Device
@@ -80,7 +80,7 @@ def look_at(
     bound = dispatcher.bind((), None, shape, None, {**resident, **scalars})
     numbers, alignment, workload = bound.numbered
     recorder, space = session.recorder(), space_of(bound.launcher, numbers, alignment)
-    evidence, known = measured(recorder.measurements(workload), space.default), None
+    evidence, known = recorder.evidence(workload, space), None
     writes = session.rule().mode.writes
     if (decision := recorder.get(workload, writes=writes)) is not None:
         known = evidence.weigh(decision)

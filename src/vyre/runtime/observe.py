@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from vyre.analysis import Facts
 from vyre.model import (
     Decision,
-    Measurement,
     Schedule,
     Summary,
-    Workload,
     html_rows,
     span,
 )
 from vyre.plain import plain
-from vyre.policy.measured import Measured, measured
+from vyre.policy.measured import Measured
 from vyre.runtime.learner import Learner, Standing
 from vyre.runtime.site import Site
 
@@ -202,7 +200,7 @@ def explanation(
     name: str,
     facts: Facts,
     sites: Iterable[Site],
-    measurements: Callable[[Workload], Iterable[Measurement]],
+    evidence: Callable[[Site], Measured],
 ) -> Explanation:
     """What is known of a kernel that was called at these sites, from what was measured of them."""
     proof = facts.conditions if facts.free else facts.reasons
@@ -211,9 +209,7 @@ def explanation(
         like = _reader_sees(site)
         known = seen.get(like)
         if known is None:
-            default = site.launcher.default(site.numbers)
-            evidence = measured(measurements(site.decision.workload), default)
-            seen[like] = _explained(site, evidence)
+            seen[like] = _explained(site, evidence(site))
         elif site.teacher is None:
             seen[like] = replace(known, dispatches=known.dispatches + site.dispatches)
     return Explanation(

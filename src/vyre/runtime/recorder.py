@@ -23,7 +23,8 @@ from zlib import crc32
 
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import Decision, DeviceInfo, Measurement, Outcome, Summary, Workload
-from vyre.policy.measured import measured
+from vyre.plan.space import Space
+from vyre.policy.measured import Measured, measured
 from vyre.store.base import Bounds, Store, is_related
 from vyre.store.memory import MemoryStore
 from vyre.store.notice import say_once
@@ -154,6 +155,15 @@ class Recorder:
             stored = []
         rows = {one.workload: one for one in stored} | rows
         return [one for one in rows.values() if is_related(workload, one.workload)]
+
+    def evidence(self, workload: Workload, space: Space) -> Measured:
+        """What was measured of the schedules that may run a workload, written or not.
+
+        Another user's rows may tell of any other: they are left out.
+        """
+        legal = frozenset(space.legal)
+        rows = (row for row in self.measurements(workload) if row.outcome.schedule in legal)
+        return measured(rows, space.default)
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         """What is known of each schedule for a workload, written or not."""

@@ -174,9 +174,9 @@ def same_of(
         refs = [ref(array, gone) for array in (*arrays, *([] if out is None else [out]))]
     except TypeError:  # an array without weak references
         return None
-    looks = [_look(at, array) for at, array in enumerate(arrays)]
-    looks += [_look(None, out)] if out is not None else []
-    changing = tuple(one for one in looks if one is not None)
+    tokens = [_token(at, array) for at, array in enumerate(arrays)]
+    tokens += [_token(None, out)] if out is not None else []
+    changing = tuple(token for token in tokens if token is not None)
     current = None
     for where, ordinal in repeat._streams:
         current = partial(where, ordinal)
@@ -189,8 +189,8 @@ def same_of(
     def run(
         arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs
     ) -> bool:
-        for at, look_at, seen in changing:
-            if look_at(out if at is None else arrays[at]) != seen:
+        for at, token, value in changing:
+            if token(out if at is None else arrays[at]) != value:
                 return False
         stream = 0 if current is None else current()
         values, step, start = packed
@@ -255,9 +255,9 @@ def same_of(
     return run if changing or current else run_own
 
 
-def _look(at: int | None, array: Any) -> tuple[int | None, Callable[[Any], object], object] | None:
+def _token(at: int | None, array: Any) -> tuple[int | None, Callable[[Any], object], object] | None:
     kind = kind_of(array)
-    return None if kind is None else (at, kind.look, kind.look(array))
+    return None if kind is None else (at, kind.token, kind.token(array))
 
 
 def _is_fixed(number: object) -> bool:

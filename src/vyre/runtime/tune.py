@@ -18,7 +18,7 @@ from vyre.model import Decision, Failed, Reason, Schedule, Workload
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import LaunchTraits, Space, space
-from vyre.policy.measured import is_time, measured
+from vyre.policy.measured import is_time
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.bundle import Bundle, Warm
 from vyre.runtime.helper import CompileHelper, Pending, Refused
@@ -114,8 +114,7 @@ def tune(
     given_s = time.monotonic() - began if swept.interrupted else budget_s
     decision = _decision(workload, swept, candidates, given_s)
     if _decides(decision, swept, candidates):
-        evidence = measured(recorder.measurements(workload), candidates.default)
-        decision = evidence.weigh(decision)
+        decision = recorder.evidence(workload, candidates).weigh(decision)
         recorder.put(decision, writes=writes)
     elif known is not None and not swept.interrupted:
         why = f"{decision.detail}; what was remembered stands"
