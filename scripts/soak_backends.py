@@ -2,8 +2,9 @@
 
 Each program runs under every code below, checked where nothing is proved. Its names are words that
 compilers and emitters use themselves, and it calls functions of loop variables and of literals:
-what those give must be the same bits under every code. Processes take turns with blocks of seeds.
-Prints each difference with the seed that makes it, then how many programs agreed; --json keeps it.
+what those give must be the same bits under every code. Processes take turns with blocks of seeds;
+after --seconds no more are begun. Prints each difference with the seed that makes it, then how many
+programs agreed; --json keeps it.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from math import inf
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -28,11 +30,11 @@ CODES = (
     Code(),
     Code(unroll=2, checked=False),
     Code(items=3, order=Order.BLOCKED),
-    Code(items=4, vector=2, checked=False),
+    Code(items=2, vector=2, checked=False),
     Code(items=4, vector=4, unroll=4, checked=False),
-    Code(items=2, unroll=64),  # more items would take most of the time
+    Code(unroll=64),
 )
-BLOCK = 200  # seeds of one process, which keeps all that it has built
+BLOCK = 100  # seeds of one process, which keeps all that it has built
 BATCH = {"cuda": 16}  # programs of one build; PoCL takes longer for each the more there are
 
 
@@ -61,8 +63,8 @@ def block(name: str, seeds: range) -> list[tuple[int, str]]:
     return list(differing(vyre.open(name), seeds))
 
 
-def soak(name: str, seeds: range, jobs: int) -> list[int]:
-    """The seeds whose programs differ on a device."""
+def soak(name: str, seeds: range, jobs: int, limit_s: float) -> tuple[int, list[int]]:
+    """How many programs ran on a device, from the first seed on, and which seeds differ."""
     starts = range(seeds.start, seeds.stop, BLOCK)
     blocks = [range(first, min(first + BLOCK, seeds.stop)) for first in starts]
     bad: set[int] = set()
@@ -70,16 +72,19 @@ def soak(name: str, seeds: range, jobs: int) -> list[int]:
     settings.preset("POCL_MAX_PTHREAD_COUNT", "1")  # the processes share the cores
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
     with pool:
-        for seeds_done, found in zip(
-            blocks, pool.map(block, [name] * len(blocks), blocks), strict=True
-        ):
-            for seed, text in found:
+        under_way = [pool.submit(block, name, seeds) for seeds in blocks]
+        for seeds_done, future in zip(blocks, under_way, strict=True):
+            if time.monotonic() - began > limit_s and not future.done():
+                pool.shutdown(wait=False, cancel_futures=True)
+            if future.cancelled():
+                break
+            for seed, text in future.result():
                 bad.add(seed)
                 print(f"seed {seed}: {text}", flush=True)
             done += len(seeds_done)
             rate = done / (time.monotonic() - began)
             print(f"{done} programs, {len(bad)} differ, {rate:.1f} a second", flush=True)
-    return sorted(bad)
+    return done, sorted(bad)
 
 
 def main() -> int:
@@ -90,14 +95,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="opencl:0")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=inf)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    bad = soak(given.device, range(given.seed, given.seed + given.count), given.jobs)
+    seeds = range(given.seed, given.seed + given.count)
+    done, bad = soak(given.device, seeds, given.jobs, given.seconds)
     info = vyre.open(given.device).info
-    print(f"{given.count} programs under {len(CODES)} codes each on {info.model}")
-    print(f"{given.count - len(bad)} passed, {len(bad)} failed")
+    print(f"{done} programs under {len(CODES)} codes each on {info.model}")
+    print(f"{done - len(bad)} passed, {len(bad)} failed")
     if given.json:
-        found = {"programs": given.count, "codes": len(CODES), "mismatches": len(bad), "seeds": bad}
+        found = {
+            "programs": done,
+            "first_seed": given.seed,
+            "codes": len(CODES),
+            "mismatches": len(bad),
+            "differing": bad,
+        }
         device = f"{info.model}, {info.driver}, {info.compiler}"
         provenance.save(given.json, found, device=device)
     return 1 if bad else 0

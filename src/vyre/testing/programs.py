@@ -297,7 +297,7 @@ class _Generator:
         nodes: list[Node] = [
             Store(decl.name, Var("me"), self.expr(decl.element.computed, 2)) for decl in self.own
         ]
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.3:  # compilers take long for them
             dtype = self.rng.choice((DataType.F32, DataType.F64))
             decl = self.add("fun", Access.WRITE_ONLY, dtype, 512)
             op = self.rng.choice(_FUNCTIONS)
@@ -306,7 +306,7 @@ class _Generator:
             second = first if isinstance(op, UnaryOp) else self.expr(dtype, 2)
             value = _applied(op, first, second)
             nodes.append(Store(decl.name, Var("me"), value))
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.4:
             nodes += self.function_of_constants()
         return nodes
 
