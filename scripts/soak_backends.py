@@ -34,7 +34,7 @@ CODES = (
     Code(items=4, vector=4, unroll=4, checked=False),
     Code(unroll=64),
 )
-BLOCK = 100  # seeds of one process, which keeps all that it has built
+BLOCK = 50  # seeds of one process, which keeps all that it has built
 BATCH = {"cuda": 16}  # programs of one build; PoCL takes longer for each the more there are
 
 
@@ -74,8 +74,9 @@ def soak(name: str, seeds: range, jobs: int, limit_s: float) -> tuple[int, list[
     with pool:
         under_way = [pool.submit(block, name, seeds) for seeds in blocks]
         for seeds_done, future in zip(blocks, under_way, strict=True):
-            if time.monotonic() - began > limit_s and not future.done():
-                pool.shutdown(wait=False, cancel_futures=True)
+            if time.monotonic() - began > limit_s:
+                for one in under_way:
+                    one.cancel()
             if future.cancelled():
                 break
             for seed, text in future.result():

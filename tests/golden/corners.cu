@@ -38,6 +38,8 @@ static __device__ __forceinline__ i16 floor_div_i16(i16 a, i16 b) {
     return (i16)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
 }
 
+static __device__ __forceinline__ i16 hide_i16(i16 a, u32 zero) { return (i16)(a ^ zero); }
+
 static __device__ __forceinline__ i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 
 static __device__ __forceinline__ i64 atomic_max_i64(i64* p, u64 i, u32 n, i64 v) {
@@ -78,7 +80,7 @@ extern "C" __global__ void vyre_kernel(
     }
     {
         const u64 at = (u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x);
-        if (at < len_m) p_m[at] = (i64)floor_div_i16(load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k), load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k));
+        if (at < len_m) p_m[at] = (i64)hide_i16(floor_div_i16(load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k), load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k)), zero);
     }
     i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x))));
 }

@@ -55,6 +55,7 @@ class Dialect:
     float_functions: Mapping[UnaryOp | BinaryOp, str]
     double_functions: Mapping[UnaryOp | BinaryOp, str]
     folded: frozenset[UnaryOp | BinaryOp]  # a compiler's constants differ from what a device gives
+    unwrapped: frozenset[DataType]  # a compiler takes -x and abs(x) of the lowest for positive
     fma: Mapping[DataType, str]
     bits_to_float: Mapping[DataType, str]
     float_to_bits: Mapping[DataType, str]
@@ -128,6 +129,7 @@ OPENCL = Dialect(
     folded=_ROUGH
     | {UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC}
     | {BinaryOp.MOD, BinaryOp.FLOOR_MOD, BinaryOp.FLOOR_DIV},
+    unwrapped=frozenset((DataType.I16,)),  # of NVIDIA, whose OpenCL has CUDA's ptxas
     fma={DataType.F32: "fma", DataType.F64: "fma"},
     bits_to_float={DataType.F32: "as_float", DataType.F64: "as_double"},
     float_to_bits={DataType.F32: "as_uint", DataType.F64: "as_ulong"},
@@ -187,6 +189,8 @@ CUDA = Dialect(
     double_functions=_NAMES,
     # Of 64 constants ptxas 13 gives other bits than the hardware for 14 of exp2f, 7 of tanhf.
     folded=_ROUGH,
+    # ptxas 13 leaves out that the result of neg.s16 and abs.s16 wraps when it is widened.
+    unwrapped=frozenset((DataType.I16,)),
     fma={DataType.F32: "fmaf", DataType.F64: "fma"},
     bits_to_float={DataType.F32: "__uint_as_float", DataType.F64: "__longlong_as_double"},
     float_to_bits={DataType.F32: "__float_as_uint", DataType.F64: "__double_as_longlong"},

@@ -200,9 +200,11 @@ class Helpers:
                 return functions[op]
 
     def hide(self, t: DataType) -> str:
-        """A float as it is, but no constant to a compiler: it cannot know that `zero` is 0."""
-        bits, back = self.dialect.float_to_bits[t], self.dialect.bits_to_float[t]
-        text = f"return {back}({bits}(a) ^ zero);"
+        """A number as it is, but nothing to a compiler: it cannot know that `zero` is 0."""
+        text = f"return ({t})(a ^ zero);"
+        if t.is_float:
+            bits, back = self.dialect.float_to_bits[t], self.dialect.bits_to_float[t]
+            text = f"return {back}({bits}(a) ^ zero);"
         return self.define(f"hide_{t}", str(t), f"{t} a, u32 zero", text)
 
     def functions(self, t: DataType) -> dict[UnaryOp | BinaryOp, str]:

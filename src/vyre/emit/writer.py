@@ -295,7 +295,12 @@ class Writer:
         """
         if not dtype.is_float or op not in self.dialect.folded:
             return bare(text)
+        return self.opaque(text, dtype)
+
+    def opaque(self, text: str, dtype: DataType) -> str:
+        """The same number, of which the compiler knows nothing."""
         zero = self.word("zero", self.layout.zero)
+        self.types.add(U32)
         return f"{self.helpers.hide(dtype)}({bare(text)}, {zero})"
 
     def index(self, index: Expr, scope: dict[str, DataType]) -> tuple[str, bool]:
@@ -336,6 +341,8 @@ class Writer:
         """C text that can stand as an operand, and its type."""
         text, dtype = self.any(expr, scope)
         self.types.add(dtype)
+        if dtype in self.dialect.unwrapped and isinstance(expr, (Binary, Unary, Select, Cast)):
+            text = self.opaque(text, dtype)
         return text, dtype
 
     def any(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
