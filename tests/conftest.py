@@ -7,10 +7,10 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A deadline fails on a busy machine, and says nothing of the code.
-settings.register_profile("no clock", deadline=None)
+# What depends on the clock fails on a busy machine, and says nothing of the code.
+settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,7 +1,7 @@
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vyre.errors import StoreFailed
@@ -31,7 +31,6 @@ def test_what_moves_a_cursor_or_hides_is_escaped(text: str):
     assert plain(text).isascii()
 
 
-@settings(deadline=None)
 @given(st.text(st.characters()), st.integers(0, 50))
 def test_any_text_becomes_one_printable_line_of_bounded_length(text: str, most: int):
     found = plain(text, most)
@@ -40,13 +39,11 @@ def test_any_text_becomes_one_printable_line_of_bounded_length(text: str, most: 
     assert len(found) <= 10 * most + 1  # an escape has ten letters at most
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=200))
 def test_what_can_be_printed_stands_as_it_is(text: str):
     assert plain(text) == text
 
 
-@settings(deadline=None)
 @given(st.text(st.characters()))
 def test_plain_text_stays_plain(text: str):
     assert plain(plain(text, 50), 501) == plain(text, 50)

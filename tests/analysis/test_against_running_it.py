@@ -712,7 +712,7 @@ def test_no_proof_is_contradicted_by_a_run(part: int):
     assert sum(is_unchecked for _, is_unchecked in results) > 70
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(10_000, 2**40))
 def test_no_proof_of_an_arbitrary_program_is_contradicted(seed: int):
     examine(seed)

@@ -42,7 +42,7 @@ def test_every_kind_of_fault_is_refused():
     assert len({case.why for case in cases}) > 55
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(racing())
 def test_a_faulty_program_is_refused(case: Racing):
     assert validate(case.program) == ()

@@ -70,6 +70,7 @@ def test_a_program_is_built_whatever_its_parts_are_called(device, code, first):
     assert [made for made in built if isinstance(made, Unbuilt)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CODES, ids=str)
 def test_nvidias_compiler_takes_any_name(code):
     nvrtc = pytest.importorskip("vyre.backend.cuda.nvrtc")

@@ -206,7 +206,7 @@ def test_chunks_cover_every_place_of_a_shape_once(monkeypatch, at_once):
     assert (out == x % 2 + y % 3 * 2 + x // 2 * 10 + y // 3 * 100 + 1).all()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(race_free())
 def test_lanes_run_alone_agree_with_lanes_run_together(case):
     """Alone every value is uniform and no mask is ever partly set, so the two share little."""

@@ -66,6 +66,7 @@ def program(dtype, statements) -> Program:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
 @pytest.mark.parametrize("dtype", SMALL, ids=str)
 def test_what_is_made_of_small_integers_is_made_of_the_wrapped_ones(device, dtype):

@@ -48,6 +48,7 @@ def test_the_python_of_a_page_is_one_program_that_runs(name, tmp_path, monkeypat
     exec(compile(source, where, "exec", dont_inherit=True), space)  # noqa: S102  # our own text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n for n in PAGES if any(b.kind == "sh" for b in blocks(GUIDE / n))]
 )

@@ -4,7 +4,7 @@ import re
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vyre.analysis import analyse
@@ -54,7 +54,6 @@ def test_what_a_program_is_called_changes_names_in_its_source_and_nothing_else(c
 @given(
     st.lists(st.tuples(st.sampled_from(Kind), st.text(max_size=60), st.none() | st.integers(0, 9)))
 )
-@settings(deadline=None)
 def test_two_names_are_alike_in_c_only_if_they_are_in_the_program(wanted):
     names = Names()
 

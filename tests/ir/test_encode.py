@@ -322,15 +322,17 @@ def deep(levels: int) -> ir.Program:
             program(buffers=(OUT,) * 16_385),
             "16385 buffers; the wire format allows 16384\nFix: pack several arrays into one buffer",
         ),
-        (
+        pytest.param(
             program(ir.block([ir.let("a", 1), *([ir.return_()] * 1_000_000)])),
             "1000001 statements in one list; the wire format allows 1000000\n"
             "Fix: use a loop, or split the program",
+            marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             program(*[ir.return_()] * 1_000_001),
             "1000001 statements in one list; the wire format allows 1000000\n"
             "Fix: use a loop, or split the program",
+            marks=pytest.mark.slow,
         ),
         (
             program(ir.let("x", Call("f", (v,) * 4_097))),

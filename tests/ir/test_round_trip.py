@@ -1,6 +1,6 @@
 """Laws of the wire form over generated programs."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from vyre import ir
 from vyre.ir.structure import structural_hash
@@ -8,13 +8,11 @@ from vyre.testing.programs import Case, race_free
 
 
 @given(race_free())
-@settings(deadline=None)
 def test_a_generated_program_is_valid(case: Case):
     assert ir.validate(case.program) == ()
 
 
 @given(race_free())
-@settings(deadline=None)
 def test_what_is_decoded_is_the_canonical_program(case: Case):
     decoded = ir.from_wire(case.program.to_wire())
 
@@ -24,7 +22,6 @@ def test_what_is_decoded_is_the_canonical_program(case: Case):
 
 
 @given(race_free())
-@settings(deadline=None)
 def test_the_canonical_form_is_its_own_canonical_form(case: Case):
     canonical = case.program.canonical()
 
@@ -32,7 +29,6 @@ def test_the_canonical_form_is_its_own_canonical_form(case: Case):
 
 
 @given(race_free())
-@settings(deadline=None)
 def test_the_structural_hash_does_not_see_the_workgroup(case: Case):
     other = case.program.with_workgroup_size((3, 1, 1))
 

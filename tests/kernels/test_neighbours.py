@@ -29,7 +29,7 @@ def expected(points, query, radius):
     st.sampled_from([*Way, None]),
     st.sampled_from(["reference", "opencl"]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_way_finds_exactly_the_points_that_numpy_finds(seed, axes, radius, far, way, name):
     try:
         device = vyre.open(name)
@@ -47,7 +47,7 @@ def test_every_way_finds_exactly_the_points_that_numpy_finds(seed, axes, radius,
 
 
 @given(st.integers(0, 10**6), st.floats(1e-30, 1e18))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_coarse_test_never_says_no_wrongly_whatever_the_scale(seed, scale):
     random = np.random.default_rng(seed)
     points = (scale * random.uniform(-1, 1, (50, 4))).astype(np.float32)

@@ -66,7 +66,7 @@ def test_ten_thousand_random_cases_agree_with_python(seed):
 @given(
     st.integers(0, 10**6), st.sampled_from([*Way, None]), st.sampled_from(["reference", "opencl"])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_way_on_every_device_agrees_with_python(seed, way, name):
     try:
         device = vyre.open(name)
@@ -172,7 +172,7 @@ def greedy(text, patterns):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_leftmost_longest_matches_are_those_of_trying_every_place(seed):
     text, patterns = random_case(Random(seed))
     literals = Literals.of(patterns)

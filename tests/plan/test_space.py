@@ -509,7 +509,7 @@ def test_every_candidate_is_legal_or_counted_as_refused(
         ) + sum(refused.count for refused in free.refused)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 1 << 30), kinds)
 def test_generated_programs_have_a_space_exactly_where_they_are_free(seed: int, kind: DeviceKind):
     case = generate(Random(seed))

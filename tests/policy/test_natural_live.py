@@ -107,7 +107,7 @@ def test_it_comes_to_launch_what_is_nearly_the_fastest_whatever_the_timer(noise,
     assert mean_excess(asked, BOWL) < 0.5 * (BOWL[DEFAULT] / min(BOWL.values()) - 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.sampled_from([1.2, 3.0, 8.0]), st.sampled_from([0.0, 0.05]))
 def test_what_is_lost_against_the_default_fits_the_promise(seed, span, outliers):
     """For times without any order, too: 1 % of the time and 20 default dispatches, net."""

@@ -80,7 +80,7 @@ def positions(piece):
     st.lists(st.sampled_from(RATES), max_size=30),
     st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_pieces_of_a_call_cover_every_item_once(items, slice_items, rates, seed):
     world = World(cost(1, 5), Random(seed))
     for rate in (*rates, 0.5):

@@ -1,7 +1,7 @@
 import json
 from math import isfinite
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vyre.report.values import to_json
@@ -29,7 +29,6 @@ def without_what_is_no_number(value: object) -> object:
     return value
 
 
-@settings(deadline=None)
 @given(values, st.sampled_from([None, 2]))
 def test_any_value_becomes_json_that_can_be_shown_and_comes_back(value, indent):
     text = to_json(value, indent=indent)

@@ -203,9 +203,10 @@ def run_all(name, device, sequence) -> None:
         assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("place", ["reference", "opencl"])
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_sequence_of_calls_gives_what_each_would_give_alone(name, place, data):
     if place == "opencl":

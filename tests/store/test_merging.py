@@ -36,7 +36,7 @@ def merged(
     return contents(target)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(parts, st.integers(0, 2**32))
 def test_databases_and_memory_agree_on_every_order(
     held: list[tuple[list[Kept], list[Measurement]]], seed: int

@@ -95,7 +95,7 @@ def on(device, *arrays):
     st.integers(-60, 210),
     st.sampled_from(DEVICES),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_way_gives_the_bits_that_python_gives(values, limit, name):
     device = device_of(name)
     x = np.array(values, np.int32)
@@ -263,6 +263,7 @@ def test_calls_that_wait_are_told_by_their_own_hit_rates(device, monkeypatch):
     assert speculation.speculator.samples == 3
 
 
+@pytest.mark.slow
 def test_of_many_that_wait_some_are_counted_and_none_by_anothers_hits(device, monkeypatch):
     speculation = only(made(), Way.GATED, monkeypatch)
     collect = Speculation._collect

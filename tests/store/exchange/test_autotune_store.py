@@ -275,7 +275,7 @@ def test_merging_is_the_same_in_any_order_and_any_number_of_times(
     assert merged.merged(merged, b, a) == merged
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stores)
 def test_a_store_comes_back_from_its_file(tmp_path: Path, store: AutotuneStore):
     path = tmp_path / "store.toml"

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput, StoreFailed, VyreError
@@ -197,7 +197,6 @@ def test_one_workload_that_makes_no_sense_does_not_stop_an_export(traits: tuple[
     assert len(export_cache(store, "d")) == 0
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_is_written_so_that_it_can_be_shown_and_comes_back(text: str):
     written = quoted(text)

@@ -139,7 +139,7 @@ rows = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(rows, max_size=5), texts, texts)
 def test_whatever_is_written_comes_back_with_its_seal_whole(written, digest, text):
     with (
@@ -157,7 +157,6 @@ def test_whatever_is_written_comes_back_with_its_seal_whole(written, digest, tex
         assert store.left_out == 0
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), texts, st.binary())))
 def test_no_two_rows_share_a_seal_by_joining(row):
     assert seal("a", tuple(row)) != seal("b", tuple(row))
