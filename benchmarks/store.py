@@ -12,7 +12,6 @@ is 1 where a median or a mean is above its claim.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -21,17 +20,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from statistics import fmean, median, quantiles
 from tempfile import TemporaryDirectory
 
-from vyre import __version__
 from vyre.model import Decision, Reason, Schedule, Timed, Workload
 from vyre.runtime.recorder import Recorder
 from vyre.store.base import Bounds, Kept
 from vyre.store.open import new_writer, open_store
+from vyre.testing import provenance
 
 RESULT = Path(__file__).parent / "results" / "store.json"
 CLAIMS_US = {"from memory": 1.0, "first look-up": 5000.0, "recording": 5.0}
@@ -145,18 +143,11 @@ def measure(folder: Path, decisions: int, processes: int) -> dict[str, object]:
     }
 
 
-def machine() -> dict[str, object]:
-    """Where and with what this was measured."""
+def processor() -> str:
+    """What this was measured on."""
     info = Path("/proc/cpuinfo")
     models = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
-    return {
-        "cpu": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "vyre": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
-    }
+    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores"
 
 
 def main() -> int:
@@ -170,9 +161,8 @@ def main() -> int:
         print(*first_look_up_us(Path(args.look_up[1]), int(args.look_up[0])))
         return 0
     with TemporaryDirectory() as name:
-        result = machine() | measure(Path(name), args.decisions, args.processes)
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(json.dumps(result, indent=2) + "\n")
+        result = measure(Path(name), args.decisions, args.processes)
+    provenance.save(args.output, result, device=processor(), sqlite=sqlite3.sqlite_version)
     costs = result["costs"]
     assert isinstance(costs, dict)
     missed = 0

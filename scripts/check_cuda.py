@@ -9,7 +9,6 @@ cost      what a launch costs the host, side by side with cuda.core
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import sys
@@ -36,6 +35,7 @@ from vyre.model import Code, Order
 from vyre.plan.geometry import tile_grid
 from vyre.runtime import foreign
 from vyre.runtime.launcher import words_of
+from vyre.testing import provenance
 from vyre.testing.compare import apart, differences, provable
 from vyre.testing.programs import Case, generate
 from vyre.testing.schedules import space_for
@@ -679,9 +679,8 @@ def main() -> int:
             print(f"{name}: {line}", flush=True)
     info = vyre.open(given.device).info
     if given.json:
-        about = {"model": info.model, "driver": info.driver, "compiler": info.compiler}
-        text = json.dumps({"device": about, "sections": [vars(one) for one in sections]}, indent=1)
-        given.json.write_text(text + "\n")
+        about = f"{info.model}, driver {info.driver}, {info.compiler}"
+        provenance.save(given.json, [vars(one) for one in sections], device=about)
     print(f"\n{info.model}, driver {info.driver}, {info.compiler}")
     for one in sections:
         print(f"{one.name:10} {one.checked:6} checked {len(one.failed):4} failed {one.seconds:8} s")

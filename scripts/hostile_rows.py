@@ -40,6 +40,7 @@ from vyre.store.notice import forget_said
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.rows import workload_key
 from vyre.store.sqlite.tables import TABLES, Table
+from vyre.testing import provenance
 
 NAME = "good kernel"
 LONG = "long text"
@@ -410,6 +411,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--count", type=int, help="try so many rows alone, by chance")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="keep the counts in this file")
     args = parser.parse_args()
     logging.getLogger("vyre.store").setLevel(logging.ERROR)  # a line per store
     tally = run(args.count, args.seed)
@@ -418,6 +420,8 @@ def main() -> int:
     for what, number in tally.counts.items():
         print(f"{number:>10,} {what}")
     print(f"{len(tally.failures)} failures")
+    if args.json:
+        provenance.save(args.json, {**tally.counts, "failures": len(tally.failures)})
     return 1 if tally.failures else 0
 
 

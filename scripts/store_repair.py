@@ -40,6 +40,7 @@ from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import DatabaseFile, Opening
 from vyre.store.sqlite.repair import fault_of, move_away, put_back
 from vyre.store.sqlite.schema import Damaged
+from vyre.testing import provenance
 from vyre.testing.store_contract import START_NS, decision, measurement, schedule, workload
 
 PAGE, FRAME, HEAD = 4096, 24, 32
@@ -433,6 +434,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="keep the counts in this file")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -447,6 +449,9 @@ def main() -> int:
     for what, number in {**tally.counts, **raced.counts}.items():
         print(f"{number:>10,} {what}")
     print(f"{tally.kept:.2%} of the readable rows kept; {len(failures)} failures")
+    if args.json:
+        kept = {"kept": tally.kept, "failures": len(failures)}
+        provenance.save(args.json, {**tally.counts, **raced.counts, **kept})
     return 1 if failures or tally.kept < 1 else 0
 
 

@@ -30,6 +30,7 @@ from vyre.runtime.recorder import Recorder
 from vyre.store.open import new_writer, open_store
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import Opening
+from vyre.testing import provenance
 from vyre.testing.store_contract import decision, measurement, workload
 
 ADA, BOB, TEAM = 40_001, 40_002, 40_100
@@ -225,6 +226,7 @@ def main() -> int:
     parser.add_argument("--decisions", type=int, default=200)
     parser.add_argument("--some", type=int, help="try so many folders, not all")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="keep the counts in this file")
     parser.add_argument("--role", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
@@ -244,6 +246,17 @@ def main() -> int:
         print(tally)
     failed = sum(tally.failed for tally in tallies)
     print(f"{len(tallies) - failed} folders passed, {failed} failed")
+    if args.json:
+        found = {
+            "folders": len(tallies),
+            "written": sum(sum(tally.written.values()) for tally in tallies),
+            "lost": sum(tally.lost for tally in tallies),
+            "refused": sum(tally.refused for tally in tallies),
+            "crashed": sum(tally.crashed for tally in tallies),
+            "locked_out": sum(tally.locked_out for tally in tallies),
+            "failed": failed,
+        }
+        provenance.save(args.json, found)
     return 1 if failed else 0
 
 

@@ -167,7 +167,7 @@ def _cupy() -> Kind:
         name="cupy",
         look=look,
         place=lambda x: x.data.ptr,
-        token=lambda x: (x.data.ptr, x.shape, x.flags.c_contiguous, x.dtype),
+        token=lambda x: (x.data.ptr, x.shape, x.strides),
         see=see,
         stream=lambda _: int(current().ptr),
         zeros=zeros,
