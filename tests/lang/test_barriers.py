@@ -567,6 +567,12 @@ APART = {
     "the same number from all": ["cell[0] = 7", "z[i] = f32(cell[0])"],
     "the same number from some": ["if x[i] > 0:", "    cell[0] = 1", "vyre.barrier()"],
     "the same number, written twice": ["cell[0] = 7", "cell[0] = n", "vyre.barrier()"],
+    "the same number by its place": ["tile[lane // 2] = f32(lane // 2)", "vyre.barrier()"],
+    "the same choice by its place": [
+        "tile[lane // 2] = 1 if lane // 2 > 3 else 2",
+        "vyre.barrier()",
+    ],
+    "the same element of an array": ["tile[lane // 2] = x[lane // 2]", "vyre.barrier()"],
     "one lane alone": ["if lane == 0:", "    cell[0] = y[i]", "    z[i] = f32(cell[0])"],
     "the same one lane": [
         "if lane == 0:",
@@ -601,6 +607,18 @@ APART = {
 @pytest.mark.parametrize("what", APART)
 def test_what_may_be_right_is_not_called_a_missing_barrier(written, what):
     vyre.kernel(workgroup=64)(written(body(*APART[what])))
+
+
+def test_memory_that_no_workgroup_has_is_refused_at_its_line_and_not_counted_through(written):
+    with pytest.raises(LanguageError) as refused:
+        vyre.kernel(workgroup=64)(written(body("large = vyre.shared(f32, 10**12)")))
+    vyre.kernel(workgroup=64)(
+        written(body("large = vyre.shared(f32, 10**7)", "large[lane] = x[i]", "z[i] = large[0]"))
+    )
+
+    assert "1,000,000,000,000 elements of workgroup memory; 16,777,216 allowed" in str(
+        refused.value
+    )
 
 
 def test_a_workgroup_of_one_lane_meets_nobody(written):

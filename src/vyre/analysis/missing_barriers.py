@@ -53,6 +53,7 @@ from vyre.ir.walk import all_expressions, bodies, operands, statements
 MOST_LANES = 1024
 MOST_STEPS = 4000
 MOST_TOUCHES = 200
+MOST_ELEMENTS = 1 << 16
 """Lanes that are looked at, statements that are run, and touches that are kept between barriers."""
 
 MOST_ROUNDS = 16
@@ -108,7 +109,8 @@ class _Lost(Exception):
 class Touch:
     """What some lanes do to some elements: lane by lane, and for each element its outermost lanes.
 
-    `alike` says that whoever writes an element writes the same there.
+    `alike` says that whoever writes an element writes the same there; lanes of one kin write the
+    same wherever that is.
     """
 
     node: Node
@@ -117,6 +119,7 @@ class Touch:
     writes: bool
     is_atomic: bool
     alike: bool
+    kin: Values | None
     lanes: Values
     elements: Values
     lowest: Values
@@ -145,6 +148,8 @@ class Touch:
             return False
         if not later.writes:
             return self.alike and self.includes(lane, element)
+        if self.kin is not None and self is later and self.kin[lane] == self.kin[other]:
+            return True
         if self.node is later.node or _stored(self) == _stored(later) is not None:
             return later.alike
         # Who wrote first writes again, so that what is written second stands in the end.
@@ -342,6 +347,8 @@ class _Run:
         decl = self.buffers[buffer]
         if not decl.is_shared or at is None:
             return
+        if decl.count > MOST_ELEMENTS:
+            raise _Lost
         index = np.broadcast_to(at, mask.shape).astype(np.int64)
         lanes = self.everyone[mask & (index >= 0) & (index < decl.count)]
         if not lanes.size:
@@ -357,6 +364,7 @@ class _Run:
             writes=writes,
             is_atomic=is_atomic,
             alike=isinstance(node, Store) and id(node) not in self.varying,
+            kin=self.kin(node) if isinstance(node, Store) and writes else None,
             lanes=lanes,
             elements=elements,
             lowest=lowest,
@@ -371,6 +379,27 @@ class _Run:
         self.touches.append(made)
         if len(self.touches) > MOST_TOUCHES:
             raise _Lost
+
+    def kin(self, node: Store) -> Values | None:
+        """A number for each lane: lanes of one number store the same, as far as anybody knows.
+
+        None where what is known does not tell lanes apart, so that something else does.
+        """
+        known = [np.broadcast_to(one, self.everyone.shape) for one in self.leaves(node.value, node)]
+        varying = [one for one in known if np.any(one != one[0])]
+        if not varying:
+            return None
+        numbered = [np.unique(one, return_inverse=True)[1] for one in varying]
+        return np.unique(np.stack(numbered), axis=1, return_inverse=True)[1].ravel()
+
+    def leaves(self, expr: Expr, node: Node) -> Iterator[Values]:
+        """The largest parts of an expression whose values are known; places stand for loads."""
+        found = self.value(expr, np.zeros_like(self.everyone, np.bool_), node)
+        if found is not None:
+            yield found
+            return
+        for part in operands(expr):
+            yield from self.leaves(part, node)
 
     def is_next_round(self, earlier: Touch, later: Touch) -> bool:
         before, after = (self.order[id(touch.node)] for touch in (earlier, later))

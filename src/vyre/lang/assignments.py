@@ -16,6 +16,9 @@ from vyre.lang.params import instead_of
 from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
 from vyre.lang.values import PLACEHOLDER, Value, Variable, fits
 
+MOST_SHARED = 1 << 24
+"""Elements of workgroup memory: devices have kilobytes of it, so more is a mistake."""
+
 RESULT, RETURNED = "return", "return from"
 """The variables that hold a function's result, and whether it has one yet.
 
@@ -247,6 +250,12 @@ class Assignments(Calls):
                 written_count,
                 f"the count {self.text(written_count)} is not a constant whole number from 1",
                 "write a number, or a name from outside the kernel",
+            )
+        if count > MOST_SHARED:
+            raise self.error(
+                written_count,
+                f"{count:,} elements of workgroup memory; {MOST_SHARED:,} allowed",
+                "use an array of the kernel for what does not fit a workgroup's memory",
             )
         name = self.names.fresh(target.id, anywhere=True)
         self.frame.env[target.id] = self.declare(BufferDecl.workgroup(name, count, dtype))
