@@ -109,6 +109,18 @@ def test_a_functions_argument_is_computed_once_however_often_it_is_used(written,
     assert size_of(found.entry).parts < 1_000
 
 
+def test_functions_of_functions_spell_out_only_so_far(written, refusal):
+    functions = "@vyre.function\ndef f0(v):\n    return v + 1\n" + "".join(
+        f"@vyre.function\ndef f{k}(v):\n    return f{k - 1}(v) + f{k - 1}(v)\n"
+        for k in range(1, 25)
+    )
+
+    found = refusal(written(functions + HEAD + "    out[i] = f24(s)\n"))
+
+    assert "calls of functions spell out as more than 10,000\n" in found.problem
+    assert found.fix == "keep what a function returns in a variable, and call it once"
+
+
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
@@ -139,8 +151,8 @@ def test_what_nests_too_deep_is_an_error_at_its_line(written, refusal, source, p
 
     assert found.problem.splitlines()[0].endswith(problem)
     assert found.fix == (
-        "write ifs and loops one after the other, not inside each other, and split long "
-        "expressions over several assignments"
+        "write ifs and loops one after the other, not inside each other, as each elif is in the "
+        "one before, and split long expressions over several assignments"
     )
 
 

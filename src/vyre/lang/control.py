@@ -41,8 +41,8 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "TypeAlias": ("type", "write it outside the kernel"),
 }
 NESTED_TOO_DEEP = (
-    "write ifs and loops one after the other, not inside each other, and split long expressions "
-    "over several assignments"
+    "write ifs and loops one after the other, not inside each other, as each elif is in the one "
+    "before, and split long expressions over several assignments"
 )
 _UNSIGNED = {8: DataType.U8, 16: DataType.U16, 32: DataType.U32, 64: DataType.U64}
 

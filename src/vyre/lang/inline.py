@@ -25,6 +25,9 @@ from vyre.lang.scopes import (
 from vyre.lang.source import Location, Source, find_source
 from vyre.lang.values import Decisions, Value, zero
 
+MOST_CALLS = 10_000
+"""Of functions in one kernel, each spelled out: functions of functions double with every level."""
+
 
 class Body:
     """A function's source and its statements, with one way out."""
@@ -71,6 +74,7 @@ class Inliner(Control):
         self.loops = []
         self.bodies = bodies  # the same trees in every pass, as keys are made of them
         self.inside: list[Function] = []
+        self.calls = 0
 
     def inline(self, node: ast.Call, function: Function) -> Value | None:
         if function in self.inside:
@@ -78,6 +82,13 @@ class Inliner(Control):
                 node,
                 f"{function.__name__!r} calls itself, and a kernel has no stack",
                 "write it as a loop",
+            )
+        self.calls += 1
+        if self.calls > MOST_CALLS:
+            raise self.error(
+                node,
+                f"calls of functions spell out as more than {MOST_CALLS:,}",
+                "keep what a function returns in a variable, and call it once",
             )
         body = self.body_of(node, function)
         caller = self.frame
