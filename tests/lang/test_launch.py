@@ -96,7 +96,16 @@ def test_workgroup_memory_takes_atomics_and_augmented_stores(run: Run):
     assert out.tolist() == [2, 6]
 
 
-@pytest.mark.parametrize("workgroup", [0, (), (1, 2, 3, 4), (8, -1), (True,), "ab"])
+def test_a_workgroup_may_be_computed_by_numpy():
+    def kernel(out: Out[u32]):
+        out[0] = 1
+
+    made = lang.translate(kernel, workgroup=np.int64(32))  # type: ignore[arg-type]  # what is tested
+
+    assert made.declared_workgroup == (32, 1, 1)
+
+
+@pytest.mark.parametrize("workgroup", [0, 1.5, (), (1, 2, 3, 4), (8, -1), (True,), "ab"])
 def test_a_workgroup_is_one_to_three_sizes(workgroup: object):
     def kernel(out: Out[u32]):
         out[0] = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
 
 from vyre.errors import InvalidInput, LanguageError
@@ -23,6 +24,7 @@ from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names, g
 from vyre.lang.source import Location, Place, Places, Source, find_source
 from vyre.lang.values import Decisions, Restart, Value, Variable, fits
 from vyre.lang.wrapping import check_wrapping
+from vyre.plain import shown
 
 DEFAULT_WORKGROUP: Dim3 = (64, 1, 1)
 
@@ -187,12 +189,14 @@ def _too_large(variable: Variable, number: float, node: ast.expr, source: Source
 def _axes(name: str, workgroup: int | Sequence[int] | None) -> tuple[int, ...] | None:
     if workgroup is None:
         return None
-    axes = (workgroup,) if isinstance(workgroup, int) else tuple(workgroup)
-    given: tuple[object, ...] = axes
-    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in given)
-    if not whole or not 1 <= len(axes) <= MAX_RANK or min(axes) < 1:
+    try:
+        given = tuple(workgroup) if isinstance(workgroup, Iterable) else (workgroup,)
+        axes = tuple(0 if isinstance(axis, bool) else index(axis) for axis in given)
+    except TypeError:
+        axes = ()
+    if not 1 <= len(axes) <= MAX_RANK or min(axes) < 1:
         raise InvalidInput(
-            f"workgroup {workgroup!r} of {name} is not 1 to {MAX_RANK} whole numbers from 1",
+            f"workgroup {shown(workgroup)} of {name} is not 1 to {MAX_RANK} whole numbers from 1",
             "use workgroup=256 or workgroup=(8, 32)",
         )
     return axes
