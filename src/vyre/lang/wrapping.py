@@ -177,9 +177,10 @@ class _Uses(Numbers):
             return
         found = _Difference.at(written, number.dtype)
         where = "" if written.line == place.line else f" of line {written.line}"
+        certain = "may wrap" if _is_of_data(wraps) else "wraps"
         raise place.error(
-            f"{found.text}{where} wraps around below 0, as it is {number.dtype}, and {what} takes "
-            "it for a large number",
+            f"{found.text}{where} {certain} around below 0, as it is {number.dtype}, and {what} "
+            "takes it for a large number",
             found.instead(form) if form else found.in_signed(),
         )
 
