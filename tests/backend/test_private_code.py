@@ -89,3 +89,33 @@ def test_a_file_that_another_swapped_changes_no_result(tmp_path: Path):
     again, _ = call(tmp_path / "cache", tmp_path / "own")
 
     assert again == first
+
+
+GONE = """
+import os, shutil, numpy as np, vyre
+from vyre import In, Out, f32
+x = vyre.open("opencl:0").array(np.ones(9, np.float32))
+
+@vyre.kernel
+def seven(x: In[f32], out: Out[f32]):
+    out[vyre.gid()] = 7.0 * x[vyre.gid()]
+
+shutil.rmtree(os.environ["VYRE_CACHE_DIR"])
+print(np.asarray(seven(x)).tolist())
+"""
+
+
+def test_a_cache_folder_that_is_removed_meanwhile_is_made_again(tmp_path: Path):
+    (tmp_path / "seven.py").write_text(GONE)
+    given = {name: text for name, text in os.environ.items() if name != "POCL_CACHE_DIR"}
+
+    shown = subprocess.run(
+        [sys.executable, str(tmp_path / "seven.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**given, "VYRE_CACHE_DIR": str(tmp_path / "cache")},
+    )
+
+    assert shown.stdout == f"{[7.0] * 9}\n", shown.stderr
+    assert (tmp_path / "cache" / "pocl").stat().st_mode & 0o077 == 0

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -236,8 +237,15 @@ class OpenCL:
         return program, name
 
     def _refuse_full(self) -> None:
-        """LLVM ends the process where a disk is full, so nothing is compiled there."""
-        full = None if self._folder is None else scratch.too_full(self._folder)
+        """LLVM ends the process where a disk is full, so nothing is compiled there.
+
+        PoCL fails without a word where its folder was removed meanwhile, so it is made again.
+        """
+        if self._folder is None:
+            return
+        with suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        full = scratch.too_full(self._folder)
         if full is not None:
             raise DeviceFailed(
                 f"{self.info.model} cannot compile in {self._folder}: {full}",
