@@ -1,4 +1,5 @@
 import sys
+from contextlib import closing
 from itertools import count
 from random import Random
 from statistics import median
@@ -8,11 +9,13 @@ import pytest
 
 import vyre
 from vyre import In, InOut, Out, f32, kernels, u32
-from vyre.model import Code, Failed, Reason, Schedule
+from vyre.model import Code, Decision, Failed, Reason, Schedule
 from vyre.plan.space import Space
+from vyre.runtime import session
 from vyre.runtime.helper import CompileHelper
 from vyre.runtime.sweep import Late, Sweep
 from vyre.runtime.tune import space_of
+from vyre.store.open import open_store
 
 DEFAULT = Schedule((64, 1, 1))
 WIDE = Schedule((256, 1, 1))
@@ -406,13 +409,42 @@ def test_tuning_changes_nothing_the_caller_has():
 
 def test_a_second_tuning_is_answered_from_memory():
     x = np.ones(3000, np.float32)
-    first = heavy.tune(x, budget_s=3.0)
+    first = heavy.tune(x, budget_s=60.0)  # it ends when all is measured
 
-    second = heavy.tune(x, budget_s=3.0)
+    second = heavy.tune(x, budget_s=60.0)
 
     assert first.reason in (Reason.ADOPTED, Reason.DEFAULT)
     assert second.reason is Reason.REMEMBERED
     assert second.schedule == first.schedule
+
+
+def test_what_is_tuned_in_a_frozen_process_is_remembered_like_any_other():
+    """The error of a frozen miss says to tune; mode and freeze are about calls."""
+    x, recorder = np.ones(70_000, np.float32), session.recorder()  # a size of its own
+    with vyre.freeze(missing="error"):
+        with pytest.raises(vyre.NotRemembered):
+            heavy(x)
+        made = heavy.tune(x, budget_s=60.0)
+        heavy(x)
+    assert recorder.flush()
+
+    with closing(open_store(session.current().cache_dir, writer="", read_only=True)) as store:
+        kept = store.find(made.workload)
+
+    assert kept is not None
+    assert kept.decision.schedule == made.schedule
+
+
+def test_a_remembered_choice_that_is_not_legal_answers_nobody():
+    x = np.ones(3002, np.float32)
+    workload = heavy.tune(x, budget_s=60.0).workload
+    bad = Schedule((64, 1, 1), Code(items=1000))
+    session.recorder().put(Decision(workload=workload, schedule=bad, reason=Reason.ADOPTED))
+
+    again = heavy.tune(x, budget_s=60.0)
+
+    assert again.reason is not Reason.REMEMBERED
+    assert again.schedule != bad
 
 
 def test_calls_after_tuning_give_the_same_bits():

@@ -230,7 +230,6 @@ class Dispatcher:
             bound.call.scalars,
             session.recorder(),
             session.helper(device),
-            writes=session.rule().mode.writes,
             budget_s=budget_s,
             progress=progress,
         )

@@ -220,10 +220,11 @@ class Kernel:
                 f"progress= of {self.name} is {shown(progress)}", "pass a function of one argument"
             )
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
-        workload = bound.numbered[2]
+        numbers, alignment, workload = bound.numbered
         recorder, learners = session.recorder(), session.learners()
-        known = recorder.get(workload, writes=rule().mode.writes)
-        if known is not None and answers(known, budget_s) and not again:
+        known = recorder.get(workload)
+        legal = space_of(bound.launcher, numbers, alignment).legal
+        if known is not None and known.schedule in legal and answers(known, budget_s) and not again:
             return replace(known, reason=Reason.REMEMBERED)
         learners.forget(workload)
         decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)

@@ -82,7 +82,8 @@ def look_at(
     recorder, space = session.recorder(), space_of(bound.launcher, numbers, alignment)
     evidence, known = recorder.evidence(workload, space), None
     writes = session.rule().mode.writes
-    if (decision := recorder.get(workload, writes=writes)) is not None:
+    decision = recorder.get(workload, writes=writes)
+    if decision is not None and decision.schedule in space.legal:
         known = evidence.weigh(decision)
     return Look(
         kernel=kernel,

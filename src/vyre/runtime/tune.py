@@ -70,7 +70,6 @@ def tune(
     recorder: Recorder,
     helper: CompileHelper | None,
     *,
-    writes: bool = True,
     budget_s: float,
     progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
@@ -85,15 +84,14 @@ def tune(
         KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
     candidates = space_of(launcher, numbers, alignment)
-    known = recorder.get(workload, writes=writes)
+    known = recorder.get(workload)
     ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
     if known is not None and known.schedule in candidates.legal:
         ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
     chosen = set(list(codes)[:MOST_CODES])
     size = prod(numbers.extent)
-    if writes:
-        recorder.name(workload, launcher.kernel.name, launcher.device.info)
+    recorder.name(workload, launcher.kernel.name, launcher.device.info)
     ahead = _Ahead(launcher, numbers, helper, lambda: sweep.left_s)
     sweep = Sweep(
         default=candidates.default,
@@ -104,7 +102,7 @@ def tune(
         budget_s=budget_s,
         rng=Random(seed),
         report=progress,
-        told=(lambda outcome: recorder.record(workload, outcome, size)) if writes else None,
+        told=lambda outcome: recorder.record(workload, outcome, size),
     )
     began = time.monotonic()
     try:
@@ -115,7 +113,7 @@ def tune(
     decision = _decision(workload, swept, candidates, given_s)
     if _decides(decision, swept, candidates):
         decision = recorder.evidence(workload, candidates).weigh(decision)
-        recorder.put(decision, writes=writes)
+        recorder.put(decision)
     elif known is not None and not swept.interrupted:
         why = f"{decision.detail}; what was remembered stands"
         decision = replace(known, reason=Reason.REMEMBERED, detail=why)
