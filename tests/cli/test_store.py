@@ -192,7 +192,8 @@ def test_a_full_disk_leaves_no_half_a_page_and_no_traceback(filled, tmp_path):
     assert shown.returncode == 1
     assert shown.stderr == (
         "error: out.html cannot be written: File too large\n"
-        "Fix: make room and give write permission there, or set VYRE_CACHE_DIR to another folder\n"
+        "Fix: make room and give write permission there, or name another folder; that of the "
+        "store is VYRE_CACHE_DIR\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
@@ -303,3 +304,19 @@ def test_a_place_that_cannot_be_used_is_a_mistake_without_a_traceback(inside, tm
     assert shown.returncode in (1, 2), shown
     assert shown.stderr.startswith("error: ")
     assert "\nFix: " in shown.stderr
+
+
+def test_what_a_command_wrote_is_in_the_file_that_is_sent(run, tmp_path):
+    """Whoever copies it copies no log that stands beside it."""
+    tuned = run("tune", "saxpy", "--size", "4000", "--budget", "30s")
+
+    assert tuned.returncode == 0, tuned.stderr
+    files = {path.name for path in (tmp_path / "cache").glob("store*")}
+    assert files == {"store.sqlite3", "store.sqlite3.lock"}
+
+
+@pytest.mark.usefixtures("filled")
+def test_no_age_is_too_great_to_prune_by(inside):
+    shown = inside("store", "prune", "--older-than", "99999999999999999999d")
+
+    assert shown.returncode == 0, shown.stderr

@@ -135,7 +135,8 @@ def test_a_full_disk_leaves_the_old_file(
 
     assert str(caught.value) == (
         f"{path} cannot be written: No space left on device\n"
-        "Fix: make room and give write permission there, or set VYRE_CACHE_DIR to another folder"
+        "Fix: make room and give write permission there, or name another folder; that of the "
+        "store is VYRE_CACHE_DIR"
     )
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 
 import typer
 
@@ -37,7 +38,7 @@ def parse_span(word: str) -> float:
     (120.0, 1.5)
     """
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(ms|s|min|m|h|d|)", word.strip())
-    if found is None or not float(found[1]):
+    if found is None or not 0 < float(found[1]) < inf:
         raise typer.BadParameter(f"{word!r} is not a span of time: write 60s, 2m or 1h")
     return float(found[1]) * _SPANS[found[2]]
 

@@ -186,7 +186,8 @@ class Recorder:
         with self._writing:
             self._write()
         with self._reading, self._opening:
-            for store in (self._written, self._read):
+            # The last to close folds the log into the file, which one that only reads cannot.
+            for store in (self._read, self._written):
                 if store is not None:
                     store.close()
 

@@ -171,7 +171,8 @@ def unwritable(path: Path, error: OSError) -> StoreFailed:
     """The error to raise where a file cannot be written."""
     return StoreFailed(
         f"{path} cannot be written: {error.strerror or error}",
-        "make room and give write permission there, or set VYRE_CACHE_DIR to another folder",
+        "make room and give write permission there, or name another folder; that of the store is "
+        "VYRE_CACHE_DIR",
     )
 
 

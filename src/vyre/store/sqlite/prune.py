@@ -26,7 +26,7 @@ def prune(
     connection: sqlite3.Connection, transaction: Transaction, bounds: Bounds, now_ns: int
 ) -> Pruned:
     """Remove what is too old or too many, then the oldest until the file is small enough."""
-    oldest = now_ns - bounds.age_ns
+    oldest = max(now_ns - bounds.age_ns, 0)
     with transaction() as writing:
         rows = writing.execute("DELETE FROM measurements WHERE at_ns < ?", (oldest,)).rowcount
         kept = writing.execute("DELETE FROM decisions WHERE used_ns < ?", (oldest,)).rowcount
