@@ -13,7 +13,7 @@ from vyre.errors import StoreFailed
 from vyre.store.base import DAY_NS, Kept, merge_into
 from vyre.store.memory import MemoryStore
 from vyre.store.notice import forget_said
-from vyre.store.open import files_in, journal_in, open_store
+from vyre.store.open import files_in, is_own, journal_in, open_store
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import Opening
 from vyre.store.sqlite.shared import LARGEST, SharedFiles
@@ -294,3 +294,13 @@ def test_every_file_of_a_folder_is_listed_but_empty_ones(tmp_path: Path):
     (tmp_path / "store.sqlite3.damaged-1").write_bytes(b"x")
 
     assert files_in(tmp_path) == (tmp_path / f"store.user-{ADA}.sqlite3",)
+
+
+def test_a_link_is_whose_that_made_it_so_nobody_repairs_it_for_them(tmp_path: Path):
+    mine, link = tmp_path / "mine", tmp_path / f"store.user-{ADA}.sqlite3"
+    mine.write_text("text")
+    link.symlink_to(mine)
+    os.chown(link, ADA, ADA, follow_symlinks=False)
+
+    assert is_own(mine)
+    assert not is_own(link)

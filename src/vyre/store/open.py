@@ -141,8 +141,8 @@ def journal_in(folder: Path, mounts: str | None = None) -> Journal:
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file is this user's."""
-    return user_id() in (None, path.stat().st_uid)
+    """Whether a file is this user's; a link is whose that made it."""
+    return user_id() in (None, path.lstat().st_uid)
 
 
 def _is_on_network(folder: Path, mounts: str | None) -> bool:
