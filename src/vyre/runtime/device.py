@@ -296,6 +296,11 @@ def _as_array(values: Any, where: str) -> tuple[Array, tuple[int, ...]]:
         )
     try:
         return np.ascontiguousarray(values), np.shape(values)
+    except MemoryError:
+        raise DeviceFailed(
+            f"{where}: the host has no memory to bring its elements together",
+            "pass an array that is contiguous, or part of it",
+        ) from None
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInput(
             f"{where}, of a {type(values).__name__}: {error}", "pass an array of numbers"
