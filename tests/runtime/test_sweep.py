@@ -478,6 +478,12 @@ def test_where_there_is_one_schedule_only_that_is_the_decision(monkeypatch):
     assert heavy.tune(x, budget_s=5.0).reason is Reason.REMEMBERED
 
 
+def test_one_element_leaves_one_schedule_of_a_kernel_that_is_free():
+    made = heavy.tune(np.ones(1, np.float32), budget_s=5.0)
+
+    assert (made.reason, made.detail) == (Reason.DEFAULT, "there is one schedule only")
+
+
 def test_every_schedule_of_the_space_gives_the_same_bits():
     device = vyre.devices()[0]
     x = device.array(np.linspace(-2, 2, 1237, dtype=np.float32))

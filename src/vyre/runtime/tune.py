@@ -17,7 +17,7 @@ from vyre.errors import VyreError
 from vyre.model import Decision, Failed, Reason, Schedule, Workload
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
-from vyre.plan.space import LaunchTraits, Space, space
+from vyre.plan.space import LaunchTraits, Space, space, why_not_free
 from vyre.policy.measured import is_time
 from vyre.runtime.array import DeviceArray
 from vyre.runtime.bundle import Bundle, Warm
@@ -110,7 +110,8 @@ def tune(
     finally:
         ahead.cancel()
     given_s = time.monotonic() - began if swept.interrupted else budget_s
-    decision = _decision(workload, swept, candidates, given_s)
+    why_not = next(why_not_free(launcher.facts, numbers), None)
+    decision = _decision(workload, swept, candidates, given_s, why_not)
     if _decides(decision, swept, candidates):
         decision = recorder.evidence(workload, candidates).weigh(decision)
         recorder.put(decision)
@@ -220,8 +221,10 @@ def _times(
     return times
 
 
-def _decision(workload: Workload, swept: Swept, candidates: Space, given_s: float) -> Decision:
-    """What a sweep of `given_s` seconds came to, and why."""
+def _decision(
+    workload: Workload, swept: Swept, candidates: Space, given_s: float, why_not: str | None
+) -> Decision:
+    """What a sweep of `given_s` seconds came to, and why; `why_not` says why nothing is free."""
     decision = Decision(
         workload=workload,
         schedule=swept.winner,
@@ -243,9 +246,9 @@ def _decision(workload: Workload, swept: Swept, candidates: Space, given_s: floa
             confidence=CONFIDENCE,
         )
     if len(candidates.legal) == 1 and not swept.failed:
-        if not candidates.refused:
+        if why_not is None:
             return replace(decision, detail="there is one schedule only")
-        return replace(decision, reason=Reason.NOT_FREE, detail=candidates.refused[0].why)
+        return replace(decision, reason=Reason.NOT_FREE, detail=why_not)
     return decision
 
 
