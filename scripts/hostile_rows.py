@@ -33,7 +33,7 @@ from typer.testing import CliRunner
 import vyre
 from vyre.cli.main import app
 from vyre.errors import VyreError
-from vyre.model import Decision, Measurement, Reason, Schedule, Timed, Workload
+from vyre.model import Code, Decision, Measurement, Reason, Schedule, Timed, Workload
 from vyre.runtime import session
 from vyre.runtime.recorder import recorder_of
 from vyre.store.notice import forget_said
@@ -43,6 +43,7 @@ from vyre.store.sqlite.tables import TABLES, Table
 from vyre.testing import provenance
 
 NAME = "good kernel"
+CHOSEN = Schedule((128, 1, 1), Code(checked=False))  # a legal one, or nobody would show it
 LONG = "long text"
 NOT_TEXT = object()  # two bytes that are no UTF-8, in a column of text
 VALUES: dict[str, object] = {
@@ -137,7 +138,7 @@ def good(folder: Path, workload: Workload) -> Path:
                 writer="good writer",
                 sequence=sequence,
                 workload=workload,
-                outcome=Timed(Schedule((64, 1, 1)), 1000.0 + sequence),
+                outcome=Timed(CHOSEN, 1000.0 + sequence),
                 size=1000,
                 at_ns=1_700_000_000_000_000_000,
             )
@@ -146,7 +147,7 @@ def good(folder: Path, workload: Workload) -> Path:
         store.put(
             Decision(
                 workload=workload,
-                schedule=Schedule((64, 1, 1)),
+                schedule=CHOSEN,
                 reason=Reason.ADOPTED,
                 detail="good detail",
                 gain=1.5,
