@@ -64,6 +64,8 @@ from vyre.ir.types import int_range
 from vyre.ir.validate import check
 from vyre.ir.walk import all_expressions
 
+pytestmark = pytest.mark.slow
+
 U8, U32, I32, U64, I64 = (
     *(DataType.U8, DataType.U32, DataType.I32),
     *(DataType.U64, DataType.I64),

@@ -49,6 +49,8 @@ from vyre.ir.text import to_text
 from vyre.ir.validate import check
 from vyre.ir.walk import statements
 
+pytestmark = pytest.mark.slow
+
 U32 = DataType.U32
 CELLS, NAMES = 4, ("a", "b")
 BUFFERS = (

@@ -21,6 +21,7 @@ print(os.environ["POCL_CACHE_DIR"])
 """
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         importlib.util.find_spec("pyopencl") is None, reason="needs an OpenCL device"
     ),

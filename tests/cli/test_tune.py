@@ -19,6 +19,8 @@ from vyre.runtime.sweep import Late
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.schema import STEPS
 
+pytestmark = pytest.mark.slow
+
 COMMAND = Path(sys.executable).with_name("vyre")
 
 TWO = dedent(

@@ -54,6 +54,7 @@ def random_case(rng):
     return text, patterns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_ten_thousand_random_cases_agree_with_python(seed):
     rng = Random(seed)
@@ -119,6 +120,7 @@ def source_text(size):
     return b"".join(parts)[:size]
 
 
+@pytest.mark.slow
 def test_a_thousand_patterns_in_the_standard_library_agree_with_python():
     text = source_text(1 << 18)
     rng = Random(1)

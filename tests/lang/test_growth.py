@@ -10,6 +10,8 @@ from vyre import lang
 from vyre.ir.validate import check
 from vyre.ir.walk import MAX_DEPTH, size_of
 
+pytestmark = pytest.mark.slow
+
 HEAD = "def kernel(x: In[f32], out: Out[f32]):\n    i = vyre.gid()\n    s = x[i]\n"
 END = "    out[i] = s\n"
 
