@@ -51,7 +51,6 @@ TWO = dedent(
 )
 
 
-@pytest.mark.slow
 def test_the_bundled_kernels_give_a_row_each(run):
     shown = run("tune", "--size", "20000", "--budget", "8s")
 
