@@ -1,6 +1,6 @@
 """Runs what is certain of a program's first workgroup, and finds lanes that meet in its memory.
 
-Values are known per lane as far as they follow from constants and positions; what depends on memory
+Value are known per lane as far as they follow from constants and positions; what depends on memory
 or on the launch is not. A branch on something unknown is followed where all lanes take it together,
 and left out where each goes its own way. So what is found here happens, but not all that happens is
 found.
@@ -15,7 +15,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from vyre.analysis.lane_values import Values, alone, flat, numpy, size, together
+from vyre.analysis.lane_values import alone, flat, size, together
+from vyre.ir.arithmetic import Value
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
     Atomic,
@@ -48,13 +49,15 @@ from vyre.ir.node import (
     While,
 )
 from vyre.ir.program import Program
+from vyre.ir.storage import COMPUTED
 from vyre.ir.walk import all_expressions, bodies, operands, statements
 
 MOST_LANES = 1024
 MOST_STEPS = 4000
 MOST_TOUCHES = 200
 MOST_ELEMENTS = 1 << 16
-"""Lanes that are looked at, statements that are run, and touches that are kept between barriers."""
+"""Lanes that are looked at, statements that are run, touches that are kept between barriers, and
+elements of a memory: beyond them nothing is certain."""
 
 MOST_ROUNDS = 16
 """Rounds of a loop that are run where their number is known; two of one where it is not."""
@@ -119,11 +122,11 @@ class Touch:
     writes: bool
     is_atomic: bool
     alike: bool
-    kin: Values | None
-    lanes: Values
-    elements: Values
-    lowest: Values
-    highest: Values
+    kin: Value | None
+    lanes: Value
+    elements: Value
+    lowest: Value
+    highest: Value
 
     def includes(self, lane: int, element: int) -> bool:
         return bool(np.any((self.lanes == lane) & (self.elements == element)))
@@ -177,7 +180,7 @@ class _Run:
         self.workgroup, self.varying = program.workgroup_size, varying
         self.everyone = np.arange(lanes)
         self.order = {id(node): place for place, node in enumerate(statements(program.entry))}
-        self.values: dict[str, Values | None] = {}
+        self.values: dict[str, Value | None] = {}
         self.touches: list[Touch] = []
         self.loops: list[_Loop] = []
         self.steps = 0
@@ -224,7 +227,7 @@ class _Run:
                     mask = self.list(body, mask)
         return mask
 
-    def assign(self, name: str, value: Values | None, mask: Mask) -> None:
+    def assign(self, name: str, value: Value | None, mask: Mask) -> None:
         before = self.values.get(name)
         if mask.all():
             self.values[name] = value
@@ -311,8 +314,8 @@ class _Run:
         )
 
     def goes_on(
-        self, node: Loop | While, bounds: Sequence[Values | None], number: int, mask: Mask
-    ) -> Values | None:
+        self, node: Loop | While, bounds: Sequence[Value | None], number: int, mask: Mask
+    ) -> Value | None:
         """Which lanes have a further round, if that is known."""
         if isinstance(node, While):
             return self.value(node.cond, mask, node)
@@ -322,7 +325,7 @@ class _Run:
         return start.astype(np.int64) + number < stop.astype(np.int64)
 
     def round(
-        self, node: Loop | While, bounds: Sequence[Values | None], number: int, mask: Mask
+        self, node: Loop | While, bounds: Sequence[Value | None], number: int, mask: Mask
     ) -> Mask:
         if isinstance(node, Loop):
             start = bounds[0]
@@ -337,7 +340,7 @@ class _Run:
         self,
         node: Node,
         buffer: str,
-        at: Values | None,
+        at: Value | None,
         mask: Mask,
         *,
         writes: bool = False,
@@ -380,7 +383,7 @@ class _Run:
         if len(self.touches) > MOST_TOUCHES:
             raise _Lost
 
-    def kin(self, node: Store) -> Values | None:
+    def kin(self, node: Store) -> Value | None:
         """A number for each lane: lanes of one number store the same, as far as anybody knows.
 
         None where what is known does not tell lanes apart, so that something else does.
@@ -392,7 +395,7 @@ class _Run:
         numbered = [np.unique(one, return_inverse=True)[1] for one in varying]
         return np.unique(np.stack(numbered), axis=1, return_inverse=True)[1].ravel()
 
-    def leaves(self, expr: Expr, node: Node) -> Iterator[Values]:
+    def leaves(self, expr: Expr, node: Node) -> Iterator[Value]:
         """The largest parts of an expression whose values are known; places stand for loads."""
         found = self.value(expr, np.zeros_like(self.everyone, np.bool_), node)
         if found is not None:
@@ -407,11 +410,11 @@ class _Run:
 
     # -- expressions
 
-    def value(self, expr: Expr, mask: Mask, node: Node) -> Values | None:
+    def value(self, expr: Expr, mask: Mask, node: Node) -> Value | None:
         """What is known of an expression; its loads and atomics happen on the way."""
         match expr:
             case Lit(dtype):
-                return None if dtype.is_float else np.asarray(expr.value, numpy(dtype))
+                return None if dtype.is_float else np.asarray(expr.value, COMPUTED[dtype.tag])
             case Var(name):
                 return self.values.get(name)
             case Id(kind, axis):
@@ -454,13 +457,13 @@ class _Run:
             case Cast(target, value):
                 inner = self.value(value, mask, node)
                 whole = target.is_int or target.is_bool
-                return inner.astype(numpy(target)) if inner is not None and whole else None
+                return inner.astype(COMPUTED[target.tag]) if inner is not None and whole else None
             case _:
                 for part in operands(expr):
                     self.value(part, mask, node)
                 return None
 
-    def position(self, kind: IdKind, axis: int) -> Values | None:
+    def position(self, kind: IdKind, axis: int) -> Value | None:
         """A position in the first workgroup, where lanes count from 0 in it and in all."""
         match kind:
             case IdKind.LOCAL | IdKind.INVOCATION:
@@ -484,5 +487,5 @@ def _exits(nodes: Sequence[Node]) -> Iterator[Node]:
         yield from (exit_ for exit_ in inside if isinstance(exit_, Return) or not is_loop)
 
 
-def _where(mask: Mask, test: Values | None) -> Mask:
+def _where(mask: Mask, test: Value | None) -> Mask:
     return np.zeros_like(mask) if test is None else mask & test

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vyre.backend.reference.functions import COMPUTED
 from vyre.backend.reference.lanes import Lanes
 from vyre.backend.reference.memory import Cells
 from vyre.errors import InvalidInput
@@ -17,6 +16,7 @@ from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Atomic
 from vyre.ir.node import Store
 from vyre.ir.program import Program
+from vyre.ir.storage import COMPUTED
 from vyre.ir.types import Tag
 from vyre.ir.walk import all_expressions, statements
 

@@ -9,26 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from vyre.backend.reference.arithmetic import Operator, Value
+from vyre.ir.arithmetic import Operator, Value
 from vyre.ir.expr import BinaryOp, UnaryOp
+from vyre.ir.storage import COMPUTED
 from vyre.ir.types import DataType, Tag
-
-COMPUTED: Mapping[Tag, np.dtype[Any]] = {
-    Tag.BOOL: np.dtype(np.bool_),
-    Tag.U8: np.dtype(np.uint8),
-    Tag.U16: np.dtype(np.uint16),
-    Tag.U32: np.dtype(np.uint32),
-    Tag.U64: np.dtype(np.uint64),
-    Tag.I8: np.dtype(np.int8),
-    Tag.I16: np.dtype(np.int16),
-    Tag.I32: np.dtype(np.int32),
-    Tag.I64: np.dtype(np.int64),
-    Tag.F16: np.dtype(np.float32),
-    Tag.BF16: np.dtype(np.float32),
-    Tag.F32: np.dtype(np.float32),
-    Tag.F64: np.dtype(np.float64),
-}
-"""The NumPy type a value of each scalar type is computed in."""
 
 
 def _through_f64(function: Operator) -> Operator:

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from vyre.backend.reference.arithmetic import Value
+from vyre.ir.arithmetic import Value
 from vyre.ir.declare import Dim3
 from vyre.ir.expr import IdKind, Ordering
 from vyre.ir.node import Barrier

@@ -8,11 +8,12 @@ from math import prod
 
 import numpy as np
 
-from vyre.backend.reference import arithmetic, functions
-from vyre.backend.reference.arithmetic import Operator, Value
+from vyre.backend.reference import functions
 from vyre.backend.reference.lanes import Lanes
 from vyre.backend.reference.memory import Cells, Mask, Update, flat_index, load, store, update
 from vyre.errors import InvalidProgram
+from vyre.ir import arithmetic
+from vyre.ir.arithmetic import Operator, Value
 from vyre.ir.expr import (
     Atomic,
     Binary,
@@ -47,6 +48,7 @@ from vyre.ir.node import (
     Store,
     While,
 )
+from vyre.ir.storage import COMPUTED
 from vyre.ir.types import Tag
 
 _BINARY: Mapping[BinaryOp, Operator] = {**arithmetic.BINARY, **functions.BINARY}
@@ -238,7 +240,7 @@ class Machine:
 
 
 def _literal(lit: Lit) -> Value:
-    dtype = functions.COMPUTED[lit.dtype.tag]
+    dtype = COMPUTED[lit.dtype.tag]
     if lit.dtype.tag in (Tag.F32, Tag.F64):  # by its bits, which are more than its value (NaN)
         return np.asarray(lit.bits, f"u{dtype.itemsize}").view(dtype)
     return np.asarray(lit.value, dtype)

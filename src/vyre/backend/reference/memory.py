@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vyre.backend.reference.arithmetic import BINARY, Value
 from vyre.backend.reference.functions import (
     brain_to_single,
     half_to_single,
@@ -17,6 +16,7 @@ from vyre.backend.reference.functions import (
     single_to_half,
 )
 from vyre.backend.reference.lanes import Lanes
+from vyre.ir.arithmetic import BINARY, Value
 from vyre.ir.expr import AtomicOp, BinaryOp
 from vyre.ir.types import DataType, Tag
 
