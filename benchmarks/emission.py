@@ -10,8 +10,8 @@ from measure import save
 import vyre
 from vyre import kernels
 from vyre.emit import OPENCL, emit
-from vyre.runtime.launcher import Numbers
-from vyre.runtime.tune import space_of
+from vyre.runtime.call.launcher import Numbers
+from vyre.runtime.call.tune import space_of
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from vyre import kernels
 from vyre.errors import VyreError
 from vyre.model import Code, Order, Schedule
 from vyre.runtime import session
-from vyre.runtime.tune import space_of
+from vyre.runtime.call.tune import space_of
 
 SPACE_REPLAY_S = 4e-4
 TOGETHER = 16

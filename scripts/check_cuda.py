@@ -33,8 +33,8 @@ from vyre.ir.types import DataType
 from vyre.kernels.samples import sample
 from vyre.model import Code, Order
 from vyre.plan.geometry import tile_grid
-from vyre.runtime import foreign
-from vyre.runtime.launcher import words_of
+from vyre.runtime.arrays import foreign
+from vyre.runtime.call.launcher import words_of
 from vyre.testing import provenance
 from vyre.testing.compare import apart, differences, provable
 from vyre.testing.programs import Case, generate

@@ -49,14 +49,14 @@ from vyre.policy.resize import DefaultPolicy, ResizePolicy, TunerFeedback
 from vyre.policy.seed_cold_start import WORKGROUP_CANDIDATES, estimate_cold_start_ns
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
 from vyre.policy.ways import Way
-from vyre.runtime.arguments import CopyWarning
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
-from vyre.runtime.devices import SlowDeviceWarning, devices
-from vyre.runtime.devices import open as open  # noqa: A004  # read as vyre.open; not for a star import
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.call.arguments import CopyWarning
+from vyre.runtime.call.kernel import Kernel, kernel
+from vyre.runtime.call.observe import Explanation, Stats
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import SlowDeviceWarning, devices
+from vyre.runtime.devices.opened import open as open  # noqa: A004  # read as vyre.open; not for a star import
 from vyre.runtime.feedback import LaunchFeedback, record_launch_measurement
-from vyre.runtime.kernel import Kernel, kernel
-from vyre.runtime.observe import Explanation, Stats
 from vyre.runtime.session import freeze, mode, stats
 from vyre.runtime.speculation.call import Speculation, speculate
 from vyre.runtime.speculation.dispatch import (

@@ -19,7 +19,7 @@ from vyre.backend.cuda.memory import CHUNK
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, DeviceKind
-from vyre.runtime.device import Device
+from vyre.runtime.devices.device import Device
 
 LEGACY = 1
 
@@ -476,7 +476,7 @@ def test_an_argument_is_the_address(cuda):
 
 def test_opening_cuda_where_there_is_no_driver_says_so():
     try:
-        devices = vyre.runtime.devices.found("cuda")
+        devices = vyre.runtime.devices.opened.found("cuda")
     except UnsupportedFeature as error:
         caught = error
     else:

@@ -7,8 +7,8 @@ import pytest
 
 import vyre
 from vyre import In, Out, f32, kernels
-from vyre.runtime.array import alignment_of
-from vyre.runtime.tune import space_of
+from vyre.runtime.arrays.array import alignment_of
+from vyre.runtime.call.tune import space_of
 from vyre.testing.programs import generate
 from vyre.testing.schedules import deviations
 

@@ -69,7 +69,7 @@ def test_what_was_decided_is_answered_from_memory(inside, tmp_path, monkeypatch)
     def measured(*_: object, **__: object) -> None:
         pytest.fail("it was measured again")
 
-    monkeypatch.setattr("vyre.runtime.dispatch.tune", measured)
+    monkeypatch.setattr("vyre.runtime.call.dispatch.tune", measured)
     second = inside("tune", "mine.py", "--size", "20000", "--budget", "60s", columns=60)
 
     assert first.returncode == second.returncode == 0, first.stderr + second.stderr
@@ -79,7 +79,7 @@ def test_what_was_decided_is_answered_from_memory(inside, tmp_path, monkeypatch)
 
 def test_what_was_not_decided_says_so_and_what_to_do(inside, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(TWO)
-    monkeypatch.setattr("vyre.runtime.tune._Ahead.wait", lambda *_: Late())
+    monkeypatch.setattr("vyre.runtime.call.tune._Ahead.wait", lambda *_: Late())
 
     shown = inside("tune", "mine.py:double", "--size", "3000", "--budget", "1s")
     value = json.loads(

@@ -401,7 +401,7 @@ def test_cuda_without_its_library_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(importlib.util, "find_spec", missing)
     with pytest.raises(UnsupportedFeature) as caught:
-        vyre.runtime.devices.BACKENDS["cuda"]()
+        vyre.runtime.devices.opened.BACKENDS["cuda"]()
 
     assert str(caught.value) == (
         'backend "cuda" needs cuda-bindings, which is not installed\nFix: pip install "vyre[cuda]"'

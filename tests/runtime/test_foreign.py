@@ -10,11 +10,12 @@ import pytest
 from vyre.errors import InvalidInput
 from vyre.ir.types import DataType
 from vyre.lang import Param, Role
-from vyre.runtime import devices, foreign, foreign_kinds
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
-from vyre.runtime.launch import Launch
-from vyre.runtime.repeat import Repeat, same_of
+from vyre.runtime.arrays import foreign, foreign_kinds
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.call.launch import Launch
+from vyre.runtime.call.repeat import Repeat, same_of
+from vyre.runtime.devices import opened as devices
+from vyre.runtime.devices.device import Device
 
 F32 = DataType.F32
 

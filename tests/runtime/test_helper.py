@@ -19,11 +19,11 @@ from vyre.emit import emit
 from vyre.errors import InvalidInput
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Order
-from vyre.runtime import helper as helper_module
-from vyre.runtime.bundle import Bundle, Warm, from_request, to_request
-from vyre.runtime.compile_server import _cut
-from vyre.runtime.helper import CompileHelper, Ready, Refused
-from vyre.runtime.kernel import Kernel
+from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.compile import helper as helper_module
+from vyre.runtime.compile.bundle import Bundle, Warm, from_request, to_request
+from vyre.runtime.compile.helper import CompileHelper, Ready, Refused
+from vyre.runtime.compile.server import _cut
 from vyre.testing.programs import Case, race_free
 
 REFERENCE = vyre.open("reference")
@@ -189,7 +189,7 @@ class TestServer:
     def test_what_a_compiler_prints_is_no_answer(self):
         noisy = """
             import os, sys
-            from vyre.runtime import compile_server
+            from vyre.runtime.compile import server as compile_server
 
             quiet = compile_server.compile_bundle
 
@@ -234,8 +234,8 @@ class TestServer:
             import numpy as np, vyre
             from vyre import kernels
             from vyre.model import Code, Schedule
-            from vyre.runtime.bundle import Bundle, Warm
-            from vyre.runtime.helper import CompileHelper
+            from vyre.runtime.compile.bundle import Bundle, Warm
+            from vyre.runtime.compile.helper import CompileHelper
 
             device = vyre.open("opencl")
             codes = (Code(), Code(items=4, vector=4, checked=False))
@@ -455,8 +455,8 @@ class TestLife:
             import vyre
             from vyre import kernels
             from vyre.model import Code
-            from vyre.runtime.bundle import Bundle
-            from vyre.runtime.helper import CompileHelper
+            from vyre.runtime.compile.bundle import Bundle
+            from vyre.runtime.compile.helper import CompileHelper
 
             print("once", flush=True)
             helper = CompileHelper(vyre.open("reference"))
@@ -474,8 +474,8 @@ class TestLife:
         import vyre
         from vyre import kernels
         from vyre.model import Code
-        from vyre.runtime.bundle import Bundle
-        from vyre.runtime.helper import CompileHelper
+        from vyre.runtime.compile.bundle import Bundle
+        from vyre.runtime.compile.helper import CompileHelper
 
         helper = CompileHelper(vyre.open("reference"))
         bundle = Bundle(program=kernels.saxpy.program, codes=(Code(),))

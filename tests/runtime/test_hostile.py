@@ -17,9 +17,9 @@ from vyre.backend import host
 from vyre.errors import DeviceFailed, InvalidInput, VyreError
 from vyre.model import Reason
 from vyre.plain import shown
-from vyre.runtime import array
-from vyre.runtime.dispatch import Dispatcher
-from vyre.runtime.foreign import handle_of
+from vyre.runtime.arrays import array
+from vyre.runtime.arrays.foreign import handle_of
+from vyre.runtime.call.dispatch import Dispatcher
 
 LONGEST = 4000  # characters of an error that anybody reads
 

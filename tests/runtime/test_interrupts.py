@@ -12,7 +12,7 @@ import pytest
 
 import vyre
 from vyre import In, Out, u32
-from vyre.runtime.lending import Loans
+from vyre.runtime.arrays.lending import Loans
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "soak_interrupts.py"
 

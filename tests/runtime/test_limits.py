@@ -12,7 +12,7 @@ from vyre.backend.replayed import GPU, Replayed
 from vyre.errors import InvalidInput, InvalidProgram, VyreError
 from vyre.model import Code, DeviceKind, Limits, Schedule
 from vyre.runtime import session
-from vyre.runtime.device import Device
+from vyre.runtime.devices.device import Device
 
 MOST = 0xFFFF_FFFE  # elements of a call
 

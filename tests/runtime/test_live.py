@@ -30,8 +30,8 @@ from vyre.policy.measured import measured
 from vyre.policy.natural_live import NaturalGradient
 from vyre.runtime import learner as learner_module
 from vyre.runtime import session
-from vyre.runtime.device import Device
-from vyre.runtime.helper import Pending, Ready, Refused
+from vyre.runtime.compile.helper import Pending, Ready, Refused
+from vyre.runtime.devices.device import Device
 from vyre.runtime.learners import Learners
 from vyre.runtime.recorder import Recorder
 from vyre.store.memory import MemoryStore
@@ -779,7 +779,7 @@ class TestModes:
         live, sweeps = bench(), []
         decision = replace(live.kernel.tune(live.arrays(64)[0], budget_s=60.0), schedule=DEFAULT)
         monkeypatch.setattr(
-            "vyre.runtime.dispatch.Dispatcher.sweep",
+            "vyre.runtime.call.dispatch.Dispatcher.sweep",
             lambda *_, **__: sweeps.append(1) or decision,
         )
         with vyre.mode("on"):

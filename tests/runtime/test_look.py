@@ -7,7 +7,7 @@ import numpy as np
 import vyre
 from vyre.kernels import nbody, saxpy
 from vyre.model import Code, Failed
-from vyre.runtime.look import look_at, source_of
+from vyre.runtime.call.look import look_at, source_of
 
 
 def look(size=1000):

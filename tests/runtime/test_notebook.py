@@ -5,7 +5,7 @@ import numpy as np
 import vyre
 from vyre import In, Out, f32
 from vyre.model import Decision, Reason, Schedule, Workload
-from vyre.runtime.observe import Explained
+from vyre.runtime.call.observe import Explained
 
 
 @vyre.kernel

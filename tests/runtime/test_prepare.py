@@ -8,8 +8,8 @@ import pytest
 import vyre
 from vyre import In, InOut, Out, f32, u32
 from vyre.errors import InvalidInput, UnsupportedFeature
-from vyre.runtime.arguments import scalar
-from vyre.runtime.scalars import maker
+from vyre.runtime.call.arguments import scalar
+from vyre.runtime.call.scalars import maker
 
 
 @vyre.kernel

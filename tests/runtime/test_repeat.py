@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import vyre
 from vyre import In, InOut, Out, f32, i32, u32
 from vyre.errors import InvalidInput, VyreError
-from vyre.runtime import array as arrays
-from vyre.runtime.device import Device
+from vyre.runtime.arrays import array as arrays
+from vyre.runtime.devices.device import Device
 
 
 def saxpy(x: In[f32], y: In[f32], out: Out[f32], a: f32):

@@ -12,9 +12,9 @@ from vyre import In, InOut, Out, f32, kernels, u32
 from vyre.model import Code, Decision, Failed, Reason, Schedule
 from vyre.plan.space import Space
 from vyre.runtime import session
-from vyre.runtime.helper import CompileHelper
+from vyre.runtime.call.tune import space_of
+from vyre.runtime.compile.helper import CompileHelper
 from vyre.runtime.sweep import Late, Sweep
-from vyre.runtime.tune import space_of
 from vyre.store.open import open_store
 
 DEFAULT = Schedule((64, 1, 1))
@@ -468,9 +468,9 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
 
 def test_where_there_is_one_schedule_only_that_is_the_decision(monkeypatch):
     x = np.ones(333, np.float32)
-    monkeypatch.setattr("vyre.runtime.tune.space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
-    monkeypatch.setattr("vyre.runtime.tune.order", lambda space, *_: space.legal)
-    monkeypatch.setattr("vyre.runtime.tune._measure", lambda *_: 1000.0)
+    monkeypatch.setattr("vyre.runtime.call.tune.space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
+    monkeypatch.setattr("vyre.runtime.call.tune.order", lambda space, *_: space.legal)
+    monkeypatch.setattr("vyre.runtime.call.tune._measure", lambda *_: 1000.0)
 
     decision = heavy.tune(x, budget_s=5.0)
 
@@ -540,7 +540,7 @@ def test_a_default_that_could_not_be_measured_is_said_so(monkeypatch):
     def silent(*arguments: object) -> Failed:
         return Failed(arguments[-1], "the device gives no times")
 
-    monkeypatch.setattr("vyre.runtime.tune._measure", silent)
+    monkeypatch.setattr("vyre.runtime.call.tune._measure", silent)
 
     decision = adding.tune(*np.ones((2, 77), np.uint32), again=True)
 

@@ -24,8 +24,8 @@ from vyre.plain import plain, plain_lines
 from vyre.report.gather import gather
 from vyre.report.page import page
 from vyre.runtime import session
-from vyre.runtime.device import Device
-from vyre.runtime.devices import open as open_device
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import open as open_device
 from vyre.store.files import replace_text
 
 SIZE = "2^20"

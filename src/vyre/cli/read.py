@@ -25,9 +25,9 @@ from vyre.report.values import (
     workload_value,
 )
 from vyre.report.words import amount, sure
-from vyre.runtime.device import Device
-from vyre.runtime.devices import BACKENDS, found
-from vyre.runtime.look import Look, source_of
+from vyre.runtime.call.look import Look, source_of
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import BACKENDS, found
 from vyre.stats import Interval, ratio_interval, spread
 
 ROUNDS = 25

@@ -22,9 +22,9 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.kernels import ALL
 from vyre.kernels.samples import sample
-from vyre.runtime.device import Device
-from vyre.runtime.kernel import Kernel
-from vyre.runtime.look import Look, look_at
+from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.call.look import Look, look_at
+from vyre.runtime.devices.device import Device
 
 Array = NDArray[Any]
 

@@ -20,8 +20,8 @@ from vyre.plain import plain
 from vyre.report.values import Value, decision_value, workload_value
 from vyre.report.words import elements, gain, sure
 from vyre.runtime import session, sweep
-from vyre.runtime.device import Device
-from vyre.runtime.tune import answers
+from vyre.runtime.call.tune import answers
+from vyre.runtime.devices.device import Device
 from vyre.store.open import files_in
 
 LEAST_S = 0.5

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from vyre.errors import InvalidInput
 from vyre.kernels.distances import nearby
 from vyre.policy.ways import Way
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.devices.device import Device
 
 STEPS = 127
 """Steps to either side of 0 that a coarse coordinate has."""

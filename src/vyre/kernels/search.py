@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from vyre.errors import InvalidInput
 from vyre.kernels.literals import scan
 from vyre.policy.ways import Way
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.devices.device import Device
 
 MOST_PATTERNS = 65_535
 """Different patterns that one search can tell apart: what it finds is a number of 16 bits."""

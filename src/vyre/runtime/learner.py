@@ -26,15 +26,15 @@ from vyre.policy.base import NothingToTry
 from vyre.policy.measured import is_time
 from vyre.policy.natural_live import Choice, Mask, NaturalGradient
 from vyre.policy.trend import Trend
-from vyre.runtime.ahead import Ahead
+from vyre.runtime.call.launcher import Launcher, Numbers
+from vyre.runtime.call.tune import space_of
+from vyre.runtime.compile.ahead import Ahead
+from vyre.runtime.compile.helper import CompileHelper
 from vyre.runtime.desk import Desk, Work
-from vyre.runtime.helper import CompileHelper
 from vyre.runtime.inheritance import Inherited, Known, inherit
-from vyre.runtime.launcher import Launcher, Numbers
 from vyre.runtime.recorder import Recorder
 from vyre.runtime.site import Site
 from vyre.runtime.tally import Tally
-from vyre.runtime.tune import space_of
 
 logger = logging.getLogger("vyre.learning")
 

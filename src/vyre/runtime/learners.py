@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Mapping
 
 from vyre.model import Decision, Workload
+from vyre.runtime.call.launcher import Launcher, Numbers
+from vyre.runtime.compile.helper import CompileHelper
 from vyre.runtime.desk import Desk
-from vyre.runtime.helper import CompileHelper
 from vyre.runtime.inheritance import Known
-from vyre.runtime.launcher import Launcher, Numbers
 from vyre.runtime.learner import Learner
 from vyre.runtime.recorder import Recorder
 from vyre.store.base import is_related

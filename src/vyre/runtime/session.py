@@ -13,10 +13,10 @@ from typing import Self
 from vyre import settings
 from vyre.errors import InvalidInput
 from vyre.model import Decision, Mode, Workload
-from vyre.runtime.device import Device
-from vyre.runtime.helper import CompileHelper
+from vyre.runtime.call.observe import Stats, counted
+from vyre.runtime.compile.helper import CompileHelper
+from vyre.runtime.devices.device import Device
 from vyre.runtime.learners import Learners
-from vyre.runtime.observe import Stats, counted
 from vyre.runtime.recorder import Recorder, recorder_of
 from vyre.runtime.site import Site
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
 from vyre.model import Decision, Reason, Schedule
-from vyre.runtime.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.call.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.tally import Tally
 
 

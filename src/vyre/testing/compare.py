@@ -15,9 +15,9 @@ from vyre.ir.types import DataType
 from vyre.model import Code, Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.plan.space import LaunchTraits, why_not_vectors
-from vyre.runtime.array import WIDEST
-from vyre.runtime.device import Device
-from vyre.runtime.launcher import Numbers, words_of
+from vyre.runtime.arrays.array import WIDEST
+from vyre.runtime.call.launcher import Numbers, words_of
+from vyre.runtime.devices.device import Device
 from vyre.testing.programs import Case
 
 Array = NDArray[Any]

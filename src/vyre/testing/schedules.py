@@ -10,9 +10,9 @@ from vyre.backend.base import Unbuilt
 from vyre.model import Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.plan.space import LaunchTraits, Space, space
-from vyre.runtime.array import alignment_of
-from vyre.runtime.device import Device
-from vyre.runtime.launcher import Numbers, words_of
+from vyre.runtime.arrays.array import alignment_of
+from vyre.runtime.call.launcher import Numbers, words_of
+from vyre.runtime.devices.device import Device
 from vyre.testing.compare import Judge, Mismatch
 from vyre.testing.programs import Case
 

@@ -21,13 +21,13 @@ from vyre.plan.fusion import Fused, fuse
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
 from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
 from vyre.runtime import session
-from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read, unpacked
-from vyre.runtime.array import DeviceArray, host_zeros
-from vyre.runtime.device import Device
-from vyre.runtime.devices import default
-from vyre.runtime.kernel import Kernel
-from vyre.runtime.lending import Loan
-from vyre.runtime.overlap import copies_needed
+from vyre.runtime.arrays.array import DeviceArray, host_zeros
+from vyre.runtime.arrays.lending import Loan
+from vyre.runtime.arrays.overlap import copies_needed
+from vyre.runtime.call.arguments import AnyArray, Arguments, out_shape, read, unpacked
+from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import default
 from vyre.runtime.speculation.evidence import Reading, Waiting, Workload
 from vyre.runtime.speculation.programs import Programs
 

@@ -9,7 +9,7 @@ from vyre.backend.base import Ticket
 from vyre.model import DeviceKind
 from vyre.policy.measured import LONGEST_NS
 from vyre.policy.ways import Purpose, Step, WayPolicy
-from vyre.runtime.device import Device
+from vyre.runtime.devices.device import Device
 from vyre.runtime.speculation.programs import Tail
 
 READING_SHARE = 0.01

@@ -28,9 +28,9 @@ from vyre.plan.fusion import (
 from vyre.plan.geometry import LaunchLimits, ceil_div, tile_grid, validate_launch_geometry
 from vyre.plan.space import default_schedule
 from vyre.policy.ways import Piece, Way
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
-from vyre.runtime.launcher import words_of
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.call.launcher import words_of
+from vyre.runtime.devices.device import Device
 
 Scalars = Mapping[str, np.generic]
 Arrays = Mapping[str, DeviceArray]

@@ -10,9 +10,9 @@ from vyre.backend.base import Unbuilt
 from vyre.errors import VyreError
 from vyre.model import Code, Schedule
 from vyre.plan.geometry import tile_grid
-from vyre.runtime.bundle import Bundle, Warm
-from vyre.runtime.helper import CompileHelper, Pending, Refused
-from vyre.runtime.launcher import Launcher, Numbers
+from vyre.runtime.call.launcher import Launcher, Numbers
+from vyre.runtime.compile.bundle import Bundle, Warm
+from vyre.runtime.compile.helper import CompileHelper, Pending, Refused
 
 TOGETHER = 4
 """Workgroups of one code that are compiled at once."""

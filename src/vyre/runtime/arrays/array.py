@@ -16,7 +16,7 @@ from vyre.errors import DeviceFailed, InvalidInput
 from vyre.plain import shown
 
 if TYPE_CHECKING:
-    from vyre.runtime.device import Device
+    from vyre.runtime.devices.device import Device
 
 
 WIDEST = 64

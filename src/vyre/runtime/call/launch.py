@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from vyre.errors import InvalidInput
-from vyre.runtime.arguments import unpacked
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.foreign import ForeignArray, handle_of, result_of
-from vyre.runtime.launcher import Launcher, Prepared
-from vyre.runtime.repeat import fixed, streams_of
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.foreign import ForeignArray, handle_of, result_of
+from vyre.runtime.call.arguments import unpacked
+from vyre.runtime.call.launcher import Launcher, Prepared
+from vyre.runtime.call.repeat import fixed, streams_of
 from vyre.runtime.site import Site
 
 

@@ -33,8 +33,8 @@ from vyre.plan.space import (
     why_not_vectors,
 )
 from vyre.plan.workload import workload_of
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.devices.device import Device
 
 Shape = tuple[int, ...]
 

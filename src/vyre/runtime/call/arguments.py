@@ -16,9 +16,9 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
 from vyre.plain import shown
-from vyre.runtime.advice import conversion, kept_copy, written_back
-from vyre.runtime.array import DeviceArray, extents_of, is_masked
-from vyre.runtime.foreign import ForeignArray, view
+from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
+from vyre.runtime.arrays.array import DeviceArray, extents_of, is_masked
+from vyre.runtime.arrays.foreign import ForeignArray, view
 
 Shape = tuple[int, ...]
 AnyArray = np.ndarray[Any, Any] | DeviceArray

@@ -9,10 +9,10 @@ from vyre.errors import NotRemembered
 from vyre.model import Decision, Mode, Reason
 from vyre.plan.space import why_not_free
 from vyre.runtime import session
-from vyre.runtime.launcher import Launcher, Numbers
+from vyre.runtime.call.launcher import Launcher, Numbers
+from vyre.runtime.call.tune import space_of
 from vyre.runtime.session import Rule
 from vyre.runtime.site import Site
-from vyre.runtime.tune import space_of
 
 
 def site_of(

@@ -16,7 +16,7 @@ from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
 from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled
 from vyre.plain import shown
-from vyre.runtime.device import Device
+from vyre.runtime.devices.device import Device
 from vyre.store.notice import say_once
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from vyre import settings
 from vyre.errors import WireError
-from vyre.runtime.bundle import Bundle, to_request
-from vyre.runtime.child import Child, Lost
-from vyre.runtime.device import Device
+from vyre.runtime.compile.bundle import Bundle, to_request
+from vyre.runtime.compile.child import Child, Lost
+from vyre.runtime.devices.device import Device
 
 MAX_FAILED_STARTS = 3
 """A helper that did not come up this often in a row will not; the last refusal then stands."""
@@ -280,7 +280,7 @@ def _own_command(device_name: str) -> tuple[str, ...] | Refused:
             by_helper=True,
         )
     # -P, or modules of the folder we are called from could stand in for the library's.
-    return (sys.executable, "-P", "-m", "vyre.runtime.compile_server", device_name)
+    return (sys.executable, "-P", "-m", "vyre.runtime.compile.server", device_name)
 
 
 def _parsed(line: bytes) -> Any:

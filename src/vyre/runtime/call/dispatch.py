@@ -15,20 +15,20 @@ from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role, Translation
 from vyre.model import Decision, Reason, Schedule, Workload
 from vyre.runtime import session
-from vyre.runtime.arguments import AnyArray, Arguments, out_shape, read, unpacked
-from vyre.runtime.array import DeviceArray, alignment_of, host_zeros
-from vyre.runtime.decide import site_of
-from vyre.runtime.device import Device
-from vyre.runtime.devices import default
-from vyre.runtime.foreign import ForeignArray, result_of, stream_for
-from vyre.runtime.launch import Launch
-from vyre.runtime.launcher import Launcher, Numbers, Prepared
-from vyre.runtime.overlap import copies_needed
-from vyre.runtime.repeat import Repeat, Same, look, same_of
+from vyre.runtime.arrays.array import DeviceArray, alignment_of, host_zeros
+from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
+from vyre.runtime.arrays.overlap import copies_needed
+from vyre.runtime.call.arguments import AnyArray, Arguments, out_shape, read, unpacked
+from vyre.runtime.call.decide import site_of
+from vyre.runtime.call.launch import Launch
+from vyre.runtime.call.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.call.repeat import Repeat, Same, look, same_of
+from vyre.runtime.call.tune import tune
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import default
 from vyre.runtime.session import Rule
 from vyre.runtime.site import Site
 from vyre.runtime.sweep import Progress
-from vyre.runtime.tune import tune
 
 T = TypeVar("T")
 

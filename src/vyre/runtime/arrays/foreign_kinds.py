@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vyre.runtime import devices
-from vyre.runtime.array import WIDEST, DeviceArray
+from vyre.runtime.arrays.array import WIDEST, DeviceArray
+from vyre.runtime.devices import opened as devices
 
 Shape = tuple[int, ...]
 Key = tuple[object, ...]

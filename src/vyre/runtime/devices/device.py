@@ -25,8 +25,8 @@ from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.space import refuse_unbounded
-from vyre.runtime.array import DeviceArray, extents_of, host_zeros, is_masked
-from vyre.runtime.lending import Loan, Loans
+from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
+from vyre.runtime.arrays.lending import Loan, Loans
 
 log = logging.getLogger("vyre.calls")
 

@@ -19,10 +19,10 @@ from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import LaunchTraits, Space, space, why_not_free
 from vyre.policy.measured import is_time
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.bundle import Bundle, Warm
-from vyre.runtime.helper import CompileHelper, Pending, Refused
-from vyre.runtime.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.call.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.compile.bundle import Bundle, Warm
+from vyre.runtime.compile.helper import CompileHelper, Pending, Refused
 from vyre.runtime.recorder import Recorder
 from vyre.runtime.sweep import CONFIDENCE, Late, Progress, Sweep, Swept
 

@@ -12,11 +12,11 @@ from vyre.errors import InvalidInput
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.plain import shown
-from vyre.runtime import devices
-from vyre.runtime.advice import conversion, kept_copy, written_back
-from vyre.runtime.array import WIDEST, DeviceArray
-from vyre.runtime.device import Device
-from vyre.runtime.foreign_kinds import BFLOAT16, UNREADABLE, Kind, Seen, Shape, kind_of
+from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
+from vyre.runtime.arrays.array import WIDEST, DeviceArray
+from vyre.runtime.arrays.foreign_kinds import BFLOAT16, UNREADABLE, Kind, Seen, Shape, kind_of
+from vyre.runtime.devices import opened as devices
+from vyre.runtime.devices.device import Device
 
 
 class Borrowed:

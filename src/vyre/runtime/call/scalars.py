@@ -9,7 +9,7 @@ import numpy as np
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import int_range
 from vyre.lang import Param, Translation
-from vyre.runtime.arguments import scalar
+from vyre.runtime.call.arguments import scalar
 
 
 def maker(kernel: Translation, param: Param) -> Callable[[object], np.generic]:

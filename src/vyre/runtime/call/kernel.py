@@ -19,16 +19,17 @@ from vyre.model import Code, Decision, Reason, Schedule, html_rows
 from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.policy.measured import Measured
-from vyre.runtime import by_name, session
-from vyre.runtime.arguments import unpacked
-from vyre.runtime.devices import default
-from vyre.runtime.dispatch import Dispatcher
-from vyre.runtime.launch import Launch
-from vyre.runtime.observe import Explanation, explanation
+from vyre.runtime import session
+from vyre.runtime.call import by_name
+from vyre.runtime.call.arguments import unpacked
+from vyre.runtime.call.dispatch import Dispatcher
+from vyre.runtime.call.launch import Launch
+from vyre.runtime.call.observe import Explanation, explanation
+from vyre.runtime.call.tune import answers, space_of
+from vyre.runtime.devices.opened import default
 from vyre.runtime.session import rule
 from vyre.runtime.site import Site
 from vyre.runtime.sweep import Progress
-from vyre.runtime.tune import answers, space_of
 
 log = logging.getLogger("vyre.calls")
 

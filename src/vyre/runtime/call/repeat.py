@@ -15,11 +15,11 @@ from weakref import ref
 import numpy as np
 
 from vyre.lang import Role, Translation
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.foreign import ForeignArray, handle_of
-from vyre.runtime.foreign_kinds import UNREADABLE, kind_of
-from vyre.runtime.launcher import Launcher, Prepared
-from vyre.runtime.scalars import maker
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.foreign import ForeignArray, handle_of
+from vyre.runtime.arrays.foreign_kinds import UNREADABLE, kind_of
+from vyre.runtime.call.launcher import Launcher, Prepared
+from vyre.runtime.call.scalars import maker
 from vyre.runtime.site import Site
 
 Key = tuple[object, ...]

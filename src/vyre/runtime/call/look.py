@@ -13,11 +13,11 @@ from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
 from vyre.policy.measured import Measured
 from vyre.runtime import session
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.device import Device
-from vyre.runtime.dispatch import Bound, Dispatcher
-from vyre.runtime.kernel import Kernel
-from vyre.runtime.tune import _measure, space_of
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.call.dispatch import Bound, Dispatcher
+from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.call.tune import _measure, space_of
+from vyre.runtime.devices.device import Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ import numpy as np
 from vyre.analysis.aliasing import may_share
 from vyre.errors import InvalidInput
 from vyre.lang import Role, Translation
-from vyre.runtime import foreign
-from vyre.runtime.arguments import AnyArray
-from vyre.runtime.array import DeviceArray
-from vyre.runtime.foreign import ForeignArray
+from vyre.runtime.arrays import foreign
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.foreign import ForeignArray
+from vyre.runtime.call.arguments import AnyArray
 
 
 def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[str, ...]:

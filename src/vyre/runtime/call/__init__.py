@@ -1,0 +1,1 @@
+"""Kernels and their calls: binding, deciding, launching, tuning."""

@@ -1,0 +1,1 @@
+"""Compiling beside the caller: a helper process, and what is asked of it."""

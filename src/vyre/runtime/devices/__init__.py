@@ -1,0 +1,1 @@
+"""Devices: finding and opening them, and what runs on one."""
