@@ -81,7 +81,7 @@ class Target:
         """A launch with this schedule, on torch's current stream: the driver's call alone."""
         made = self.launcher.prepare(self.numbers, self.alignment, schedule)
         start = self.backend.fix(
-            made.binary, made.grid, made.schedule.workgroup, made.words, self.arguments
+            made.binary, made.grid, made.config.workgroup, made.words, self.arguments
         )
         return lambda: start(torch.cuda.current_stream().cuda_stream)
 
@@ -108,7 +108,7 @@ class Target:
         decision = self.kernel.tune(
             *cell.arrays, **out, **cell.options, budget_s=budget_s, again=True
         )
-        return decision.schedule
+        return decision.config
 
     def compile_space(self) -> int:
         """Build every code of the space, many at a time; how many there are."""
@@ -183,13 +183,13 @@ def live(target: Target, limit_s: float) -> dict[str, Any]:
         else:
             since += batch
         if standing.pending == 0 and since >= COUNTED and choice is None:
-            choice = standing.decision.schedule
+            choice = standing.decision.config
         rested = time.monotonic() - quiet > QUIET_S or bool(standing.stopped)
         if (choice is not None and rested) or time.monotonic() - began > limit_s:
             break
     standing = learner.standing
     return {
-        "schedule": packed(choice or standing.decision.schedule),
+        "schedule": packed(choice or standing.decision.config),
         "settled": choice is not None,
         "counted": since,
         "calls": calls,

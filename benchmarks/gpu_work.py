@@ -126,7 +126,7 @@ def device_cell(
     timings = _space(sides, target, given)
     leaders = sorted(timings, key=lambda timing: timing.seconds)[:LEADERS]
     # One graph for each schedule, so that sides that chose the same are the same.
-    every = dict.fromkeys([*schedules.values(), *(leader.schedule for leader in leaders)])
+    every = dict.fromkeys([*schedules.values(), *(leader.config for leader in leaders)])
     names = {schedule: f"schedule {number}" for number, schedule in enumerate(every)}
     for schedule, name in names.items():
         launch = sides.attempt(name, lambda schedule=schedule: target.run_of(schedule))
@@ -166,7 +166,7 @@ def device_cell(
             "best_us": timed[best],
             "best": packed(best),
             "quick": [
-                [packed(timing.schedule), round(1e6 * timing.seconds, 4)] for timing in timings
+                [packed(timing.config), round(1e6 * timing.seconds, 4)] for timing in timings
             ],
         },
         "schedules": {side: packed(schedule) for side, schedule in schedules.items()},

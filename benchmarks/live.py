@@ -86,7 +86,7 @@ def cell(
         "second_half": ratio(times["learning"][late:], times["default"][late:]),
         "whole": round(sum(times["learning"]) / sum(times["default"]), 4),
         "a_a": halves(times["default"]),
-        "chosen": standing.decision.schedule.text if standing else "left alone",
+        "chosen": standing.decision.config.text if standing else "left alone",
         "reason": standing.decision.reason.value if standing else "not free",
         "timings": standing.timings if standing else 0,
         "probes": standing.probes if standing else 0,

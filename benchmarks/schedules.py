@@ -84,7 +84,7 @@ def main() -> None:
         for label in given.sizes.split(","):
             cell = Cell(kernel, sample(kernel.name, SIZES[label]), device)
             decision = kernel.tune(*cell.arrays, **cell.options, budget_s=given.budget, again=True)
-            times = blocks(cell, decision.schedule, given.seconds)
+            times = blocks(cell, decision.config, given.seconds)
             gain = ratio(times["default"], times["tuned"])
             same = ratio(times["default"], times["again"])
             results.append(
@@ -93,7 +93,7 @@ def main() -> None:
                     "size": label,
                     "gain": gain,
                     "a_a": same,
-                    "schedule": decision.schedule.text,
+                    "schedule": decision.config.text,
                     "default_us": round(
                         sorted(times["default"])[len(times["default"]) // 2] / 1e3, 1
                     ),
@@ -103,7 +103,7 @@ def main() -> None:
             print(
                 f"{kernel.name:<11}{label:>5} {gain['ratio']:7.2f}x"
                 f" [{gain['low']:.2f}, {gain['high']:.2f}]"
-                f"  A/A [{same['low']:.2f}, {same['high']:.2f}]  {decision.schedule.text}",
+                f"  A/A [{same['low']:.2f}, {same['high']:.2f}]  {decision.config.text}",
                 flush=True,
             )
     mean = math.exp(sum(math.log(row["gain"]["ratio"]) for row in results) / len(results))

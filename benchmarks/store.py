@@ -57,7 +57,7 @@ def fill(folder: Path, count: int) -> float:
         (
             Kept(
                 decision=Decision(
-                    workload=workload(k), schedule=SCHEDULE, reason=Reason.ADOPTED, gain=1.2
+                    workload=workload(k), config=SCHEDULE, reason=Reason.ADOPTED, gain=1.2
                 ),
                 stamp_ns=now,
                 writer="fill",

@@ -250,9 +250,7 @@ def _try_database(folder: Path, data: bytes) -> str:
             found = sum(store.get(workload(k)) is not None for k in range(300))
             rows = sum(1 for k in range(40) for _ in store.measurements(workload(k)))
             store.put(
-                Decision(
-                    workload=workload(999), schedule=Schedule((64, 1, 1)), reason=Reason.ADOPTED
-                )
+                Decision(workload=workload(999), config=Schedule((64, 1, 1)), reason=Reason.ADOPTED)
             )
             assert store.get(workload(999)) is not None, "what was put is not there"
             assert all(

@@ -147,7 +147,7 @@ def good(folder: Path, workload: Workload) -> Path:
         store.put(
             Decision(
                 workload=workload,
-                schedule=CHOSEN,
+                config=CHOSEN,
                 reason=Reason.ADOPTED,
                 detail="good detail",
                 gain=1.5,

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
-from math import inf
+from math import inf, isfinite, log2, prod
+from typing import Any
 
 import blake3
 
 from vyre.errors import InvalidInput
-from vyre.plain import plain_lines, shown
+from vyre.plain import is_utf8, plain_lines, shown
 
 Dim3 = tuple[int, int, int]
 
@@ -54,7 +55,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One way to run a program without changing what it computes."""
+    """One way to run a program of Vyre's without changing what it computes."""
 
     workgroup: Dim3
     code: Code = field(default_factory=Code)
@@ -85,11 +86,205 @@ class Schedule:
             words.append(f"unroll {code.unroll}")
         return ", ".join(words)
 
+    @property
+    def build(self) -> Code:
+        """What has to be compiled for it: equals share a binary."""
+        return self.code
 
-def schedule_order(schedule: Schedule) -> tuple[object, ...]:
-    """A total order of schedules, for ties that must fall the same way everywhere."""
-    code = schedule.code
-    return (schedule.workgroup, code.items, code.vector, code.unroll, code.order, code.checked)
+    def value(self) -> dict[str, Any]:
+        """What stores and reports keep of it; `of` reads it back."""
+        code = self.code
+        return {
+            "workgroup": list(self.workgroup),
+            "items": code.items,
+            "vector": code.vector,
+            "unroll": code.unroll,
+            "order": code.order.value,
+            "checked": code.checked,
+        }
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Schedule:
+        """The schedule of its value; a field that is missing has its default.
+
+        Raises:
+            InvalidInput: a field is not known, or holds what it cannot.
+        """
+        unknown = value.keys() - {"workgroup", *Code.__dataclass_fields__}
+        if unknown:
+            raise InvalidInput(
+                f"a schedule with {', '.join(sorted(map(shown, unknown)))}",
+                "upgrade vyre: another version has written it",
+            )
+        workgroup = value.get("workgroup")
+        checked = value.get("checked", True)
+        if not isinstance(workgroup, list | tuple) or not isinstance(checked, bool):
+            raise InvalidInput(
+                f"workgroup {shown(workgroup)}, checked {shown(checked)} of a schedule",
+                "give three sizes, and true or false",
+            )
+        return cls(tuple(workgroup), Code(**{k: v for k, v in value.items() if k != "workgroup"}))
+
+    def place(self) -> tuple[float, ...]:
+        """Where it lies among others, in doublings; what has no size counts as half a doubling."""
+        code, (_, y, z) = self.code, self.workgroup
+        return (
+            log2(prod(self.workgroup)),
+            0.5 * log2(y * z),
+            log2(code.items),
+            log2(code.vector),
+            0.5 * log2(code.unroll),
+            0.5 * (code.order is Order.BLOCKED),
+            0.5 * code.checked,
+        )
+
+
+MOST_KNOBS, MOST_LETTERS = 64, 1024
+"""Of one config: so many can be kept and shown whatever they are."""
+
+Setting = bool | int | float | str
+"""What a parameter of somebody's kernel can be set to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knobs:
+    """One way to run what Vyre did not write: its parameters, by name.
+
+    >>> knobs = Knobs.of({"BLOCK": 256, "num_warps": 4})
+    >>> knobs.text, knobs["BLOCK"]
+    ('BLOCK=256, num_warps=4', 256)
+    """
+
+    settings: tuple[tuple[str, Setting], ...]
+
+    def __post_init__(self) -> None:
+        given: object = self.settings
+        pairs = given if isinstance(given, tuple) else (given,)
+        for pair in pairs:
+            name, setting = pair if isinstance(pair, tuple) and len(pair) == 2 else (pair, None)
+            if not isinstance(name, str) or not is_utf8(name) or not _is_setting(setting):
+                raise InvalidInput(
+                    f"{shown(pair)} among knobs",
+                    "give pairs of a name and a number, a text, or true or false",
+                )
+        if len({name for name, _ in self.settings}) < len(self.settings):
+            raise InvalidInput(f"knobs that name one twice: {self.text}", "give each name once")
+        letters = sum(len(part) for pair in self.settings for part in pair if isinstance(part, str))
+        if len(self.settings) > MOST_KNOBS or letters > MOST_LETTERS:
+            raise InvalidInput(
+                f"{len(self.settings)} knobs of {letters} letters",
+                f"give at most {MOST_KNOBS} of {MOST_LETTERS} letters together",
+            )
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Knobs:
+        """The knobs of a mapping, in its order.
+
+        Raises:
+            InvalidInput: a name is no text, or a setting is none.
+        """
+        return cls(tuple(settings.items()))
+
+    def __getitem__(self, name: str) -> Setting:
+        return dict(self.settings)[name]
+
+    def __hash__(self) -> int:
+        return hash(self._exactly)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Knobs) and self._exactly == other._exactly
+
+    @property
+    def _exactly(self) -> tuple[object, ...]:
+        """What two are equal by: 1, 1.0 and True are three settings, whatever Python says."""
+        return tuple((name, type(setting).__name__, setting) for name, setting in self.settings)
+
+    @property
+    def text(self) -> str:
+        """The knobs in a few words."""
+        return ", ".join(f"{name}={setting}" for name, setting in self.settings) or "as it is"
+
+    @property
+    def build(self) -> Knobs:
+        """What has to be prepared for them: each differs in all it does, for all one knows."""
+        return self
+
+    def value(self) -> dict[str, Any]:
+        """What stores and reports keep of them; `config_of` reads it back."""
+        return {"knobs": dict(self.settings)}
+
+    def place(self) -> tuple[float, ...]:
+        """Where they lie among others that have the same names, in doublings."""
+        return tuple(at for _, setting in self.settings for at in _placed(setting))
+
+
+Config = Schedule | Knobs
+"""One way to run something: a few words, a value to keep, a place among others."""
+
+
+def config_of(value: object) -> Config:
+    """The config of what its `value` gave.
+
+    Raises:
+        InvalidInput: it is none, or has fields that this version does not know.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"a config of {shown(value)}", "give what its value() gave")
+    if "knobs" not in value:
+        return Schedule.of(value)
+    if value.keys() != {"knobs"} or not isinstance(value["knobs"], Mapping):
+        raise InvalidInput(f"knobs of {shown(value)}", "give what their value() gave")
+    return Knobs.of(value["knobs"])
+
+
+def scheduled(config: Config) -> Schedule:
+    """The config as what runs one of Vyre's own kernels."""
+    assert isinstance(config, Schedule), f"{config.text} runs no kernel of Vyre's"
+    return config
+
+
+def config_order(config: Config) -> tuple[object, ...]:
+    """A total order of configs, for ties that must fall the same way everywhere."""
+    match config:
+        case Schedule(workgroup, code):
+            sizes = (code.items, code.vector, code.unroll)
+            return (0, workgroup, *sizes, code.order, code.checked)
+        case Knobs(settings):
+            return (1, tuple((name, type(one).__name__, one) for name, one in settings))
+
+
+def _is_setting(setting: object) -> bool:
+    match setting:
+        case float():
+            return isfinite(setting)
+        case bool():
+            return True
+        case int():
+            return abs(setting) < 1 << 63
+        case str():
+            return is_utf8(setting)
+        case _:
+            return False
+
+
+def _doublings(number: float) -> float:
+    """The logarithm of a number, continued below 0, where there is none."""
+    if number <= 0:
+        return -1.0 if number == 0 else -2.0 - _doublings(1 - number)
+    return log2(number) if number < 2**1000 else 1000.0
+
+
+def _placed(setting: Setting) -> tuple[float, ...]:
+    """The coordinates of one setting: sizes by their doublings, words anywhere near each other."""
+    match setting:
+        case bool():
+            return (0.5 * setting,)
+        case int() | float():
+            return (_doublings(setting),)
+        case str():
+            # A word has no neighbours: two lie about half a doubling apart, wherever they are.
+            spread = blake3.blake3(setting.encode(errors="replace")).digest(length=4)
+            return tuple(byte / 255.0 * 0.6 for byte in spread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,17 +378,17 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A schedule that ran, and for how long on the device."""
+    """A config that ran, and for how long on the device."""
 
-    schedule: Schedule
+    config: Config
     elapsed_ns: float
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A schedule that did not run, and why."""
+    """A config that did not run, and why."""
 
-    schedule: Schedule
+    config: Config
     reason: str
 
 
@@ -228,9 +423,9 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the measurements of one schedule say together."""
+    """What the measurements of one config say together."""
 
-    schedule: Schedule
+    config: Config
     count: int  # of those that ran
     median_ns: float | None
     spread_ns: float | None  # as `stats.spread` has it
@@ -288,20 +483,25 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A schedule chosen, and why."""
+    """A config chosen, and why."""
 
     workload: Workload
-    schedule: Schedule
+    config: Config
     reason: Reason
     detail: str = ""
     gain: float | None = None  # default time / chosen time, where both were measured
     confidence: float | None = None
-    default: Schedule | None = None  # what the gain is counted against, where that is known
+    default: Config | None = None  # what the gain is counted against, where that is known
     unfinished_s: float | None = None  # what a sweep was given that did not see everything in it
+
+    @property
+    def schedule(self) -> Schedule:
+        """The config of one of Vyre's own kernels, which is a schedule."""
+        return scheduled(self.config)
 
     def _repr_html_(self) -> str:
         rows = [
-            ("runs", self.schedule.text),
+            ("runs", self.config.text),
             ("because", ": ".join(filter(None, (self.reason.value, self.detail)))),
             ("gain", "" if self.gain is None else f"{self.gain:.2f}x the default's speed"),
             ("confidence", "" if self.confidence is None else f"{self.confidence:.0%}"),

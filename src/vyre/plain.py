@@ -68,3 +68,12 @@ def shown(value: object) -> str:
     ("'x'", '<a whole number of 16610 bits>', True)
     """
     return _short.repr(value)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written down: half of a pair of surrogates cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

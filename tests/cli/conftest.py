@@ -78,7 +78,7 @@ def fill(folder: Path, *, workload: Workload = WORKLOAD, name: str = "blur") -> 
     store.put(
         Decision(
             workload=workload,
-            schedule=FAST,
+            config=FAST,
             reason=Reason.ADOPTED,
             detail="3.00x the default's speed",
             gain=3.0,

@@ -37,7 +37,7 @@ def decided(schedule=FAST, **more):
     return Decision(
         **{
             "workload": WORKLOAD,
-            "schedule": schedule,
+            "config": schedule,
             "reason": Reason.ADOPTED,
             "gain": 9.0,
             "confidence": 0.99,
@@ -71,7 +71,7 @@ def test_every_timing_counts_the_first_one_too():
     """Whoever measures leaves out the launch that loads the code; nobody does so again."""
     found = measured(rows((DEFAULT, 8.0, 1), (FAST, 4.0, 1), (SLOW, 16.0, 1)), DEFAULT)
 
-    assert {one.schedule: (one.count, one.speed) for one in found.summaries} == {
+    assert {one.config: (one.count, one.speed) for one in found.summaries} == {
         DEFAULT: (1, 1.0),
         FAST: (1, 2.0),
         SLOW: (1, 0.5),
@@ -194,7 +194,7 @@ class TestDecisions:
         assert evidence.weigh(decided()) == decided()
 
     def test_the_fastest_come_first(self):
-        assert [one.schedule for one in self.EVIDENCE.fastest] == [FAST, DEFAULT, SLOW]
+        assert [one.config for one in self.EVIDENCE.fastest] == [FAST, DEFAULT, SLOW]
 
 
 class TestDefault:

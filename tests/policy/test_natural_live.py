@@ -144,10 +144,10 @@ def test_a_choice_says_what_it_gains_and_how_sure_that_is():
     while Reason.ADOPTED not in reasons:
         choice = start.choose()
         reasons.add(choice.reason)
-        start = start.tell(Timed(choice.schedule, BOWL[choice.schedule]))
+        start = start.tell(Timed(choice.config, BOWL[choice.config]))
 
     assert choice.confidence > 0.95
-    assert choice.gain == pytest.approx(BOWL[DEFAULT] / BOWL[choice.schedule], rel=0.05)
+    assert choice.gain == pytest.approx(BOWL[DEFAULT] / BOWL[choice.config], rel=0.05)
     assert choice.detail.startswith("the fastest; ")
 
 
@@ -159,7 +159,7 @@ def test_a_choice_says_whether_it_is_wanted_for_its_time_alone():
     choices = []
     for _ in range(100):
         choices.append(start.choose())
-        start = start.tell(Timed(choices[-1].schedule, BOWL[choices[-1].schedule]))
+        start = start.tell(Timed(choices[-1].config, BOWL[choices[-1].config]))
 
     assert {choice.measures for choice in choices if choice.reason is Reason.ADOPTED} == {False}
     assert all(choice.measures for choice in choices if choice.reason is Reason.PROBE)
@@ -175,8 +175,8 @@ def test_a_guess_is_provisional_until_it_is_faster_with_confidence():
     reasons = set()
     for _ in range(150):
         choice = start.choose(ready)
-        reasons.add((choice.schedule == DEFAULT, choice.reason))
-        start = start.tell(Timed(choice.schedule, 1000.0 if choice.schedule == DEFAULT else 985.0))
+        reasons.add((choice.config == DEFAULT, choice.reason))
+        start = start.tell(Timed(choice.config, 1000.0 if choice.config == DEFAULT else 985.0))
 
     assert (True, Reason.DEFAULT) in reasons  # measured beside it
     assert (False, Reason.ADOPTED) in reasons
@@ -212,13 +212,13 @@ def test_what_becomes_slower_than_the_default_is_taken_back():
         Replay({SPACE[0]: 500.0, DEFAULT: 1000.0}, NOISE),
         60,
     )
-    assert start.choose().schedule == SPACE[0]
+    assert start.choose().config == SPACE[0]
 
     start, asked = run(start, Replay({SPACE[0]: 1500.0, DEFAULT: 1000.0}, NOISE), 60)
 
     choice = start.choose()
     assert asked[-20:].count(DEFAULT) >= 18
-    assert (choice.schedule, choice.reason) == (DEFAULT, Reason.TAKEN_BACK)
+    assert (choice.config, choice.reason) == (DEFAULT, Reason.TAKEN_BACK)
     assert choice.detail == f"{SPACE[0].text} turned out slower"
 
 
@@ -230,7 +230,7 @@ def test_a_default_that_becomes_faster_is_noticed():
     start, _ = run(start, Replay({SPACE[0]: 1500.0, DEFAULT: 700.0}, NOISE), 60)
 
     choice = start.choose()
-    assert (choice.schedule, choice.reason) == (DEFAULT, Reason.DEFAULT)
+    assert (choice.config, choice.reason) == (DEFAULT, Reason.DEFAULT)
     assert start.belief.mean[0] == pytest.approx(log(0.7), abs=0.05)
 
 
@@ -289,9 +289,9 @@ def test_what_failed_is_neither_asked_for_nor_wanted():
 def recall(start: NaturalGradient) -> dict[Schedule, Remembered]:
     """What a policy has timed, as a later process would remember it."""
     return {
-        row.schedule: Remembered(row.ratio, max(row.spread, 0.02))
+        row.config: Remembered(row.ratio, max(row.spread, 0.02))
         for row in start.table()
-        if row.timings and row.schedule != DEFAULT
+        if row.timings and row.config != DEFAULT
     }
 
 
@@ -356,7 +356,7 @@ def test_one_disturbed_time_does_not_make_it_forget():
         start = start.tell(Timed(schedule, ns))
 
     assert SPACE[12] in start.remembered
-    assert start.choose((SPACE[12],)).schedule == SPACE[12]
+    assert start.choose((SPACE[12],)).config == SPACE[12]
 
 
 def test_what_is_remembered_of_others_or_of_the_default_itself_changes_nothing():
@@ -374,15 +374,15 @@ def test_a_table_says_what_is_believed_of_each_against_the_default():
     start, asked = run(policy(), Replay(BOWL, NOISE), 400)
     start = start.tell(Failed(SPACE[7], "no"))
 
-    rows = {row.schedule: row for row in start.table()}
+    rows = {row.config: row for row in start.table()}
 
     assert list(rows) == [schedule for schedule in SPACE if schedule != SPACE[7]]
     assert (rows[DEFAULT].ratio, rows[DEFAULT].spread) == (0.0, 0.0)
     assert rows[DEFAULT].timings == asked.count(DEFAULT)
     best = rows[start.adopted_schedule]
-    assert best.ratio == pytest.approx(log(BOWL[best.schedule] / BOWL[DEFAULT]), abs=0.03)
+    assert best.ratio == pytest.approx(log(BOWL[best.config] / BOWL[DEFAULT]), abs=0.03)
     assert 0 < best.spread < 0.03
-    assert {row.schedule for row in rows.values() if row.timings} == {*asked} - {SPACE[7]}
+    assert {row.config for row in rows.values() if row.timings} == {*asked} - {SPACE[7]}
 
 
 def test_nothing_is_adopted_before_anything_ran():

@@ -57,7 +57,7 @@ def store():
     made.put(
         Decision(
             workload=workload("blur"),
-            schedule=schedules[1],
+            config=schedules[1],
             reason=Reason.ADOPTED,
             detail="2.34x the default's speed",
             gain=2.34,
@@ -65,7 +65,7 @@ def store():
         ),
         Decision(
             workload=workload("<b>&sharpen"),
-            schedule=DEFAULT,
+            config=DEFAULT,
             reason=Reason.DEFAULT,
             detail="nothing was faster",
         ),

@@ -42,7 +42,7 @@ def test_every_timing_is_there_and_none_is_hidden(store):
 
     timed = [row.outcome for row in rows if isinstance(row.outcome, Timed)]
     assert case.timings == len(timed)
-    assert {one.schedule for one in case.tried} == {outcome.schedule for outcome in timed}
+    assert {one.config for one in case.tried} == {outcome.config for outcome in timed}
     assert sum(len(one.times_ns) for one in case.tried) == len(timed)
 
 

@@ -255,7 +255,7 @@ def test_without_a_feedback_of_its_own_a_launch_goes_to_the_processs(
 
     assert record_launch_measurement(program(), CONFIG, LIMITS, 8192, (64, 1, 1), 100)
     (width,) = {
-        row.schedule.workgroup[0]
+        row.config.workgroup[0]
         for row in recorder.summaries(feedback._workload(program(), LIMITS, 8192))
     }
     assert width == 64

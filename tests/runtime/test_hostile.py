@@ -208,7 +208,7 @@ def no_sweep(monkeypatch):
 
     def decided(_, bound, **__):
         schedule = bound.launcher.default(bound.numbered[0])
-        return vyre.Decision(workload=bound.numbered[2], schedule=schedule, reason=Reason.DEFAULT)
+        return vyre.Decision(workload=bound.numbered[2], config=schedule, reason=Reason.DEFAULT)
 
     monkeypatch.setattr(Dispatcher, "sweep", decided)
 

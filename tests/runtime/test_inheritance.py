@@ -26,9 +26,7 @@ def workload(bucket=20, fingerprint=b"f", structure="structure=s"):
 
 
 def decided(of, schedule=FAST, gain=2.0):
-    return Decision(
-        workload=of, schedule=schedule, reason=Reason.ADOPTED, gain=gain, confidence=0.99
-    )
+    return Decision(workload=of, config=schedule, reason=Reason.ADOPTED, gain=gain, confidence=0.99)
 
 
 @pytest.fixture
@@ -80,7 +78,7 @@ def test_the_nearest_size_is_transferred_and_believed_less_the_further_it_is(rec
     inherited = inherit(workload(20), SPACE, recorder, [])
     further = inherit(workload(24), SPACE, recorder, [])
 
-    assert inherited.decision.schedule == SLOW
+    assert inherited.decision.config == SLOW
     assert inherited.decision.reason is Reason.TRANSFERRED
     assert inherited.decision.workload == workload(20)
     assert inherited.decision.detail == "from sizes nearby, 1 doublings away"
@@ -106,7 +104,7 @@ def test_a_lookalike_serves_and_the_program_itself_comes_first(recorder):
     recorder.put(decided(replace(workload(), buckets=(20, 2, 1)), schedule=FAST))
 
     assert lookalike.decision.detail == "from a program of the same structure, 0 doublings away"
-    assert inherit(workload(), SPACE, recorder, []).decision.schedule == FAST
+    assert inherit(workload(), SPACE, recorder, []).decision.config == FAST
 
 
 def test_what_this_process_has_learned_counts_as_measured(recorder):
@@ -184,7 +182,7 @@ def test_a_gain_that_another_wrote_may_be_any_number(recorder, gain):
     for of in (workload(), workload(22)):
         found = inherit(of, SPACE, recorder, [])
         assert all(abs(one.log_ratio) <= 5.0 for one in found.ratios.values())
-        assert found.decision.schedule == FAST
+        assert found.decision.config == FAST
 
 
 @pytest.mark.parametrize("ns", [0.0, 5e-324, 1e-3, 1e15, 1.7e308])

@@ -140,7 +140,7 @@ def bench(monkeypatch):
 
 
 def adopted(schedule):
-    return lambda s: s.decision.reason is Reason.ADOPTED and s.decision.schedule == schedule
+    return lambda s: s.decision.reason is Reason.ADOPTED and s.decision.config == schedule
 
 
 def test_it_finds_the_fastest_schedule_from_the_calls_alone(bench):
@@ -152,7 +152,7 @@ def test_it_finds_the_fastest_schedule_from_the_calls_alone(bench):
     assert standing.decision.gain == pytest.approx(bowl(DEFAULT) / bowl(WINNER), rel=0.2)
     assert standing.decision.confidence > 0.95
     assert standing.probes > 0
-    assert live.recorder.get(standing.decision.workload).schedule == WINNER
+    assert live.recorder.get(standing.decision.workload).config == WINNER
 
 
 def test_each_call_launches_exactly_one_variant_once(bench):
@@ -212,7 +212,7 @@ def test_what_is_lost_stays_within_the_budget(bench):
     backend = live.device.backend
     lost = backend.spent_ns - 1e6 * len(backend.launched)
     assert lost <= 0.01 * backend.spent_ns + 20 * 1e6
-    assert live.standing().decision.schedule == DEFAULT
+    assert live.standing().decision.config == DEFAULT
 
 
 class TestFaults:
@@ -235,7 +235,7 @@ class TestFaults:
         live.call(300)
 
         assert "no such instruction" in live.standing().failures.values()
-        assert live.standing().decision.schedule.code != WINNER.code
+        assert live.standing().decision.config.code != WINNER.code
 
     def test_a_candidate_that_fails_to_launch_is_dropped_and_the_call_gets_its_result(self, bench):
         live = bench(falls={WINNER: "out of registers"})
@@ -309,7 +309,7 @@ class TestMemory:
         second = bench(store=first.store)
         second.call(1)
 
-        timed = {row.outcome.schedule for row in first.store.measurements()}
+        timed = {row.outcome.config for row in first.store.measurements()}
         assert len(timed) > 1
         assert set(second.standing().policy.remembered) == timed
 
@@ -322,7 +322,7 @@ class TestMemory:
             return 1e6 if schedule == DEFAULT else 3e6
 
         second = bench(changed, store=first.store)
-        assert second.call(200, done=lambda s: s.decision.schedule == DEFAULT)
+        assert second.call(200, done=lambda s: s.decision.config == DEFAULT)
 
         backend = second.device.backend
         assert backend.spent_ns <= 1.01 * 1e6 * len(backend.launched) + 20 * 1e6
@@ -334,7 +334,7 @@ class TestMemory:
         live.call(2, n=1 << 15)
 
         decision = live.standing(1 << 15).decision
-        assert decision.schedule == WINNER
+        assert decision.config == WINNER
         assert decision.reason is Reason.TRANSFERRED
         assert decision.detail == "from sizes nearby, 1 doublings away"
 
@@ -362,7 +362,7 @@ class TestMemory:
             if adopted(WINNER)(live.standing()):
                 break
 
-        assert live.standing().decision.schedule == WINNER
+        assert live.standing().decision.config == WINNER
 
     def test_tuning_on_purpose_ends_learning_of_that_size(self, bench):
         live = bench()
@@ -440,7 +440,7 @@ class TestStalls:
                 break
 
         assert lost == 5
-        assert live.standing().decision.schedule == WINNER
+        assert live.standing().decision.config == WINNER
 
     def test_a_launch_whose_time_is_given_up_is_asked_for_again(self, bench, monkeypatch):
         live, given_up = bench(), count()
@@ -527,7 +527,7 @@ class TestStalls:
         ]  # fmt: skip
         store = MemoryStore()
         store.append(rows)
-        store.put(Decision(workload=of, schedule=DEFAULT, reason=Reason.DEFAULT, gain=inf))
+        store.put(Decision(workload=of, config=DEFAULT, reason=Reason.DEFAULT, gain=inf))
 
         second = bench(store=store)
 
@@ -558,11 +558,11 @@ class TestTuning:
 
         decision = self.tune(live, self.SHORT_S)
 
-        assert (decision.schedule, decision.reason) == (DEFAULT, Reason.DEFAULT)
+        assert (decision.config, decision.reason) == (DEFAULT, Reason.DEFAULT)
         assert decision.detail == "no other schedule could be compiled in time"
         assert live.recorder.get(decision.workload) is None
         live.helper.answers = True
-        assert self.tune(live, self.LONG_S).schedule == WINNER
+        assert self.tune(live, self.LONG_S).config == WINNER
 
     def test_what_was_remembered_stands_where_nothing_was_decided(self, bench):
         live = bench()
@@ -571,7 +571,7 @@ class TestTuning:
 
         again = self.tune(live, self.SHORT_S, again=True)
 
-        assert (again.schedule, again.reason) == (WINNER, Reason.REMEMBERED)
+        assert (again.config, again.reason) == (WINNER, Reason.REMEMBERED)
         assert again.detail == (
             "no other schedule could be compiled in time; what was remembered stands"
         )
@@ -596,11 +596,11 @@ class TestTuning:
     def test_one_that_was_cut_short_is_looked_at_again_with_more_time(self, bench):
         live = bench()
         whole = self.tune(live, self.LONG_S)
-        live.recorder.put(replace(whole, schedule=DEFAULT, reason=Reason.DEFAULT, unfinished_s=4.0))
+        live.recorder.put(replace(whole, config=DEFAULT, reason=Reason.DEFAULT, unfinished_s=4.0))
 
         assert self.tune(live, 4.0).reason is Reason.REMEMBERED
-        assert self.tune(live, 3.0).schedule == DEFAULT
-        assert self.tune(live, self.LONG_S).schedule == WINNER
+        assert self.tune(live, 3.0).config == DEFAULT
+        assert self.tune(live, self.LONG_S).config == WINNER
 
     def test_the_next_process_knows_that_it_was_cut_short(self, bench, tmp_path):
         path = tmp_path / "store.sqlite3"
@@ -656,7 +656,7 @@ class TestRoughTimes:
         live.call(100)
 
         standing = live.standing()
-        assert standing.decision.schedule == DEFAULT
+        assert standing.decision.config == DEFAULT
         assert standing.decision.detail == ("2000.0 us are too short for an idle device's timer")
         assert standing.stopped.endswith("; kernel.tune measures many in a row")
         assert set(live.device.backend.launched) == {DEFAULT}
@@ -669,7 +669,7 @@ class TestRoughTimes:
 
         standing = live.standing()
         assert standing.decision.detail == "2000.0 us are little beside what a call costs"
-        assert (standing.decision.schedule, standing.probes) == (DEFAULT, 0)
+        assert (standing.decision.config, standing.probes) == (DEFAULT, 0)
 
     def test_rough_times_among_good_ones_are_left_out(self, bench, monkeypatch):
         live, turns = bench(), count()
@@ -686,7 +686,7 @@ class TestDrift:
 
         slow.add(WINNER)
 
-        assert live.call(1500, done=lambda s: s.decision.schedule != WINNER)
+        assert live.call(1500, done=lambda s: s.decision.config != WINNER)
 
 
 class TestModes:
@@ -770,14 +770,14 @@ class TestModes:
             live.kernel(x, out=out)
         live.recorder.flush()
 
-        assert tuned.schedule == WINNER
+        assert tuned.config == WINNER
         assert live.device.backend.launched == [WINNER]
-        assert [kept.decision.schedule for kept in live.store.kept()] == [WINNER]
+        assert [kept.decision.config for kept in live.store.kept()] == [WINNER]
 
     def test_a_first_call_that_found_nothing_is_not_waited_for_again(self, bench, monkeypatch):
         """Sizes of one workload share what a sweep came to, whether or not it decided anything."""
         live, sweeps = bench(), []
-        decision = replace(live.kernel.tune(live.arrays(64)[0], budget_s=60.0), schedule=DEFAULT)
+        decision = replace(live.kernel.tune(live.arrays(64)[0], budget_s=60.0), config=DEFAULT)
         monkeypatch.setattr(
             "vyre.runtime.call.dispatch.Dispatcher.sweep",
             lambda *_, **__: sweeps.append(1) or decision,
@@ -873,8 +873,8 @@ class TestAnswers:
 
         (one,) = live.kernel.explain().workloads
 
-        assert (one.decision.schedule, one.decision.gain) == (tuned.schedule, tuned.gain)
-        assert one.evidence[0].schedule == WINNER
+        assert (one.decision.config, one.decision.gain) == (tuned.config, tuned.gain)
+        assert one.evidence[0].config == WINNER
 
     def test_explain_of_a_kernel_that_never_ran(self):
         said = str(make_kernel().explain())

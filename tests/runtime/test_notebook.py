@@ -29,7 +29,7 @@ def test_a_kernel_shows_its_parameters_its_proof_and_its_calls():
 def test_a_decision_shows_what_runs_and_why_and_leaves_out_what_it_does_not_know():
     workload = Workload(fingerprint=b"", buckets=(), traits=(), device="", toolchain="")
     decision = Decision(
-        workload=workload, schedule=Schedule((64, 4, 1)), reason=Reason.ADOPTED, detail="<1 ms"
+        workload=workload, config=Schedule((64, 4, 1)), reason=Reason.ADOPTED, detail="<1 ms"
     )
 
     shown = decision._repr_html_()
@@ -47,7 +47,7 @@ def test_what_comes_from_a_store_is_shown_plain():
     workload = Workload(fingerprint=b"", buckets=(), traits=(), device="", toolchain="")
     decision = Decision(
         workload=workload,
-        schedule=Schedule((64, 1, 1)),
+        config=Schedule((64, 1, 1)),
         reason=Reason.ADOPTED,
         detail="\x1b[2J\u202e" + "x" * 100_000,
     )

@@ -190,7 +190,7 @@ VALUES = [
     vyre.AutotuneKey("00" * 16, "a"),
     RECORD,
     SCHEDULE.code,
-    vyre.Decision(workload=WORKLOAD, schedule=SCHEDULE, reason=vyre.Reason.ADOPTED, gain=1.5),
+    vyre.Decision(workload=WORKLOAD, config=SCHEDULE, reason=vyre.Reason.ADOPTED, gain=1.5),
     vyre.DefaultPolicy(),
     vyre.open("reference").info,
     vyre.DispatchConfig(label="x", timeout=timedelta(1), workgroup_override=(64, 1, 1)),
@@ -222,7 +222,7 @@ VALUES = [
     vyre.StaticProgramShape(workgroup_size=(64, 1, 1)),
     vyre.stats(),
     vyre.Summary(
-        schedule=SCHEDULE, count=1, median_ns=5.0, spread_ns=None, first_at_ns=1, last_at_ns=2
+        config=SCHEDULE, count=1, median_ns=5.0, spread_ns=None, first_at_ns=1, last_at_ns=2
     ),
     vyre.Timed(SCHEDULE, 5.0),
     vyre.TunerFeedback(observed_workgroup_size_x=64, observed_throughput_per_us=1.0, idle_us=0),

@@ -82,7 +82,7 @@ def test_a_schedule_that_is_not_legal_here_is_never_launched(tmp_path: Path):
             store.put(
                 Decision(
                     workload=workload,
-                    schedule=schedule,
+                    config=schedule,
                     reason=Reason.ADOPTED,
                     gain=1e9,
                     confidence=1.0,

@@ -341,7 +341,7 @@ def test_the_launch_that_loads_the_code_is_told_to_nobody():
     swept = bench.sweep(told=heard.append)
 
     assert len(heard) == len(bench.launches) - 3
-    told = {one: [o.elapsed_ns for o in heard if o.schedule == one] for one in bench.times}
+    told = {one: [o.elapsed_ns for o in heard if o.config == one] for one in bench.times}
     assert told == {schedule: list(times) for schedule, times in swept.samples.items()}
 
 
@@ -415,7 +415,7 @@ def test_a_second_tuning_is_answered_from_memory():
 
     assert first.reason in (Reason.ADOPTED, Reason.DEFAULT)
     assert second.reason is Reason.REMEMBERED
-    assert second.schedule == first.schedule
+    assert second.config == first.config
 
 
 def test_what_is_tuned_in_a_frozen_process_is_remembered_like_any_other():
@@ -432,19 +432,19 @@ def test_what_is_tuned_in_a_frozen_process_is_remembered_like_any_other():
         kept = store.find(made.workload)
 
     assert kept is not None
-    assert kept.decision.schedule == made.schedule
+    assert kept.decision.config == made.config
 
 
 def test_a_remembered_choice_that_is_not_legal_answers_nobody():
     x = np.ones(3002, np.float32)
     workload = heavy.tune(x, budget_s=60.0).workload
     bad = Schedule((64, 1, 1), Code(items=1000))
-    session.recorder().put(Decision(workload=workload, schedule=bad, reason=Reason.ADOPTED))
+    session.recorder().put(Decision(workload=workload, config=bad, reason=Reason.ADOPTED))
 
     again = heavy.tune(x, budget_s=60.0)
 
     assert again.reason is not Reason.REMEMBERED
-    assert again.schedule != bad
+    assert again.config != bad
 
 
 def test_calls_after_tuning_give_the_same_bits():
@@ -459,7 +459,7 @@ def test_calls_after_tuning_give_the_same_bits():
 def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
     decision = bound.tune(np.ones(64, np.float32), budget_s=1.0)
 
-    assert decision.schedule.workgroup == (16, 1, 1)
+    assert decision.config.workgroup == (16, 1, 1)
     assert decision.reason is Reason.NOT_FREE
     assert "local_id(0) depends on the launch shape" in decision.detail
     again = bound.tune(np.ones(64, np.float32), budget_s=1.0)
@@ -516,7 +516,7 @@ def test_a_compiler_that_misbehaves_leaves_the_default_and_right_results(monkeyp
     with helper:
         decision = kernels.exp_log.tune(x, budget_s=3.0, again=True)
 
-    assert decision.schedule.code.items == 1, what
+    assert decision.config.code.items == 1, what
     reference = vyre.open("reference")
     expected = np.asarray(kernels.exp_log(reference.array(x)))
     assert np.allclose(kernels.exp_log(x), expected, rtol=1e-6)

@@ -53,9 +53,9 @@ class Replay:
     >>> one, two = Schedule((64, 1, 1)), Schedule((128, 1, 1))
     >>> replay = Replay({one: 900.0}, failing={two: "too many registers"})
     >>> replay.launch(one), replay.launch(two), replay.clock_ns
-    (Timed(schedule=Schedule(workgroup=(64, 1, 1), code=Code(items=1, vector=1, unroll=1, \
+    (Timed(config=Schedule(workgroup=(64, 1, 1), code=Code(items=1, vector=1, unroll=1, \
 order=<Order.STRIDED: 'strided'>, checked=True)), elapsed_ns=900.0), \
-Failed(schedule=Schedule(workgroup=(128, 1, 1), code=Code(items=1, vector=1, unroll=1, \
+Failed(config=Schedule(workgroup=(128, 1, 1), code=Code(items=1, vector=1, unroll=1, \
 order=<Order.STRIDED: 'strided'>, checked=True)), reason='too many registers'), 900.0)
     """
 

@@ -18,9 +18,9 @@ from vyre.model import Decision, Failed, Schedule, span
 from vyre.plain import plain
 from vyre.report.values import (
     Value,
+    config_value,
     decision_value,
     device_value,
-    schedule_value,
     summary_value,
     workload_value,
 )
@@ -122,7 +122,7 @@ def _explanation(target: Target, look: Look) -> Iterator[str]:
         for summary in timed[:_FASTEST]:
             assert summary.median_ns is not None
             yield _line(
-                span(summary.median_ns), f"{summary.count:4} timings  {summary.schedule.text}"
+                span(summary.median_ns), f"{summary.count:4} timings  {summary.config.text}"
             )
     for schedule, failure in look.measured.failures:
         yield _line("failed", f"{schedule.text}: {failure}")
@@ -134,7 +134,7 @@ def _decided(known: Decision | None) -> Iterator[str]:
         return
     gained = f", {known.gain:.2f}x the default's speed" if known.gain is not None else ""
     certain = f" ({sure(known)})" if sure(known) else ""
-    yield _line("decision", f"{known.schedule.text}{gained}{certain}")
+    yield _line("decision", f"{known.config.text}{gained}{certain}")
     yield _line("because", ": ".join(filter(None, (known.reason.value, known.detail))))
 
 
@@ -150,8 +150,8 @@ def _explained(target: Target, look: Look) -> Value:
         "elements": look.elements,
         "device": device_value(look.device.name, look.device.info),
         "workload": workload_value(look.workload),
-        "default": schedule_value(space.default),
-        "legal": [schedule_value(schedule) for schedule in space.legal],
+        "default": config_value(space.default),
+        "legal": [config_value(schedule) for schedule in space.legal],
         "refused": [
             {"what": one.what, "why": one.why, "count": one.count} for one in space.refused
         ],
@@ -165,7 +165,7 @@ def show_source(target: Target, look: Look, word: str, *, json: bool) -> None:
     schedule = schedule_of(look, word)
     text = source_of(target.kernel, look.device, schedule.code)
     if json:
-        say_json({"kernel": target.name, "schedule": schedule_value(schedule), "source": text})
+        say_json({"kernel": target.name, "schedule": config_value(schedule), "source": text})
     else:
         say(text.rstrip())
 
@@ -260,7 +260,7 @@ def _timed(look: Look, runs: list[Schedule]) -> list[list[float]]:
 def _benched_value(look: Look, row: _Benched) -> Value:
     middle = median(row.times)
     return {
-        "schedule": schedule_value(row.schedule),
+        "schedule": config_value(row.schedule),
         "median_ns": middle,
         "spread_ns": spread(row.times),
         "gigabytes_per_s": look.moved_bytes / middle,

@@ -19,7 +19,7 @@ from vyre.model import span
 from vyre.plain import plain
 from vyre.policy.measured import Measured
 from vyre.report.gather import evidence_of, label
-from vyre.report.values import Value, kept_value, schedule_value, summary_value
+from vyre.report.values import Value, config_value, kept_value, summary_value
 from vyre.report.words import amount, day, elements, gain, sure
 from vyre.runtime import session
 from vyre.store.base import Bounds, Kept, Store, merge_into
@@ -94,7 +94,7 @@ def list_(json: Json = False) -> None:
                 elements(size) if (size := sizes[item.decision.workload]) else "?",
                 gain(item.decision),
                 *([day(item.stamp_ns)] if dated else []),
-                item.decision.schedule.text,
+                item.decision.config.text,
             )
             for item in kept
             if item.decision.workload.device == device
@@ -144,9 +144,9 @@ def _whole(store: Store, kept: Kept, names: dict[str, str]) -> Value:
         **_named(item, names),
         **kept_value(item),
         "elements": evidence.size,
-        "default": None if evidence.default is None else schedule_value(evidence.default),
+        "default": None if evidence.default is None else config_value(evidence.default),
         "default_ns": evidence.time_of(evidence.default),
-        "chosen_ns": evidence.time_of(item.decision.schedule),
+        "chosen_ns": evidence.time_of(item.decision.config),
         "evidence": [summary_value(summary) for summary in evidence.summaries],
     }
 
@@ -168,8 +168,8 @@ def _lines(store: Store, kept: Kept, names: dict[str, str]) -> Iterator[str]:
     yield f"  toolchain  {label(names, workload.toolchain)}"
     buckets, traits = ", ".join(map(str, workload.buckets)), ", ".join(workload.traits)
     yield f"  buckets    {plain(buckets)} ({plain(traits)})"
-    yield f"  schedule   {decision.schedule.text}"
-    if evidence.default is not None and evidence.default != decision.schedule:
+    yield f"  schedule   {decision.config.text}"
+    if evidence.default is not None and evidence.default != decision.config:
         yield f"  default    {evidence.default.text}"
     certain = f", {sure(decision)}" if sure(decision) else ""
     yield f"  gain       {gain(decision)}{certain}"
@@ -178,7 +178,7 @@ def _lines(store: Store, kept: Kept, names: dict[str, str]) -> Iterator[str]:
     yield f"  decided    {day(item.stamp_ns)} UTC by {plain(item.writer) or 'an exchange file'}"
     for summary in evidence.fastest:
         assert summary.median_ns is not None
-        yield f"  {span(summary.median_ns):<10} {summary.count:4} timings  {summary.schedule.text}"
+        yield f"  {span(summary.median_ns):<10} {summary.count:4} timings  {summary.config.text}"
     for schedule, failure in evidence.failures:
         yield f"  failed     {schedule.text}: {plain(failure)}"
     yield ""

@@ -159,7 +159,7 @@ def _tune(
         elements=evidence.size or look.elements,
         decision=evidence.weigh(decision),
         default_ns=evidence.time_of(evidence.default),
-        tuned_ns=evidence.time_of(decision.schedule),
+        tuned_ns=evidence.time_of(decision.config),
         made_up=call.made_up,
         undecided=recorder.get(decision.workload) is None,
     )
@@ -242,7 +242,7 @@ def _table(rows: Sequence[Tuned], width: int) -> Table:
         "tuned": lambda row: _span(row.tuned_ns),
         "gain": _gain,
         "sure": lambda row: sure(row.decision).removesuffix(" sure") if row.decision else "",
-        "schedule": lambda row: row.decision.schedule.text if row.decision else "",
+        "schedule": lambda row: row.decision.config.text if row.decision else "",
     }
     if width < NARROWEST:
         columns = {n: cell for n, cell in columns.items() if n not in ("default", "sure")}

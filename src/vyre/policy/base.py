@@ -6,7 +6,7 @@ from random import Random
 from typing import Protocol, Self
 
 from vyre.errors import VyreError
-from vyre.model import Outcome, Schedule
+from vyre.model import Config, Outcome
 
 
 class NothingToTry(VyreError):
@@ -20,5 +20,5 @@ class Policy(Protocol):
     same choices. What has failed is not asked for again; when all has, `ask` raises NothingToTry.
     """
 
-    def ask(self, rng: Random) -> Schedule: ...
+    def ask(self, rng: Random) -> Config: ...
     def tell(self, outcome: Outcome) -> Self: ...

@@ -9,7 +9,7 @@ from random import Random
 from statistics import median
 from typing import Self
 
-from vyre.model import Failed, Outcome, Schedule, Timed
+from vyre.model import Config, Failed, Outcome, Timed
 from vyre.policy.base import NothingToTry
 from vyre.policy.natural import NaturalGradientPolicy, TuningMeasurement, identity_fisher_q16
 
@@ -21,11 +21,11 @@ _SPREAD = 0.03  # of a log time, where a policy has to assume one
 class Baseline:
     """A space without what failed, and the times of each schedule; `ask` is up to each policy."""
 
-    space: tuple[Schedule, ...]
-    times: Mapping[Schedule, tuple[float, ...]] = field(default_factory=dict)  # the latest
-    totals: Mapping[Schedule, tuple[int, float]] = field(default_factory=dict)  # count, log times
+    space: tuple[Config, ...]
+    times: Mapping[Config, tuple[float, ...]] = field(default_factory=dict)  # the latest
+    totals: Mapping[Config, tuple[int, float]] = field(default_factory=dict)  # count, log times
 
-    def ask(self, rng: Random) -> Schedule:
+    def ask(self, rng: Random) -> Config:
         """What to launch next."""
         if not self.space:
             raise NothingToTry(
@@ -34,37 +34,37 @@ class Baseline:
         return self._pick(rng)
 
     def tell(self, outcome: Outcome) -> Self:
-        schedule = outcome.schedule
-        if schedule not in self.space:
+        config = outcome.config
+        if config not in self.space:
             return self
         match outcome:
             case Failed():
-                times = {other: kept for other, kept in self.times.items() if other != schedule}
-                left = tuple(other for other in self.space if other != schedule)
+                times = {other: kept for other, kept in self.times.items() if other != config}
+                left = tuple(other for other in self.space if other != config)
                 totals = {other: self.totals[other] for other in times}
                 return replace(self, space=left, times=times, totals=totals)
             case Timed(elapsed_ns=elapsed) if 0.0 < elapsed < inf:
-                kept = (*self.times.get(schedule, ()), elapsed)[-_REMEMBERED:]
-                count, total = self.totals.get(schedule, (0, 0.0))
-                totals = {**self.totals, schedule: (count + 1, total + log(elapsed))}
-                return replace(self, times={**self.times, schedule: kept}, totals=totals)
+                kept = (*self.times.get(config, ()), elapsed)[-_REMEMBERED:]
+                count, total = self.totals.get(config, (0, 0.0))
+                totals = {**self.totals, config: (count + 1, total + log(elapsed))}
+                return replace(self, times={**self.times, config: kept}, totals=totals)
             case Timed():
                 return self
 
-    def _pick(self, rng: Random) -> Schedule:
+    def _pick(self, rng: Random) -> Config:
         raise NotImplementedError
 
-    def _fastest(self) -> Schedule:
-        return min(self.times, key=lambda schedule: median(self.times[schedule]))
+    def _fastest(self) -> Config:
+        return min(self.times, key=lambda config: median(self.times[config]))
 
 
 @dataclass(frozen=True)
 class Fixed(Baseline):
     """Always the same: the default, or with known times the oracle."""
 
-    always: Schedule | None = None  # the first of the space without it
+    always: Config | None = None  # the first of the space without it
 
-    def _pick(self, rng: Random) -> Schedule:  # noqa: ARG002  # nothing is left to chance
+    def _pick(self, rng: Random) -> Config:  # noqa: ARG002  # nothing is left to chance
         return self.always if self.always in self.space else self.space[0]
 
 
@@ -76,9 +76,9 @@ class Seed(Baseline):
     is launched for ever; the matrix it is given is the identity.
     """
 
-    estimates_ns: Mapping[Schedule, int] = field(default_factory=dict)
+    estimates_ns: Mapping[Config, int] = field(default_factory=dict)
 
-    def _pick(self, rng: Random) -> Schedule:  # noqa: ARG002  # nothing is left to chance
+    def _pick(self, rng: Random) -> Config:  # noqa: ARG002  # nothing is left to chance
         known = {s: round(min(self.times[s])) for s in self.space if s in self.times}
         costs = [known.get(s, self.estimates_ns.get(s, 1 << 40)) for s in self.space]
         rows = [TuningMeasurement((at + 1, 1, 1), ns) for at, ns in enumerate(costs)]
@@ -92,7 +92,7 @@ class EpsilonGreedy(Baseline):
 
     epsilon: float = 0.05
 
-    def _pick(self, rng: Random) -> Schedule:
+    def _pick(self, rng: Random) -> Config:
         if not self.times or rng.random() < self.epsilon:
             return rng.choice(self.space)
         return self._fastest()
@@ -102,10 +102,10 @@ class EpsilonGreedy(Baseline):
 class Ucb(Baseline):
     """Each once, then the one whose time may plausibly be the least."""
 
-    def _pick(self, rng: Random) -> Schedule:  # noqa: ARG002  # nothing is left to chance
-        for schedule in self.space:
-            if schedule not in self.totals:
-                return schedule
+    def _pick(self, rng: Random) -> Config:  # noqa: ARG002  # nothing is left to chance
+        for config in self.space:
+            if config not in self.totals:
+                return config
         tells = sum(count for count, _ in self.totals.values())
         reach = _SPREAD * sqrt(2 * log(tells))
         return min(
@@ -117,10 +117,10 @@ class Ucb(Baseline):
 class Thompson(Baseline):
     """Each once, then the least of times drawn from what is believed of each alone."""
 
-    def _pick(self, rng: Random) -> Schedule:
-        for schedule in self.space:
-            if schedule not in self.totals:
-                return schedule
+    def _pick(self, rng: Random) -> Config:
+        for config in self.space:
+            if config not in self.totals:
+                return config
         draws = {s: rng.gauss(_mean(t), _SPREAD / sqrt(t[0])) for s, t in self.totals.items()}
         return min(draws, key=draws.__getitem__)
 

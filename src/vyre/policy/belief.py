@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, log2, prod
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.errors import InvalidInput
-from vyre.model import Order, Schedule
+from vyre.model import Config
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -75,7 +75,7 @@ class Belief:
     @classmethod
     def of(
         cls,
-        space: Sequence[Schedule],
+        space: Sequence[Config],
         prior: Prior,
         remembered: Mapping[int, Remembered] = MappingProxyType({}),
         default: int = 0,
@@ -92,7 +92,7 @@ class Belief:
             default: the place of what those are compared with.
         """
         count = len(space)
-        features = np.array([_features(schedule) for schedule in space]).reshape(count, -1)
+        features = np.array([config.place() for config in space]).reshape(count, -1)
         apart = np.sqrt(((features[:, None, :] - features[None, :, :]) ** 2).sum(axis=2))
         shared = prior.smooth**2 * np.exp(-((apart / prior.reach) ** 2) / 2)
         shared += prior.rough**2 * np.exp(-apart)
@@ -167,20 +167,6 @@ class Belief:
         precisions[place], weighted[place] = precision, precision * location
         precisions, weighted = _fixed(precisions, weighted)
         return replace(self, precision=precisions, weighted=weighted)
-
-
-def _features(schedule: Schedule) -> tuple[float, ...]:
-    """Where a schedule lies, in doublings; what has no size counts as half a doubling."""
-    code, (_, y, z) = schedule.code, schedule.workgroup
-    return (
-        log2(prod(schedule.workgroup)),
-        0.5 * log2(y * z),
-        log2(code.items),
-        log2(code.vector),
-        0.5 * log2(code.unroll),
-        0.5 * (code.order is Order.BLOCKED),
-        0.5 * code.checked,
-    )
 
 
 def _fixed(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:

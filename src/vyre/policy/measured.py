@@ -13,14 +13,16 @@ from math import exp, log
 from statistics import median
 
 from vyre.model import (
+    Config,
     Decision,
     Failed,
+    Knobs,
     Measurement,
     Reason,
     Schedule,
     Summary,
     Timed,
-    schedule_order,
+    config_order,
 )
 from vyre.policy.trend import Trend
 from vyre.stats import spread
@@ -40,17 +42,17 @@ class Measured:
     """What is known of the schedules of a workload; every time is as of its usual size."""
 
     size: int = 0  # the usual one; 0 where there is none
-    default: Schedule | None = None
+    default: Config | None = None
     summaries: tuple[Summary, ...] = ()
-    steps: tuple[tuple[Schedule, float], ...] = ()  # each timing, as they came
+    steps: tuple[tuple[Config, float], ...] = ()  # each timing, as they came
 
-    def of(self, schedule: Schedule | None) -> Summary | None:
+    def of(self, config: Config | None) -> Summary | None:
         """What is known of one schedule."""
-        return next((one for one in self.summaries if one.schedule == schedule), None)
+        return next((one for one in self.summaries if one.config == config), None)
 
-    def time_of(self, schedule: Schedule | None) -> float | None:
+    def time_of(self, config: Config | None) -> float | None:
         """The median of a schedule's times, in nanoseconds."""
-        found = self.of(schedule)
+        found = self.of(config)
         return None if found is None else found.median_ns
 
     @property
@@ -60,9 +62,9 @@ class Measured:
         return tuple(sorted(timed, key=lambda one: one.median_ns or 0.0))
 
     @property
-    def failures(self) -> tuple[tuple[Schedule, str], ...]:
+    def failures(self) -> tuple[tuple[Config, str], ...]:
         """What failed, with each reason."""
-        return tuple((one.schedule, why) for one in self.summaries for why in one.failures)
+        return tuple((one.config, why) for one in self.summaries for why in one.failures)
 
     def weigh(self, decision: Decision) -> Decision:
         """The decision with the gain that its evidence shows by now.
@@ -70,16 +72,16 @@ class Measured:
         Where the choice and the default were not both timed, the gain is what it was. Nobody is
         sure of a gain that the evidence does not show.
         """
-        if decision.schedule == (self.default or decision.default):
+        if decision.config == (self.default or decision.default):
             return replace(decision, gain=None, confidence=None)
-        found = self.of(decision.schedule)
+        found = self.of(decision.config)
         if found is None or found.speed is None:
             return decision
         sure = decision.confidence if found.speed > 1.0 else None
         return replace(decision, gain=found.speed, confidence=sure)
 
 
-def measured(rows: Iterable[Measurement], default: Schedule | None = None) -> Measured:
+def measured(rows: Iterable[Measurement], default: Config | None = None) -> Measured:
     """What rows of one workload say, the same for the same set of rows in any order."""
     unique = {(row.writer, row.sequence): row for row in rows}
     ordered = sorted(unique.values(), key=lambda row: (row.at_ns, row.writer, row.sequence))
@@ -87,25 +89,25 @@ def measured(rows: Iterable[Measurement], default: Schedule | None = None) -> Me
     size = _middle([row.size for row in timed or ordered])
     timed = [row for row in timed if size <= APART * row.size and row.size <= APART * size]
     steps = _comparable(timed, size, default)
-    times: dict[Schedule, list[float]] = {}
-    for schedule, ns in steps:
-        times.setdefault(schedule, []).append(ns)
+    times: dict[Config, list[float]] = {}
+    for config, ns in steps:
+        times.setdefault(config, []).append(ns)
     base = median(times[default]) if default in times else None
-    by_schedule: dict[Schedule, list[Measurement]] = {}
+    by_schedule: dict[Config, list[Measurement]] = {}
     for row in ordered:
-        by_schedule.setdefault(row.outcome.schedule, []).append(row)
+        by_schedule.setdefault(row.outcome.config, []).append(row)
     return Measured(
         size=size,
         default=default,
         summaries=tuple(
-            _summary(schedule, by_schedule[schedule], times.get(schedule, []), base)
-            for schedule in sorted(by_schedule, key=schedule_order)
+            _summary(config, by_schedule[config], times.get(config, []), base)
+            for config in sorted(by_schedule, key=config_order)
         ),
         steps=tuple(steps),
     )
 
 
-def default_of(rows: Iterable[Measurement], decision: Decision | None) -> Schedule | None:
+def default_of(rows: Iterable[Measurement], decision: Decision | None) -> Config | None:
     """What gains of a workload are counted against, where nobody is left who knows.
 
     The decision says it; or it is the default; else it is the plain schedule that was timed
@@ -114,15 +116,19 @@ def default_of(rows: Iterable[Measurement], decision: Decision | None) -> Schedu
     if decision is not None and decision.default is not None:
         return decision.default
     if decision is not None and decision.reason in _OF_THE_DEFAULT:
-        return decision.schedule
-    plain = [
-        row
-        for row in rows
-        if _is_time(row) and (code := row.outcome.schedule.code).items == 1
-        if code.vector == code.unroll == 1
-    ]
+        return decision.config
+    plain = [row for row in rows if _is_time(row) and _is_plain(row.outcome.config)]
     first = min(plain, key=lambda row: (row.at_ns, row.writer, row.sequence), default=None)
-    return None if first is None else first.outcome.schedule
+    return None if first is None else first.outcome.config
+
+
+def _is_plain(config: Config) -> bool:
+    """Whether a default can look like that."""
+    match config:
+        case Schedule(code=code):
+            return code.items == code.vector == code.unroll == 1
+        case Knobs():
+            return True
 
 
 _OF_THE_DEFAULT = (Reason.DEFAULT, Reason.TAKEN_BACK, Reason.NOT_FREE)
@@ -146,13 +152,13 @@ def _middle(sizes: list[int]) -> int:
 
 
 def _comparable(
-    rows: Sequence[Measurement], size: int, default: Schedule | None
-) -> list[tuple[Schedule, float]]:
+    rows: Sequence[Measurement], size: int, default: Config | None
+) -> list[tuple[Config, float]]:
     """Each time as it would be at this size, and at the machine's usual speed."""
     slope = _slope(rows)
     sized = [(row, _elapsed(row) * (size / row.size) ** slope) for row in rows]
     slower = _slower(sized, default)
-    return [(row.outcome.schedule, ns / slower.get(row.writer, 1.0)) for row, ns in sized]
+    return [(row.outcome.config, ns / slower.get(row.writer, 1.0)) for row, ns in sized]
 
 
 def _slope(rows: Sequence[Measurement]) -> float:
@@ -160,17 +166,17 @@ def _slope(rows: Sequence[Measurement]) -> float:
     trend = Trend()
     if len({row.size for row in rows}) > 1:
         for row in rows[-_ENOUGH:]:
-            trend = trend.told(row.outcome.schedule, row.size, log(_elapsed(row)))
+            trend = trend.told(row.outcome.config, row.size, log(_elapsed(row)))
     return trend.slope
 
 
 def _slower(
-    sized: Sequence[tuple[Measurement, float]], default: Schedule | None
+    sized: Sequence[tuple[Measurement, float]], default: Config | None
 ) -> Mapping[str, float]:
     """How many times slower than usual each process ran, by what the default took there."""
     logs: dict[str, list[float]] = {}
     for row, ns in sized:
-        if row.outcome.schedule == default:
+        if row.outcome.config == default:
             logs.setdefault(row.writer, []).append(log(ns))
     if len(logs) < 2:
         return {}
@@ -187,11 +193,11 @@ def _elapsed(row: Measurement) -> float:
 
 
 def _summary(
-    schedule: Schedule, rows: Sequence[Measurement], times: Sequence[float], base: float | None
+    config: Config, rows: Sequence[Measurement], times: Sequence[float], base: float | None
 ) -> Summary:
     middle = median(times) if times else None
     return Summary(
-        schedule=schedule,
+        config=config,
         count=len(times),
         median_ns=middle,
         spread_ns=spread(times) if times else None,

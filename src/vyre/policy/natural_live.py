@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.errors import InvalidInput
-from vyre.model import Failed, Outcome, Reason, Schedule, Timed
+from vyre.model import Config, Failed, Outcome, Reason, Timed
 from vyre.policy.base import NothingToTry
 from vyre.policy.belief import Belief, Prior, Remembered, Vector
 from vyre.policy.budget import Budget
@@ -32,7 +32,7 @@ from vyre.policy.natural_step import (
 
 Times = tuple[tuple[float, ...], ...]
 Mask = NDArray[np.bool_]
-Ready = Collection[Schedule] | Mask | None
+Ready = Collection[Config] | Mask | None
 """What is compiled; None means all."""
 
 FIRST = 3
@@ -58,7 +58,7 @@ _ANEW = 256  # tells after which rounding is cleared
 class Choice:
     """What to launch next, and why; `gain` and `confidence` are against the default."""
 
-    schedule: Schedule
+    config: Config
     reason: Reason
     detail: str
     gain: float  # believed time of the default / of this
@@ -70,7 +70,7 @@ class Choice:
 class Row:
     """What is believed of one schedule: log(time / time of the default), to +-`spread`."""
 
-    schedule: Schedule
+    config: Config
     timings: int  # that this rests on, beside what others tell
     ratio: float
     spread: float
@@ -90,6 +90,7 @@ class NaturalGradient:
         remembered: what an earlier process, a neighbouring size or a program of the same structure
             measured. It says where to look first; how fast the machine is now is left open.
 
+    >>> from vyre.model import Schedule
     >>> one, two = Schedule((64, 1, 1)), Schedule((128, 1, 1))
     >>> policy = NaturalGradient(space=(two, one), default=one)
     >>> for ns in (900.0, 910.0, 890.0):
@@ -98,9 +99,9 @@ class NaturalGradient:
     ((128, 1, 1), (128, 1, 1))
     """
 
-    space: tuple[Schedule, ...]
-    default: Schedule
-    remembered: Mapping[Schedule, Remembered] = field(default_factory=dict)
+    space: tuple[Config, ...]
+    default: Config
+    remembered: Mapping[Config, Remembered] = field(default_factory=dict)
     prior: Prior = field(default_factory=Prior)
     budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
     step: Step = field(default=natural_step_q16, compare=False, repr=False)
@@ -115,7 +116,7 @@ class NaturalGradient:
     left_at: float | None = None  # the default's log time before a change, until it is known anew
     noise: float = noise_of(())
     belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
-    place: Mapping[Schedule, int] = field(default_factory=dict, compare=False, repr=False)
+    place: Mapping[Config, int] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.place:  # one that was told something
@@ -132,7 +133,7 @@ class NaturalGradient:
         object.__setattr__(self, "times", ((),) * len(self.space))
 
     @property
-    def adopted_schedule(self) -> Schedule | None:
+    def adopted_schedule(self) -> Config | None:
         """What is launched for good, until it turns out slower."""
         return None if self.adopted is None else self.space[self.adopted]
 
@@ -141,18 +142,18 @@ class NaturalGradient:
         difference, variance = self.belief.against(self._base)
         return tuple(
             Row(
-                schedule=schedule,
+                config=config,
                 timings=len(self.times[place]),
                 ratio=float(difference[place]),
                 spread=sqrt(variance[place]),
             )
-            for place, schedule in enumerate(self.space)
+            for place, config in enumerate(self.space)
             if place not in self.failed
         )
 
-    def ask(self, rng: Random, ready: Ready = None) -> Schedule:  # noqa: ARG002  # a Policy
+    def ask(self, rng: Random, ready: Ready = None) -> Config:  # noqa: ARG002  # a Policy
         """What to launch next; `ready` holds what is compiled, None means all."""
-        return self.choose(ready).schedule
+        return self.choose(ready).config
 
     def choose(self, ready: Ready = None) -> Choice:
         """What to launch next, and why.
@@ -209,12 +210,12 @@ class NaturalGradient:
             return self._because(best, Reason.COLD_START, "provisional: faster so far")
         return self._because(best, Reason.ADOPTED, f"the fastest; {len(self.times[best])} timings")
 
-    def mask(self, ready: Collection[Schedule]) -> Mask:
+    def mask(self, ready: Collection[Config]) -> Mask:
         """What is ready as `ask`, `choose` and `wanted` take it quickest."""
-        found: Mask = np.array([schedule in ready for schedule in self.space], np.bool_)
+        found: Mask = np.array([config in ready for config in self.space], np.bool_)
         return found
 
-    def wanted(self, count: int, ready: Ready = (), *, cost: float = 0.0) -> tuple[Schedule, ...]:
+    def wanted(self, count: int, ready: Ready = (), *, cost: float = 0.0) -> tuple[Config, ...]:
         """What is not ready and most worth compiling, at most `count`, the most worth first.
 
         What is not expected to bring more than compiling costs, in dispatches, is left out.
@@ -228,16 +229,16 @@ class NaturalGradient:
             order = np.argsort(-more, kind="stable")[: int((more > cost).sum())]
         return tuple(self.space[place] for place in order[:count])
 
-    def ran(self, schedule: Schedule, dispatches: int) -> NaturalGradient:
+    def ran(self, config: Config, dispatches: int) -> NaturalGradient:
         """The policy after dispatches that were not timed: they count for the budget."""
-        place = self.place.get(schedule)
+        place = self.place.get(config)
         if place is None:
             return self
         budget = self.budget.ran(self._cost(place), dispatches)
         return replace(self, budget=budget, dispatches=self.dispatches + dispatches)
 
     def tell(self, outcome: Outcome) -> NaturalGradient:
-        place = self.place.get(outcome.schedule)
+        place = self.place.get(outcome.config)
         if place is None or place in self.failed:
             return self
         match outcome:
@@ -295,8 +296,8 @@ class NaturalGradient:
 
     def _reminded(self, place: int) -> NaturalGradient:
         """The policy without what it remembers of a schedule, where the times of now deny it."""
-        schedule, base = self.space[place], self.times[self._base]
-        known = self.remembered.get(schedule)
+        config, base = self.space[place], self.times[self._base]
+        known = self.remembered.get(config)
         if known is None or place == self._base or len(self.times[place]) < 2 or not base:
             return self
         (now, sure), (default, sure_too) = (
@@ -305,7 +306,7 @@ class NaturalGradient:
         apart = sqrt(known.spread**2 + 1 / sure + 1 / sure_too)
         if abs(now - default - known.log_ratio) <= _CONTRADICTED * apart:
             return self
-        others = {s: kept for s, kept in self.remembered.items() if s != schedule}
+        others = {s: kept for s, kept in self.remembered.items() if s != config}
         forgot = replace(self, remembered=others)
         return replace(forgot, belief=forgot._believed_first())._believed_anew(self.noise)
 
@@ -398,7 +399,7 @@ class NaturalGradient:
         self, place: int, reason: Reason, detail: str, *, measures: bool = False
     ) -> Choice:
         return Choice(
-            schedule=self.space[place],
+            config=self.space[place],
             reason=reason,
             detail=detail,
             gain=exp(self.belief.mean[self._base] - self.belief.mean[place]),

@@ -7,7 +7,7 @@ from random import Random
 from statistics import median
 
 from vyre.errors import InvalidInput
-from vyre.model import Failed, Outcome, Schedule, Timed
+from vyre.model import Config, Failed, Outcome, Timed
 from vyre.policy.base import NothingToTry
 
 _REMEMBERED = 15  # times per schedule; old ones make room, so that what turns slow is noticed
@@ -20,13 +20,14 @@ class Sweep:
     A schedule that took `hopeless` times as long as the best is not tried again, so a sweep ends
     after at most `repeats` dispatches of each. Of equals the earlier wins. A time of 0 is ignored.
 
+    >>> from vyre.model import Schedule
     >>> one, two = Schedule((64, 1, 1)), Schedule((128, 1, 1))
     >>> sweep = Sweep((one, two), repeats=1).tell(Timed(one, 9.0))
     >>> sweep.ask(Random(0)) == two, sweep.tell(Timed(two, 8.0)).settled == two
     (True, True)
     """
 
-    space: tuple[Schedule, ...]
+    space: tuple[Config, ...]
     repeats: int = 3
     hopeless: float = 2.0
     times: tuple[tuple[float, ...], ...] = ()  # of each schedule, the last ones
@@ -42,13 +43,13 @@ class Sweep:
         if not self.times:
             object.__setattr__(self, "times", ((),) * len(self.space))
 
-    def including(self, schedule: Schedule) -> Sweep:
+    def including(self, config: Config) -> Sweep:
         """The sweep over one schedule more, which comes last; itself where it has that already."""
-        if schedule in self.space:
+        if config in self.space:
             return self
-        return replace(self, space=(*self.space, schedule), times=(*self.times, ()))
+        return replace(self, space=(*self.space, config), times=(*self.times, ()))
 
-    def ask(self, rng: Random) -> Schedule:  # noqa: ARG002  # a Policy
+    def ask(self, rng: Random) -> Config:  # noqa: ARG002  # a Policy
         """The first schedule that needs another time, or the fastest."""
         if not self.space:
             raise NothingToTry(
@@ -58,9 +59,9 @@ class Sweep:
         return self.space[untried[0] if untried else self._best()]
 
     def tell(self, outcome: Outcome) -> Sweep:
-        if outcome.schedule not in self.space:
+        if outcome.config not in self.space:
             return self
-        place = self.space.index(outcome.schedule)
+        place = self.space.index(outcome.config)
         before, after = self.times[:place], self.times[place + 1 :]
         match outcome:
             case Failed():
@@ -73,7 +74,7 @@ class Sweep:
                 return self
 
     @property
-    def settled(self) -> Schedule | None:
+    def settled(self) -> Config | None:
         """The fastest, once every schedule has been tried as often as it needs to be."""
         if not self.space or self._untried():
             return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite, log
 
 from vyre.errors import InvalidInput
-from vyre.model import Schedule
+from vyre.model import Config
 
 _SLOPE, _STEEPEST = 0.8, 2.0  # between no growth, where launching is all, and twice that of memory
 _WORTH = 0.2  # of that slope, as a sum of squares: as of five times over a doubling of sizes
@@ -44,7 +44,7 @@ class Trend:
     along: float = _WORTH  # sums over sizes, and over sizes and times, around the centres
     across: float = _WORTH * _SLOPE
     off: float = _OFF  # how far from the line times have been lately
-    centres: Mapping[Schedule | int, _Centre] = field(default_factory=dict)
+    centres: Mapping[Config | int, _Centre] = field(default_factory=dict)
 
     @property
     def slope(self) -> float:
@@ -56,22 +56,22 @@ class Trend:
         at = _log(size)
         return 0.0 if self.reference is None else self.slope * (at - self.reference)
 
-    def told(self, schedule: Schedule | int, size: int, log_ns: float) -> Trend:
+    def told(self, config: Config | int, size: int, log_ns: float) -> Trend:
         """The trend after one more time; one that is not finite tells nothing."""
         at = _log(size)
         if not isfinite(log_ns):
             return self
-        centre = self.centres.get(schedule)
+        centre = self.centres.get(config)
         if centre is None:
             first = at if self.reference is None else self.reference
-            return replace(self, reference=first, centres=self._with(schedule, _Centre(at, log_ns)))
+            return replace(self, reference=first, centres=self._with(config, _Centre(at, log_ns)))
         further, longer = at - centre.size, log_ns - centre.time
         off, near = longer - self.slope * further, _NEAR * self.off
         # Times that are all off the line widen what counts as near, and so bend it; one does not.
         usual = self.off + (min(abs(off), 3 * self.off) - self.off) / _LATEST
         told = replace(self, off=max(usual, _OFF_LEAST))
         if off < -_NEAR * near:  # what disturbs a time makes it longer: the centre was disturbed
-            return replace(told, centres=self._with(schedule, _Centre(at, log_ns)))
+            return replace(told, centres=self._with(config, _Centre(at, log_ns)))
         weight = centre.count / (centre.count + 1)  # the centre is as uncertain as it is new
         weight *= min(1.0, (near / max(abs(off), near)) ** 2)
         along = self.along + weight * further**2
@@ -83,11 +83,11 @@ class Trend:
             centre.time + share * (longer - max(off - near, 0.0)),
             centre.count + 1,
         )
-        centres = self._with(schedule, moved)
+        centres = self._with(config, moved)
         return replace(told, along=fade * along, across=fade * across, centres=centres)
 
-    def _with(self, schedule: Schedule | int, centre: _Centre) -> Mapping[Schedule | int, _Centre]:
-        return {**self.centres, schedule: centre}
+    def _with(self, config: Config | int, centre: _Centre) -> Mapping[Config | int, _Centre]:
+        return {**self.centres, config: centre}
 
 
 def _log(size: int) -> float:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from vyre.model import Decision, Measurement, Schedule, Summary, Workload
+from vyre.model import Config, Decision, Measurement, Summary, Workload
 from vyre.plain import plain
 from vyre.policy.measured import Measured, default_of, measured
 from vyre.report.values import (
     Value,
+    config_value,
     decision_value,
-    schedule_value,
     workload_value,
 )
 from vyre.store.base import Kept, Store
@@ -40,8 +40,8 @@ class Tried:
     times_ns: tuple[float, ...]
 
     @property
-    def schedule(self) -> Schedule:
-        return self.summary.schedule
+    def config(self) -> Config:
+        return self.summary.config
 
     @property
     def median_ns(self) -> float:
@@ -73,20 +73,20 @@ class Case:
     @property
     def tried(self) -> tuple[Tried, ...]:
         """Every schedule that ran, the fastest first."""
-        times: dict[Schedule, list[float]] = {}
-        for schedule, ns in self.steps:
-            times.setdefault(schedule, []).append(ns)
+        times: dict[Config, list[float]] = {}
+        for config, ns in self.steps:
+            times.setdefault(config, []).append(ns)
         return tuple(
-            Tried(summary=one, times_ns=tuple(times[one.schedule])) for one in self.measured.fastest
+            Tried(summary=one, times_ns=tuple(times[one.config])) for one in self.measured.fastest
         )
 
     @property
-    def steps(self) -> tuple[tuple[Schedule, float], ...]:
+    def steps(self) -> tuple[tuple[Config, float], ...]:
         """Every timing, as it came."""
         return self.measured.steps
 
     @property
-    def failures(self) -> tuple[tuple[Schedule, str], ...]:
+    def failures(self) -> tuple[tuple[Config, str], ...]:
         return self.measured.failures
 
     @property
@@ -99,14 +99,14 @@ class Case:
         return sum(ns for _, ns in self.steps)
 
     @property
-    def default(self) -> Schedule | None:
+    def default(self) -> Config | None:
         """What gains are counted against, if it was timed."""
         found = self.measured.of(self.measured.default)
-        return None if found is None or not found.count else found.schedule
+        return None if found is None or not found.count else found.config
 
     @property
-    def chosen(self) -> Schedule | None:
-        return None if self.decision is None else self.decision.schedule
+    def chosen(self) -> Config | None:
+        return None if self.decision is None else self.decision.config
 
     @property
     def chosen_ns(self) -> float | None:
@@ -136,7 +136,7 @@ class Case:
     def value(self) -> Value:
         """Everything that a page or a program may want to know."""
         tried = self.tried
-        number = {one.schedule: place for place, one in enumerate(tried)}
+        number = {one.config: place for place, one in enumerate(tried)}
         return {
             "kernel": self.kernel,
             "device": self.device,
@@ -158,7 +158,7 @@ class Case:
             "timings": self.timings,
             "schedules": [
                 {
-                    **schedule_value(one.schedule),
+                    **config_value(one.config),
                     "count": len(one.times_ns),
                     "median_ns": one.median_ns,
                     "speed": one.summary.speed,
@@ -167,12 +167,12 @@ class Case:
                 for one in tried
             ],
             "steps": [
-                [place, number[schedule], round(ns)]
-                for place, (schedule, ns) in _thinned(list(enumerate(self.steps)), MOST_STEPS)
+                [place, number[config], round(ns)]
+                for place, (config, ns) in _thinned(list(enumerate(self.steps)), MOST_STEPS)
             ],
             "failures": [
-                {"schedule": schedule_value(schedule), "reason": reason}
-                for schedule, reason in self.failures
+                {"schedule": config_value(config), "reason": reason}
+                for config, reason in self.failures
             ],
         }
 

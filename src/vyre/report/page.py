@@ -130,7 +130,7 @@ def _table(cases: list[tuple[int, Case]]) -> str:
             f"<td class='number'>{_span(case.default_ns)}</td>"
             f"<td class='number'>{_span(case.chosen_ns)}</td>"
             f"<td class='number'>{_gain(case)}</td>"
-            f"<td>{escape(decision.schedule.text) if decision else ''}</td>"
+            f"<td>{escape(decision.config.text) if decision else ''}</td>"
             f"<td class='number'>{_pays(case)}</td>"
             "</tr>"
         )
@@ -173,7 +173,7 @@ def _case(number: int, case: Case) -> Iterator[str]:
         f"<span class='gain{'' if gained else ' none'}'>{_gain(case)}</span></header>"
     )
     facts = {
-        "runs": escape(decision.schedule.text) if decision else "still learning",
+        "runs": escape(decision.config.text) if decision else "still learning",
         "when decided": _when_decided(decision) if decision else "",
         "default to chosen": f"{_span(case.default_ns)} to {_span(case.chosen_ns)}"
         if case.saved_ns

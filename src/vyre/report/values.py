@@ -7,7 +7,7 @@ import re
 from math import isfinite
 from typing import Any
 
-from vyre.model import Decision, DeviceInfo, Schedule, Summary, Workload
+from vyre.model import Config, Decision, DeviceInfo, Summary, Workload
 from vyre.store.base import Kept
 
 Value = dict[str, Any]
@@ -44,18 +44,9 @@ def _finite(value: Any) -> Any:
             return value
 
 
-def schedule_value(schedule: Schedule) -> Value:
-    """A schedule by its fields, and in words."""
-    code = schedule.code
-    return {
-        "text": schedule.text,
-        "workgroup": list(schedule.workgroup),
-        "items": code.items,
-        "vector": code.vector,
-        "unroll": code.unroll,
-        "order": code.order.value,
-        "checked": code.checked,
-    }
+def config_value(config: Config) -> Value:
+    """A config in words, and by its fields."""
+    return {"text": config.text, **config.value()}
 
 
 def workload_value(workload: Workload) -> Value:
@@ -73,7 +64,7 @@ def workload_value(workload: Workload) -> Value:
 def decision_value(decision: Decision) -> Value:
     """A decision without its workload."""
     return {
-        "schedule": schedule_value(decision.schedule),
+        "schedule": config_value(decision.config),
         "reason": decision.reason.value,
         "detail": decision.detail,
         "gain": decision.gain,
@@ -94,9 +85,9 @@ def kept_value(kept: Kept) -> Value:
 
 
 def summary_value(summary: Summary) -> Value:
-    """What the measurements of one schedule say together."""
+    """What the measurements of one config say together."""
     return {
-        "schedule": schedule_value(summary.schedule),
+        "schedule": config_value(summary.config),
         "count": summary.count,
         "median_ns": summary.median_ns,
         "spread_ns": summary.spread_ns,

@@ -15,6 +15,7 @@ from random import Random
 from vyre.analysis import Facts, analyse
 from vyre.ir.program import Program
 from vyre.model import (
+    Config,
     Decision,
     DeviceInfo,
     Dim3,
@@ -26,6 +27,7 @@ from vyre.model import (
     Schedule,
     Timed,
     Workload,
+    scheduled,
 )
 from vyre.plan.config import DispatchConfig
 from vyre.plan.geometry import LaunchLimits, ceil_div
@@ -100,7 +102,7 @@ class LaunchFeedback:
                 return self._remembered(workload, n, declared, plain)
             with self._changing:
                 known = self._learned(workload, n, declared, plain)
-                return known.sweep.ask(Random(0)).workgroup[0]
+                return scheduled(known.sweep.ask(Random(0))).workgroup[0]
 
         return resolve_launch_workgroup_for_mode(
             program,
@@ -146,7 +148,7 @@ class LaunchFeedback:
             self._recorder.put(
                 Decision(
                     workload=workload,
-                    schedule=settled,
+                    config=settled,
                     reason=Reason.ADOPTED,
                     detail=f"the fastest of {len(told.sweep.space)} widths by median",
                     default=Schedule((declared, 1, 1)),
@@ -163,7 +165,7 @@ class LaunchFeedback:
             widths = _widths(n, declared, limits)
             known = _Learned(Sweep(tuple(Schedule((width, 1, 1)) for width in widths)))
             for row in self._recorder.measurements(workload):
-                if _is_width(row.outcome.schedule, n, limits) and row.size > 0:
+                if _is_width(row.outcome.config, n, limits) and row.size > 0:
                     known = known.told(row.outcome, row.size)
         self._known[workload] = known
         return known
@@ -240,7 +242,9 @@ def _legal(width: int, n: int, limits: Limits) -> bool:
     return all(limit == 0 or size <= limit for size, limit in zip(sizes, most, strict=True))
 
 
-def _is_width(schedule: Schedule, n: int, limits: Limits) -> bool:
+def _is_width(config: Config, n: int, limits: Limits) -> bool:
     """Whether a schedule is nothing but a width that can be launched: rows may say anything."""
-    width = schedule.workgroup[0]
-    return schedule == Schedule((width, 1, 1)) and _legal(width, n, limits)
+    if not isinstance(config, Schedule):
+        return False
+    width = config.workgroup[0]
+    return config == Schedule((width, 1, 1)) and _legal(width, n, limits)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from math import hypot, log, sqrt
 
-from vyre.model import Decision, Reason, Schedule, Summary, Workload
+from vyre.model import Config, Decision, Reason, Summary, Workload
 from vyre.plan.space import Space
 from vyre.policy.belief import Remembered
 from vyre.policy.measured import Measured, measured
@@ -21,7 +21,7 @@ _OWN, _NEIGHBOUR, _PER_DOUBLING = 0.05, 0.08, 0.04
 
 _FEW, _FEW_ERROR = 3, 0.1  # times that say little of how far off they are, and what that may be
 
-Ratios = Mapping[Schedule, float]
+Ratios = Mapping[Config, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Known:
 class Inherited:
     """Where to start: what to believe of schedules, what to launch, what not to try."""
 
-    ratios: Mapping[Schedule, Remembered] = field(default_factory=dict)
+    ratios: Mapping[Config, Remembered] = field(default_factory=dict)
     decision: Decision | None = None
-    failures: Mapping[Schedule, str] = field(default_factory=dict)
+    failures: Mapping[Config, str] = field(default_factory=dict)
 
 
 def inherit(
@@ -56,35 +56,33 @@ def inherit(
     """
     evidence = recorder.evidence(workload, space)
     failures = {
-        one.schedule: one.failures[-1]
-        for one in evidence.summaries
-        if not one.count and one.failures
+        one.config: one.failures[-1] for one in evidence.summaries if not one.count and one.failures
     }
     legal = set(space.legal) - failures.keys()
     own, decision = _remembered(evidence), recorder.get(workload)
-    if decision is not None and decision.schedule in legal:
+    if decision is not None and decision.config in legal:
         ratios = {**_believed(_of(decision, space.default), _OWN), **own}
         decision = replace(decision, reason=Reason.REMEMBERED)
     else:
         ratios, decision = _transferred(workload, space.default, legal, recorder, neighbours)
         ratios = {**ratios, **own}
-        if decision is not None and _denied(own.get(decision.schedule)):
+        if decision is not None and _denied(own.get(decision.config)):
             decision = None
     return Inherited({s: one for s, one in ratios.items() if s in legal}, decision, failures)
 
 
 def _transferred(
     workload: Workload,
-    default: Schedule,
-    legal: Set[Schedule],
+    default: Config,
+    legal: Set[Config],
     recorder: Recorder,
     neighbours: Iterable[Known],
-) -> tuple[dict[Schedule, Remembered], Decision | None]:
+) -> tuple[dict[Config, Remembered], Decision | None]:
     """What the nearest size, or a program built like this one, gives to start from."""
     known = {one.decision.workload: one for one in neighbours}
     for one in recorder.related(workload):
         known.setdefault(one.workload, Known(one))
-    near = _nearest(workload, [k for k in known.values() if k.decision.schedule in legal])
+    near = _nearest(workload, [k for k in known.values() if k.decision.config in legal])
     if near is None:
         return {}, None
     there = near.decision.workload
@@ -103,16 +101,16 @@ def _transferred(
     return _believed(ratios, _NEIGHBOUR + _PER_DOUBLING * apart), decision
 
 
-def ratios_of(evidence: Measured) -> dict[Schedule, float]:
+def ratios_of(evidence: Measured) -> dict[Config, float]:
     """Log times over that of the default; nothing where the default was not timed."""
-    return {one.schedule: -log(one.speed) for one in evidence.summaries if one.speed is not None}
+    return {one.config: -log(one.speed) for one in evidence.summaries if one.speed is not None}
 
 
-def _remembered(evidence: Measured) -> dict[Schedule, Remembered]:
+def _remembered(evidence: Measured) -> dict[Config, Remembered]:
     """What a workload's own measurements say, believed the less the fewer they are."""
     base = evidence.of(evidence.default)
     return {
-        one.schedule: Remembered(_within(-log(one.speed)), hypot(_OWN, _error(one), _error(base)))
+        one.config: Remembered(_within(-log(one.speed)), hypot(_OWN, _error(one), _error(base)))
         for one in evidence.summaries
         if one.speed is not None and base is not None
     }
@@ -127,8 +125,8 @@ def _error(summary: Summary) -> float:
     return summary.spread_ns / summary.median_ns / sqrt(summary.count)
 
 
-def _believed(ratios: Ratios, spread: float) -> dict[Schedule, Remembered]:
-    return {schedule: Remembered(_within(ratio), spread) for schedule, ratio in ratios.items()}
+def _believed(ratios: Ratios, spread: float) -> dict[Config, Remembered]:
+    return {config: Remembered(_within(ratio), spread) for config, ratio in ratios.items()}
 
 
 def _within(log_ratio: float) -> float:
@@ -162,7 +160,7 @@ def _nearest(workload: Workload, known: Iterable[Known]) -> Known | None:
     return close[0] if close else None
 
 
-def _of(decision: Decision, default: Schedule) -> dict[Schedule, float]:
+def _of(decision: Decision, default: Config) -> dict[Config, float]:
     if decision.gain is None or not decision.gain > 0:
         return {}
-    return {default: 0.0, decision.schedule: -log(decision.gain)}
+    return {default: 0.0, decision.config: -log(decision.gain)}

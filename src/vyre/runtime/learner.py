@@ -19,7 +19,7 @@ from statistics import median
 from vyre import substrate
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
-from vyre.model import Decision, DeviceKind, Failed, Reason, Schedule, Timed, Workload
+from vyre.model import Config, Decision, DeviceKind, Failed, Reason, Timed, Workload, scheduled
 from vyre.plan.guess import order
 from vyre.plan.space import Space
 from vyre.policy.base import NothingToTry
@@ -72,12 +72,12 @@ class Standing:
     """What a learner knows, for whoever asks; replaced as a whole."""
 
     decision: Decision
-    default: Schedule
-    asked: Schedule | None = None
+    default: Config
+    asked: Config | None = None
     asked_because: str = ""
     policy: NaturalGradient | None = field(default=None, repr=False)
     space: Space | None = None
-    failures: Mapping[Schedule, str] = field(default_factory=dict)
+    failures: Mapping[Config, str] = field(default_factory=dict)
     timings: int = 0
     probes: int = 0
     explored_s: float = 0.0
@@ -113,8 +113,8 @@ class Learner:
         self._neighbours = neighbours
         # -- read by calls
         self.default = launcher.default(numbers)
-        self.best = self.default if known is None else known.schedule
-        self.asked: deque[Schedule] = deque()
+        self.best = self.default if known is None else known.config
+        self.asked: deque[Config] = deque()
         self._tally = Tally()
         self.tick = self._tally.tick
         self.standing = Standing(decision=known or self._cold_start(), default=self.default)
@@ -125,15 +125,15 @@ class Learner:
         self._policy: NaturalGradient | None = None
         self._ready = {self.best}  # by the call that made us
         self._inherited: Decision | None = known
-        self._timed: Counter[Schedule] = Counter()
-        self._strikes: Counter[Schedule] = Counter()  # times of each that were none
+        self._timed: Counter[Config] = Counter()
+        self._strikes: Counter[Config] = Counter()  # times of each that were none
         self._trouble = 0  # pieces of work that failed since the last time was learned from
-        self._launched: set[Schedule] = {self.default}  # before; its first launch is not timed
+        self._launched: set[Config] = {self.default}  # before; its first launch is not timed
         self._default_ns: deque[int] = deque(maxlen=9)
         self._trend = Trend()
         self._rough = 0  # times that said too little
         self._told = 0  # dispatches that the policy has heard of
-        self._outstanding: Schedule | None = None  # asked for, and not heard of
+        self._outstanding: Config | None = None  # asked for, and not heard of
         self._asks = 0  # so far
         self._watched = False  # whether what was asked for was launched
         self._looking = False  # whether somebody looks after it
@@ -162,11 +162,11 @@ class Learner:
 
         self._post(look_after)
 
-    def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None:
+    def ran(self, config: Config, ticket: Ticket, size: int) -> None:
         rough = ticket.rough
 
         def heard(came: int | VyreError | None) -> None:
-            self._do(lambda: self._heard(schedule, came, size, rough=rough))
+            self._do(lambda: self._heard(config, came, size, rough=rough))
 
         def watch() -> None:
             self._watched = True
@@ -174,8 +174,8 @@ class Learner:
 
         self._post(watch)
 
-    def fell(self, schedule: Schedule, reason: str) -> None:
-        self._post(lambda: self._drop({schedule: reason}))
+    def fell(self, config: Config, reason: str) -> None:
+        self._post(lambda: self._drop({config: reason}))
 
     def skipped(self) -> None:
         self._post(self._skipped)
@@ -231,36 +231,36 @@ class Learner:
 
     def _start_from(self, decision: Decision | None) -> None:
         """Begin with what was decided before or nearby, as soon as it can run."""
-        if decision is None or decision.schedule == self.best:
+        if decision is None or decision.config == self.best:
             return
-        if decision.schedule in self._ready:
+        if decision.config in self._ready:
             self._inherited = decision
             self._settle(decision)
-        elif decision.schedule != self.default:
+        elif decision.config != self.default:
             self._inherited = decision
             self._ahead.fetch([decision.schedule])
 
     def _heard(
         self,
-        schedule: Schedule,
+        config: Config,
         elapsed: int | VyreError | None,
         size: int,
         *,
         rough: bool = False,
     ) -> None:
         """The time that was asked for, or why there is none; None where nobody knows."""
-        if self._outstanding == schedule:  # else it was given up, and another is asked for
+        if self._outstanding == config:  # else it was given up, and another is asked for
             self._outstanding = None
         if self._policy is None:
             return
         if elapsed is None:
             self._next()
         elif isinstance(elapsed, VyreError):
-            self._drop({schedule: elapsed.problem})
+            self._drop({config: elapsed.problem})
         elif not is_time(elapsed):
-            self._struck(schedule, f"the device gave a time of {elapsed} ns")
-        elif schedule not in self._launched:  # the first launch also loads the code
-            self._launched.add(schedule)
+            self._struck(config, f"the device gave a time of {elapsed} ns")
+        elif config not in self._launched:  # the first launch also loads the code
+            self._launched.add(config)
             cost = elapsed / median(self._default_ns) if self._default_ns else 1.0
             self._policy = replace(self._policy, budget=self._policy.budget.ran(cost))
             self._told += 1
@@ -277,7 +277,7 @@ class Learner:
         else:
             # Of this thread alone: on a busy machine the wall's clock goes on while others work.
             began = time.thread_time()
-            self._learn(schedule, elapsed, size)
+            self._learn(config, elapsed, size)
             self._trouble = 0
             if self._is_unfelt:
                 took = median(self._default_ns) / 1e3
@@ -297,52 +297,52 @@ class Learner:
             self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=took))
         self._stop(f"{took}; kernel.tune measures many in a row")
 
-    def _struck(self, schedule: Schedule, reason: str) -> None:
+    def _struck(self, config: Config, reason: str) -> None:
         """A clock may go wrong once; one that does again says nothing of this schedule."""
         self._told += 1
-        self._strikes[schedule] += 1
-        if self._strikes[schedule] < _STRIKES:
+        self._strikes[config] += 1
+        if self._strikes[config] < _STRIKES:
             self._next(_ROUGH_S)
         else:
-            self._drop({schedule: reason})
+            self._drop({config: reason})
 
     def _skipped(self) -> None:
         """A call could not launch what was asked for: its size compiles to something else."""
         self._outstanding = None
         self._next()
 
-    def _learn(self, schedule: Schedule, elapsed: int, size: int) -> None:
+    def _learn(self, config: Config, elapsed: int, size: int) -> None:
         assert self._policy is not None
         untimed = self.dispatches - 1 - self._told
         if untimed > 0:
             self._policy = self._policy.ran(self.best, untimed)
             self._told += untimed
-        self._trend = self._trend.told(schedule, size, log(elapsed))
+        self._trend = self._trend.told(config, size, log(elapsed))
         comparable = exp(log(elapsed) - self._trend.level(size))
-        self._policy = self._policy.tell(Timed(schedule, comparable))
+        self._policy = self._policy.tell(Timed(config, comparable))
         self._told += 1
-        self._timed[schedule] += 1
-        if schedule == self.default:
+        self._timed[config] += 1
+        if config == self.default:
             self._default_ns.append(elapsed)
-        explored = self._probing and schedule != self.best
+        explored = self._probing and config != self.best
         self.standing = replace(
             self.standing,
             timings=self.standing.timings + 1,
             probes=self.standing.probes + explored,
             explored_s=self.standing.explored_s + explored * elapsed * 1e-9,
         )
-        self._recorder.record(self.workload, Timed(schedule, float(elapsed)), size)
+        self._recorder.record(self.workload, Timed(config, float(elapsed)), size)
 
-    def _drop(self, reasons: Mapping[Schedule, str]) -> None:
+    def _drop(self, reasons: Mapping[Config, str]) -> None:
         """Never try these again."""
         if self._outstanding in reasons:
             self._outstanding = None
         known = self.standing.failures
-        for schedule, reason in reasons.items():
-            if schedule not in known and self._policy is not None:
-                logger.info("%s: %s is dropped: %s", self.name, schedule.text, reason)
-                self._recorder.record(self.workload, Failed(schedule, reason), self._elements)
-                self._policy = self._policy.tell(Failed(schedule, reason))
+        for config, reason in reasons.items():
+            if config not in known and self._policy is not None:
+                logger.info("%s: %s is dropped: %s", self.name, config.text, reason)
+                self._recorder.record(self.workload, Failed(config, reason), self._elements)
+                self._policy = self._policy.tell(Failed(config, reason))
         self._ready -= reasons.keys()
         self._mask = None
         self.standing = replace(self.standing, failures={**reasons, **known})
@@ -363,10 +363,12 @@ class Learner:
         answered = self._ahead.take()
         self._find_ready()
         inherited = self._inherited
-        if inherited is not None and inherited.schedule in self._ready and self._holds(inherited):
+        if inherited is not None and inherited.config in self._ready and self._holds(inherited):
             self._settle(inherited)
-        failed = {s: why for s in self._policy.space if (why := answered.refused.get(s.code))}
-        failed |= answered.failed
+        failed: dict[Config, str] = {
+            s: why for s in self._policy.space if (why := answered.refused.get(scheduled(s).code))
+        }
+        failed.update(answered.failed.items())
         if failed:
             self._drop(failed)
         else:
@@ -374,7 +376,9 @@ class Learner:
 
     def _find_ready(self) -> None:
         assert self._policy is not None
-        warm = {s for s in self._policy.space if self._launcher.is_warm(self._numbers, s)}
+        warm = {
+            s for s in self._policy.space if self._launcher.is_warm(self._numbers, scheduled(s))
+        }
         self._ready |= warm - self.standing.failures.keys()
         self._mask = None
 
@@ -390,11 +394,11 @@ class Learner:
         except NothingToTry as error:
             self._stop(error.problem)
             return
-        ask, inherited = choice.schedule, self._inherited
+        ask, inherited = choice.config, self._inherited
         if inherited is not None and self._holds(inherited):
             if not choice.measures:
-                ask = inherited.schedule  # it has to show first whether it still holds
-        elif keep.schedule != self.default and keep.gain < MARGIN:
+                ask = inherited.config  # it has to show first whether it still holds
+        elif keep.config != self.default and keep.gain < MARGIN:
             little = f"nothing is faster by {MARGIN - 1:.0%}"
             self._settle(replace(self._cold_start(), reason=Reason.DEFAULT, detail=little))
         else:
@@ -424,22 +428,22 @@ class Learner:
 
     def _holds(self, inherited: Decision) -> bool:
         """Whether what was inherited is still neither confirmed nor refuted here."""
-        schedule = inherited.schedule
+        config = inherited.config
         return (
-            schedule in self._ready
-            and schedule != self.default
-            and not self._timed[schedule]
-            and schedule not in self.standing.failures
+            config in self._ready
+            and config != self.default
+            and not self._timed[config]
+            and config not in self.standing.failures
         )
 
-    def _ask(self, schedule: Schedule, ask: int) -> None:
-        if self._policy is None or ask != self._asks or self._outstanding != schedule:
+    def _ask(self, config: Config, ask: int) -> None:
+        if self._policy is None or ask != self._asks or self._outstanding != config:
             return  # something else is asked for by now
-        if schedule not in self._ready:
+        if config not in self._ready:
             self._skipped()
             return
         self._watched = False
-        self.asked.append(schedule)
+        self.asked.append(config)
 
     def _look_after(self, ask: int, taken_at: int, after_s: float) -> None:
         """Ask anew, in a while, where a call took what was asked for and never said more.
@@ -466,7 +470,7 @@ class Learner:
         if isinstance(choice, Choice):
             decision = Decision(
                 workload=self.workload,
-                schedule=choice.schedule,
+                config=choice.config,
                 reason=choice.reason,
                 detail=choice.detail,
                 gain=choice.gain,
@@ -475,20 +479,20 @@ class Learner:
             )
         assert isinstance(decision, Decision)
         self.standing = replace(self.standing, decision=decision)
-        if decision.schedule != self.best:
-            self.best = decision.schedule
+        if decision.config != self.best:
+            self.best = decision.config
             with self._joining:
                 for site in self._sites:
                     site.best = None
         if decision.reason not in (Reason.ADOPTED, Reason.TAKEN_BACK):
             return
         before, self._certain = self._certain, decision
-        if before is None or before.schedule != decision.schedule:
+        if before is None or before.config != decision.config:
             logger.info(
                 "%s: %s: %s: %s",
                 self.name,
                 decision.reason,
-                decision.schedule.text,
+                decision.config.text,
                 decision.detail,
             )
         elif abs(_log_gain(decision) - _log_gain(before)) < _NEWS:
@@ -518,11 +522,11 @@ class Learner:
             return
         wanted = policy.wanted(16, self._mask, cost=charge)
         if wanted:
-            ahead.fetch(wanted)
+            ahead.fetch(map(scheduled, wanted))
             budget = replace(policy.budget, lost=policy.budget.lost + charge)
             self._policy = replace(policy, budget=budget)
 
-    def _publish(self, ask: Schedule, because: str) -> None:
+    def _publish(self, ask: Config, because: str) -> None:
         policy = self._policy
         assert policy is not None
         default_ns = median(self._default_ns) if self._default_ns else None
@@ -548,7 +552,7 @@ class Learner:
     def _cold_start(self) -> Decision:
         return Decision(
             workload=self.workload,
-            schedule=self.default,
+            config=self.default,
             reason=Reason.COLD_START,
             detail="nothing is known yet; the default is measured first",
         )
@@ -559,8 +563,8 @@ def _log_gain(decision: Decision) -> float:
 
 
 def _shortened(
-    guess: Iterable[Schedule], default: Schedule, inherited: Inherited
-) -> tuple[Schedule, ...]:
+    guess: Iterable[Config], default: Config, inherited: Inherited
+) -> tuple[Config, ...]:
     """What to choose from in the order of the guess: its first, the remembered, the default."""
     ordered = [s for s in dict.fromkeys((*guess, default)) if s not in inherited.failures]
     must = {default, *inherited.ratios}

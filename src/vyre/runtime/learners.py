@@ -88,7 +88,7 @@ class Learners:
             standing = learner.standing
             if standing.policy is not None and is_related(workload, learner.workload):
                 rows = [row for row in standing.policy.table() if row.timings > 1]
-                known.append(Known(standing.decision, {row.schedule: row.ratio for row in rows}))
+                known.append(Known(standing.decision, {row.config: row.ratio for row in rows}))
         return known
 
     def all(self) -> tuple[Learner, ...]:

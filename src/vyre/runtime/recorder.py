@@ -162,7 +162,7 @@ class Recorder:
         Another user's rows may tell of any other: they are left out.
         """
         legal = frozenset(space.legal)
-        rows = (row for row in self.measurements(workload) if row.outcome.schedule in legal)
+        rows = (row for row in self.measurements(workload) if row.outcome.config in legal)
         return measured(rows, space.default)
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:

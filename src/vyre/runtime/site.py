@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
-from vyre.model import Decision, Reason, Schedule
+from vyre.model import Config, Decision, Reason, scheduled
 from vyre.runtime.call.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.tally import Tally
 
@@ -19,15 +19,15 @@ class Teacher(Protocol):
     """Who decides what the sites of a workload launch; `learner.Learner` is one."""
 
     @property
-    def best(self) -> Schedule: ...
+    def best(self) -> Config: ...
     @property
-    def asked(self) -> deque[Schedule]: ...
+    def asked(self) -> deque[Config]: ...
     @property
     def tick(self) -> Callable[[], int]: ...
     def joined(self, site: Site) -> None: ...
     def taking(self) -> None: ...
-    def ran(self, schedule: Schedule, ticket: Ticket, size: int) -> None: ...
-    def fell(self, schedule: Schedule, reason: str) -> None: ...
+    def ran(self, config: Config, ticket: Ticket, size: int) -> None: ...
+    def fell(self, config: Config, reason: str) -> None: ...
     def skipped(self) -> None: ...
 
 
@@ -65,7 +65,7 @@ class Site:
         self.size = prod(numbers.extent)
         self.decision, self.teacher = decision, teacher
         self.best: Prepared | None = None
-        self.asked: deque[Schedule] = deque()
+        self.asked: deque[Config] = deque()
         self.tally = Tally()
         self.tick = self.tally.tick
         if teacher is not None:
@@ -88,13 +88,13 @@ class Site:
         assert self.teacher is not None
         self.teacher.taking()  # said before, because an interrupt may come right after
         try:
-            schedule = self.asked.popleft()
+            config = self.asked.popleft()
         except IndexError:  # another thread was quicker
             return None
         step = None
         try:
-            if self.launcher.is_warm(self.numbers, schedule):
-                step = self.prepared(schedule)
+            if self.launcher.is_warm(self.numbers, scheduled(config)):
+                step = self.prepared(config)
         except VyreError:  # proved for other sizes of the workload, not for this one
             pass
         finally:  # whatever ends it, the learner waits for nothing
@@ -130,20 +130,20 @@ class Site:
     def refreshed(self) -> Prepared:
         """What to launch after the choice has changed."""
         while True:
-            schedule = self._chosen
+            config = self._chosen
             try:
-                best = self.prepared(schedule)
+                best = self.prepared(config)
             except VyreError:
                 if self.decision.reason is Reason.OVERRIDE:
                     raise
                 best = self.prepared(None)  # it was chosen for another size of the workload
             self.best = best
-            if self._chosen is schedule:
+            if self._chosen is config:
                 return best
 
     @property
-    def _chosen(self) -> Schedule:
-        return self.decision.schedule if self.teacher is None else self.teacher.best
+    def _chosen(self) -> Config:
+        return self.decision.config if self.teacher is None else self.teacher.best
 
     def hear(self, decision: Decision) -> None:
         """Launch what was decided since, from the next call on, where nobody learns here."""
@@ -151,9 +151,11 @@ class Site:
             self.decision = replace(decision, reason=Reason.REMEMBERED)
             self.best = None
 
-    def prepared(self, schedule: Schedule | None) -> Prepared:
+    def prepared(self, config: Config | None) -> Prepared:
         """The launch of these numbers by a schedule, or by the default."""
-        return self.launcher.prepare(self.numbers, self.alignment, schedule)
+        return self.launcher.prepare(
+            self.numbers, self.alignment, None if config is None else scheduled(config)
+        )
 
     def ran(self, step: Prepared, ticket: Ticket) -> None:
         """Hand in a launch whose time was asked for."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from random import Random
 from statistics import median
 from typing import Protocol
 
-from vyre.model import Failed, Outcome, Schedule, Timed
+from vyre.model import Config, Failed, Outcome, Timed, config_order
 from vyre.stats import Interval, ratio_interval
 
 FEWEST = 3  # rounds before anything is dropped, and pairs that may decide
@@ -33,7 +32,7 @@ class Progress:
 
     measured: int
     planned: int
-    best: Schedule
+    best: Config
     gain: float  # the default's time over the best one's, so far
     elapsed_s: float
     budget_s: float
@@ -43,15 +42,15 @@ class Progress:
 class Swept:
     """What a sweep found."""
 
-    winner: Schedule
-    default: Schedule
+    winner: Config
+    default: Config
     gain: Interval | None  # default time / winner time; None where only the default ran
-    samples: Mapping[Schedule, Sequence[float]]  # nanoseconds, first samples dropped
+    samples: Mapping[Config, Sequence[float]]  # nanoseconds, first samples dropped
     failed: tuple[Failed, ...]
     finished: bool  # False where the budget or the user ended it early
     interrupted: bool = False  # by the user, who is waiting for it to end
     pairs: int = 0  # that the gain rests on
-    unclear: Schedule | None = None  # faster by its pairs, and not by its times
+    unclear: Config | None = None  # faster by its pairs, and not by its times
 
     @property
     def rivals(self) -> int:
@@ -64,7 +63,7 @@ class Late:
     """Something that was not compiled when the time was over; nothing is wrong with it."""
 
 
-Measure = Callable[[Schedule], float | Failed]
+Measure = Callable[[Config], float | Failed]
 
 
 class Ready(Protocol):
@@ -73,8 +72,8 @@ class Ready(Protocol):
     Whoever implements it waits no longer than the sweep has `left_s`.
     """
 
-    def announce(self, schedules: Sequence[Schedule]) -> None: ...
-    def wait(self, schedule: Schedule) -> Failed | Late | None: ...
+    def announce(self, configs: Sequence[Config]) -> None: ...
+    def wait(self, config: Config) -> Failed | Late | None: ...
 
 
 class _DefaultLost(Exception):
@@ -85,8 +84,8 @@ class _DefaultLost(Exception):
 class Sweep:
     """One sweep over candidates, the default first; `run` goes on until all is decided."""
 
-    default: Schedule
-    candidates: tuple[Schedule, ...]
+    default: Config
+    candidates: tuple[Config, ...]
     ready: Ready
     measure: Measure  # launches once and gives the device's nanoseconds
     clock: Callable[[], float]
@@ -94,10 +93,10 @@ class Sweep:
     rng: Random
     report: Callable[[Progress], None] | None = None
     told: Callable[[Outcome], None] | None = None  # hears each outcome that counts
-    samples: dict[Schedule, list[float]] = field(default_factory=dict)
-    failed: dict[Schedule, Failed] = field(default_factory=dict)
-    pairs: dict[Schedule, list[tuple[float, float]]] = field(default_factory=dict)
-    finalists: list[Schedule] = field(default_factory=list)
+    samples: dict[Config, list[float]] = field(default_factory=dict)
+    failed: dict[Config, Failed] = field(default_factory=dict)
+    pairs: dict[Config, list[tuple[float, float]]] = field(default_factory=dict)
+    finalists: list[Config] = field(default_factory=list)
     cut: bool = False  # whether something was left out for want of time
     started: float = 0.0
     took_s: list[float] = field(default_factory=list)  # by each sample
@@ -117,8 +116,8 @@ class Sweep:
             self._sample(self.default)  # says what a sample takes
             self._race(first)
             # The default's code is compiled already, so its workgroups cost least to look at.
-            leaders = {schedule.code for schedule in (self.default, *self._fastest())}
-            rest = [s for s in self.candidates if s.code in leaders and s not in self.samples]
+            leaders = {config.build for config in (self.default, *self._fastest())}
+            rest = [s for s in self.candidates if s.build in leaders and s not in self.samples]
             self.ready.announce(rest)
             self._race(rest)
             self.finalists = self._fastest()
@@ -149,36 +148,36 @@ class Sweep:
     def _elapsed_s(self) -> float:
         return self.clock() - self.started
 
-    def _one_per_code(self) -> list[Schedule]:
+    def _one_per_code(self) -> list[Config]:
         """The first schedule of each code, in the order of the candidates."""
-        chosen: dict[object, Schedule] = {}
-        for schedule in self.candidates:
-            chosen.setdefault(schedule.code, schedule)
-        return [schedule for schedule in chosen.values() if schedule != self.default]
+        chosen: dict[object, Config] = {}
+        for config in self.candidates:
+            chosen.setdefault(config.build, config)
+        return [config for config in chosen.values() if config != self.default]
 
-    def _prepare(self, schedule: Schedule) -> None:
-        answer = self.ready.wait(schedule)
+    def _prepare(self, config: Config) -> None:
+        answer = self.ready.wait(config)
         if isinstance(answer, Late):
             self.cut = True
             return
         # The first launch is not like the others: it may compile, and its caches are cold.
-        outcome = self.measure(schedule) if answer is None else answer
+        outcome = self.measure(config) if answer is None else answer
         if isinstance(outcome, Failed):
             self._fell(outcome, counts=answer is None)
         else:
-            self.samples.setdefault(schedule, [])
+            self.samples.setdefault(config, [])
 
-    def _race(self, schedules: Sequence[Schedule]) -> None:
+    def _race(self, configs: Sequence[Config]) -> None:
         """Measure these and the default in turns, dropping what falls behind."""
-        for schedule in schedules:
-            if schedule in self.samples or schedule in self.failed:
+        for config in configs:
+            if config in self.samples or config in self.failed:
                 continue
             if self.left_s > 0:
-                self._prepare(schedule)
+                self._prepare(config)
                 self._tell()
             else:
                 self.cut = True
-        entered = [s for s in schedules if s in self.samples]
+        entered = [s for s in configs if s in self.samples]
         for turn in range(FEWEST):
             entered = self._round(entered, turn)
 
@@ -186,7 +185,7 @@ class Sweep:
         """Measure the last few beside the default until it is clear what is faster."""
         entered = self.finalists
         while entered:
-            pairs = min(len(self.pairs.get(schedule, ())) for schedule in entered)
+            pairs = min(len(self.pairs.get(config, ())) for config in entered)
             if pairs >= DECIDED and not any(self._contradicts(s) for s in entered):
                 return
             if pairs >= MOST_PAIRS:
@@ -204,50 +203,50 @@ class Sweep:
         hidden = any(self._gain(s).middle >= LARGE and not self._wins(s) for s in self.pairs)
         return not hidden or self._elapsed_s >= PATIENCE * self.budget_s
 
-    def _round(self, entered: Sequence[Schedule], turn: int) -> list[Schedule]:
+    def _round(self, entered: Sequence[Config], turn: int) -> list[Config]:
         """One sample of each and of the default, in any order; what is still worth a round."""
         if not entered:
             return []
         order = [*entered, self.default]
         self.rng.shuffle(order)
-        seen = {schedule: self._sample(schedule) for schedule in order}
+        seen = {config: self._sample(config) for config in order}
         base = seen[self.default]
         assert base is not None  # or it was lost
-        for schedule in entered:
-            if (ns := seen[schedule]) is not None:
-                self.pairs.setdefault(schedule, []).append((base, ns))
+        for config in entered:
+            if (ns := seen[config]) is not None:
+                self.pairs.setdefault(config, []).append((base, ns))
         self._tell()
         limit = self._best_time() * (HOPELESS if turn < FEWEST - 1 else BEHIND)
         return [s for s in entered if s in self.samples and median(self.samples[s]) <= limit]
 
-    def _sample(self, schedule: Schedule) -> float | None:
+    def _sample(self, config: Config) -> float | None:
         """One time that counts; None where it fell."""
         if self.default not in self.samples:
             raise _DefaultLost
         began = self.clock()
-        outcome = self.measure(schedule)
+        outcome = self.measure(config)
         self.took_s.append(self.clock() - began)
         if isinstance(outcome, Failed):
             self._fell(outcome, counts=True)
             return None
-        self.samples[schedule].append(outcome)
+        self.samples[config].append(outcome)
         if self.told is not None:
-            self.told(Timed(schedule, outcome))
+            self.told(Timed(config, outcome))
         return outcome
 
     def _fell(self, failure: Failed, *, counts: bool) -> None:
-        self.failed[failure.schedule] = failure
-        self.samples.pop(failure.schedule, None)
-        self.pairs.pop(failure.schedule, None)
+        self.failed[failure.config] = failure
+        self.samples.pop(failure.config, None)
+        self.pairs.pop(failure.config, None)
         if counts and self.told is not None:
             self.told(failure)
-        if failure.schedule == self.default:
+        if failure.config == self.default:
             raise _DefaultLost
 
     def _best_time(self) -> float:
         return min(median(times) for times in self.samples.values() if times)
 
-    def _fastest(self) -> list[Schedule]:
+    def _fastest(self) -> list[Config]:
         """The best so far but for the default and the hopeless; of equals the smaller workgroup."""
         limit = self._best_time() * HOPELESS if any(self.samples.values()) else 0.0
         timed = [
@@ -255,7 +254,7 @@ class Sweep:
             for s, times in self.samples.items()
             if times and s != self.default and median(times) <= limit
         ]
-        timed.sort(key=lambda s: (median(self.samples[s]), prod(s.workgroup)))
+        timed.sort(key=lambda s: (median(self.samples[s]), config_order(s)))
         return timed[:_FINALISTS]
 
     def _tell(self) -> None:
@@ -276,24 +275,24 @@ class Sweep:
             )
         )
 
-    def _gain(self, schedule: Schedule) -> Interval:
+    def _gain(self, config: Config) -> Interval:
         """The default's time over a schedule's, by pairs from the same rounds."""
-        base, own = zip(*self.pairs[schedule], strict=True)
+        base, own = zip(*self.pairs[config], strict=True)
         # Resampled alike each time, so that the same pairs never give two answers.
         return ratio_interval(base, own, Random(0), CONFIDENCE)
 
-    def _wins(self, schedule: Schedule) -> bool:
+    def _wins(self, config: Config) -> bool:
         """Whether a schedule is faster with confidence, by its pairs."""
-        return len(self.pairs.get(schedule, ())) >= FEWEST and self._gain(schedule).low > MARGIN
+        return len(self.pairs.get(config, ())) >= FEWEST and self._gain(config).low > MARGIN
 
-    def _speed(self, schedule: Schedule) -> float:
+    def _speed(self, config: Config) -> float:
         """How many times as fast as the default, by all its times: what is shown of it later."""
-        return median(self.samples[self.default]) / median(self.samples[schedule])
+        return median(self.samples[self.default]) / median(self.samples[config])
 
-    def _contradicts(self, schedule: Schedule) -> bool:
+    def _contradicts(self, config: Config) -> bool:
         """Whether pairs and times speak for different sides, so that more of both are needed."""
-        speed = self._speed(schedule)
-        return speed <= MARGIN if self._wins(schedule) else speed >= BEHIND
+        speed = self._speed(config)
+        return speed <= MARGIN if self._wins(config) else speed >= BEHIND
 
     def _result(self, *, interrupted: bool) -> Swept:
         """The fastest that is faster than the default with confidence, else the default."""

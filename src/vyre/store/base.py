@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from vyre.errors import InvalidInput
-from vyre.model import Decision, Measurement, Summary, Workload, schedule_order
+from vyre.model import Decision, Measurement, Summary, Workload, config_order
 from vyre.store.sound import LATEST_NS, sound_confidence, sound_gain, sound_span
 
 DAY_NS = 24 * 3600 * 1_000_000_000
@@ -151,11 +151,11 @@ def _rank(kept: Kept) -> tuple[object, ...]:
     return (
         kept.stamp_ns,
         kept.writer,
-        schedule_order(decision.schedule),
+        config_order(decision.config),
         decision.reason,
         decision.detail,
         float("-inf") if decision.gain is None else decision.gain,
         float("-inf") if decision.confidence is None else decision.confidence,
-        () if decision.default is None else schedule_order(decision.default),
+        () if decision.default is None else config_order(decision.default),
         float("-inf") if decision.unfinished_s is None else decision.unfinished_s,
     )

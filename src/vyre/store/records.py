@@ -8,7 +8,7 @@ from datetime import date
 from math import inf
 
 from vyre.errors import InvalidInput
-from vyre.model import Code, Dim3, Order, Schedule, Workload, schedule_order
+from vyre.model import Code, Dim3, Order, Schedule, Workload, config_order
 from vyre.store.fields import dim3, u32
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -128,7 +128,7 @@ def _evidence_order(item: WriterEvidence) -> tuple[object, ...]:
 
 
 def _evidence_place(item: WriterEvidence) -> tuple[object, ...]:
-    return (item.writer, schedule_order(item.schedule))
+    return (item.writer, config_order(item.schedule))
 
 
 def _is_day(text: str) -> bool:

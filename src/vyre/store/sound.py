@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from math import isfinite
 
-from vyre.model import U32_MAX, Decision, Failed, Measurement, Schedule, Timed, Workload
+from vyre.model import (
+    U32_MAX,
+    Config,
+    Decision,
+    Failed,
+    Knobs,
+    Measurement,
+    Schedule,
+    Timed,
+    Workload,
+)
 
 LONGEST = 16_384
 """Letters of one text."""
@@ -35,11 +45,14 @@ def is_sound_workload(workload: Workload) -> bool:
     )
 
 
-def is_sound_schedule(schedule: Schedule) -> bool:
+def is_sound_config(config: Config) -> bool:
     """Whether any device could launch it; a truth value is no size."""
-    code = schedule.code
-    sizes = (*schedule.workgroup, code.items, code.vector, code.unroll)
-    return all(type(size) is int and size <= U32_MAX for size in sizes)
+    match config:
+        case Schedule(workgroup, code):
+            sizes = (*workgroup, code.items, code.vector, code.unroll)
+            return all(type(size) is int and size <= U32_MAX for size in sizes)
+        case Knobs():
+            return True  # it is its author's, and has bounds of its own
 
 
 def sound_gain(gain: float | None) -> float | None:
@@ -64,8 +77,8 @@ def sound_span(seconds: float | None) -> float | None:
 def is_sound_decision(decision: Decision) -> bool:
     """Whether its schedule, its detail and its numbers are those of a decision."""
     return (
-        is_sound_schedule(decision.schedule)
-        and (decision.default is None or is_sound_schedule(decision.default))
+        is_sound_config(decision.config)
+        and (decision.default is None or is_sound_config(decision.default))
         and len(decision.detail) <= LONGEST
         and decision.gain == sound_gain(decision.gain)
         and decision.confidence == sound_confidence(decision.confidence)
@@ -85,7 +98,7 @@ def is_sound_measurement(row: Measurement) -> bool:
             said = ns == 0.0 or _QUICKEST_NS <= ns <= _SLOWEST_NS
         case Failed(reason=reason):
             said = len(reason) <= LONGEST
-    return said and is_sound_schedule(row.outcome.schedule) and len(row.writer) <= LONGEST
+    return said and is_sound_config(row.outcome.config) and len(row.writer) <= LONGEST
 
 
 def cut(text: str) -> str:

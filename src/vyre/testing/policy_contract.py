@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from vyre.model import Code, Failed, Outcome, Schedule, Timed
+from vyre.model import Code, Config, Failed, Outcome, Schedule, Timed
 from vyre.policy.base import NothingToTry, Policy
 
 SPACE = (
@@ -21,7 +21,7 @@ SPACE = (
     Schedule((256, 1, 1)),
     Schedule((256, 1, 1), Code(items=4, vector=4)),
 )
-TIMES = dict(zip(SPACE, (900.0, 500.0, 700.0, 800.0), strict=True))
+TIMES: dict[Config, float] = dict(zip(SPACE, (900.0, 500.0, 700.0, 800.0), strict=True))
 
 
 class PolicyContract:

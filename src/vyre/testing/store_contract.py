@@ -62,7 +62,7 @@ def decision(number: int, choice: int = 0) -> Decision:
     """A decision for `workload(number)`."""
     return Decision(
         workload=workload(number),
-        schedule=schedule(choice),
+        config=schedule(choice),
         reason=Reason.ADOPTED,
         detail=f"choice {choice}",
         gain=1.25,
@@ -187,11 +187,11 @@ class StoreContract:
             for sequence, outcome in enumerate(outcomes)
         )
 
-        said = {summary.schedule: summary for summary in store.summaries(workload(1))}
+        said = {summary.config: summary for summary in store.summaries(workload(1))}
 
         assert said == {
             schedule(1): Summary(
-                schedule=schedule(1),
+                config=schedule(1),
                 count=3,
                 median_ns=6.0,
                 spread_ns=1.4826,
@@ -200,7 +200,7 @@ class StoreContract:
                 failures=("lost",),
             ),
             schedule(2): Summary(
-                schedule=schedule(2),
+                config=schedule(2),
                 count=0,
                 median_ns=None,
                 spread_ns=None,

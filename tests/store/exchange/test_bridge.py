@@ -42,7 +42,7 @@ def test_a_cache_goes_through_a_store_unchanged():
     found = store.get(cache_workload("v1-a", "sm120"))
 
     assert found is not None
-    assert (found.schedule, found.reason) == (Schedule((64, 1, 1)), Reason.REMEMBERED)
+    assert (found.config, found.reason) == (Schedule((64, 1, 1)), Reason.REMEMBERED)
     assert export_cache(store, "sm120") == CACHE
     assert export_cache(store, "other") == TunerCache()
 
@@ -137,7 +137,7 @@ def test_exported_choices_come_back_in_another_store(choices: list[tuple[int, in
     for kept in store.kept():
         found = other.get(kept.decision.workload)
         assert found is not None
-        assert found.schedule == kept.decision.schedule
+        assert found.config == kept.decision.config
 
 
 def test_failures_are_not_exported_as_evidence():

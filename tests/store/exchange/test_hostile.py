@@ -189,7 +189,7 @@ def test_one_workload_that_makes_no_sense_does_not_stop_an_export(traits: tuple[
     good = Workload(fingerprint=b"f", buckets=(1,), traits=(), device="d", toolchain="t")
     bad = Workload(fingerprint=b"", buckets=(), traits=traits, device="d", toolchain="")
     for workload in (bad, good):
-        made = Decision(workload=workload, schedule=Schedule((64, 1, 1)), reason=Reason.ADOPTED)
+        made = Decision(workload=workload, config=Schedule((64, 1, 1)), reason=Reason.ADOPTED)
         store.absorb([Kept(decision=made, stamp_ns=1, writer="", used_ns=1)], ())
 
     records = export_records(store, "vyre")

@@ -11,7 +11,7 @@ from vyre.store.sqlite.repair import is_damaged
 from vyre.store.sqlite.schema import STEPS
 
 WORKLOAD = Workload(fingerprint=b"\xab" * 32, buckets=(3,), traits=(), device="d", toolchain="t")
-DECISION = Decision(workload=WORKLOAD, schedule=Schedule((64, 1, 1)), reason=Reason.ADOPTED)
+DECISION = Decision(workload=WORKLOAD, config=Schedule((64, 1, 1)), reason=Reason.ADOPTED)
 
 
 def test_a_store_of_the_first_version_gets_names_and_keeps_its_rows(tmp_path):

@@ -124,9 +124,9 @@ def test_a_decision_whose_row_is_broken_can_be_made_again(path: Path):
 numbers = st.integers(0, 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 outcomes = st.one_of(
-    st.builds(Timed, st.just(decision(1).schedule), st.floats(0.001, 1e18)),
-    st.builds(Timed, st.just(decision(1).schedule), st.sampled_from([0.0, -0.0, 1.0, 1e15])),
-    st.builds(Failed, st.just(decision(1).schedule), texts),
+    st.builds(Timed, st.just(decision(1).config), st.floats(0.001, 1e18)),
+    st.builds(Timed, st.just(decision(1).config), st.sampled_from([0.0, -0.0, 1.0, 1e15])),
+    st.builds(Failed, st.just(decision(1).config), texts),
 )
 rows = st.builds(
     Measurement,

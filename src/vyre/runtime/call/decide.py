@@ -31,7 +31,7 @@ def site_of(
         NotRemembered: the process is frozen, and nothing is remembered for this call.
     """
     workload = launcher.workload(numbers, alignment)
-    default = Decision(workload=workload, schedule=launcher.default(numbers), reason=Reason.DEFAULT)
+    default = Decision(workload=workload, config=launcher.default(numbers), reason=Reason.DEFAULT)
     helper = session.helper(launcher.device)
     why_not = next(why_not_free(launcher.facts, numbers), None)
     if helper is None:
@@ -45,7 +45,7 @@ def site_of(
     if found is None and not (learns and launcher.has_run):
         found = recorder.get(workload, writes=rule.mode.writes)
     known = None
-    if found is not None and found.schedule in space_of(launcher, numbers, alignment).legal:
+    if found is not None and found.config in space_of(launcher, numbers, alignment).legal:
         known = replace(found, reason=Reason.REMEMBERED)
     if learns:
         learner = session.learners().of(

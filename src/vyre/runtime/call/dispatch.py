@@ -242,7 +242,7 @@ class Dispatcher:
             numbers, _, workload = bound.numbered
             usual = bound.launcher.default(numbers)
             return Decision(
-                workload=workload, schedule=usual, reason=Reason.DEFAULT, detail=error.problem
+                workload=workload, config=usual, reason=Reason.DEFAULT, detail=error.problem
             )
 
     def forget(self) -> None:
@@ -287,7 +287,7 @@ class Dispatcher:
         if pinned is not None:
             if not isinstance(pinned, Schedule):
                 pinned = replace(launcher.default(numbers), workgroup=pinned)
-            decision = Decision(workload=workload, schedule=pinned, reason=Reason.OVERRIDE)
+            decision = Decision(workload=workload, config=pinned, reason=Reason.OVERRIDE)
             return Site(launcher, numbers, alignment, decision)
         site = site_of(launcher, rule, numbers, alignment, lambda: self._swept(bound))
         _put(self._sites, key, site)

@@ -225,7 +225,7 @@ class Kernel:
         recorder, learners = session.recorder(), session.learners()
         known = recorder.get(workload)
         legal = space_of(bound.launcher, numbers, alignment).legal
-        if known is not None and known.schedule in legal and answers(known, budget_s) and not again:
+        if known is not None and known.config in legal and answers(known, budget_s) and not again:
             return replace(known, reason=Reason.REMEMBERED)
         learners.forget(workload)
         decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)

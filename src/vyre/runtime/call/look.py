@@ -83,7 +83,7 @@ def look_at(
     evidence, known = recorder.evidence(workload, space), None
     writes = session.rule().mode.writes
     decision = recorder.get(workload, writes=writes)
-    if decision is not None and decision.schedule in space.legal:
+    if decision is not None and decision.config in space.legal:
         known = evidence.weigh(decision)
     return Look(
         kernel=kernel,

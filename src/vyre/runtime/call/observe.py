@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from vyre.analysis import Facts
 from vyre.model import (
+    Config,
     Decision,
-    Schedule,
     Summary,
     html_rows,
     span,
@@ -32,13 +32,13 @@ class Explained:
     covers: tuple[int, ...]
     device: str
     decision: Decision
-    default: Schedule
+    default: Config
     dispatches: int
     evidence: tuple[Summary, ...] = ()  # what was timed, the fastest first
     candidates: int = 0
     legal: int = 0
     refused: tuple[str, ...] = ()
-    failures: Mapping[Schedule, str] = field(default_factory=dict)
+    failures: Mapping[Config, str] = field(default_factory=dict)
     timings: int = 0
     probes: int = 0
     explored_s: float = 0.0
@@ -56,15 +56,15 @@ class Explained:
     def _lines(self) -> Iterator[str]:
         decision = self.decision
         gain = ""
-        if decision.gain is not None and decision.schedule != self.default:
+        if decision.gain is not None and decision.config != self.default:
             gain = f", {decision.gain:.2f}x the default's speed"
         if gain and decision.confidence is not None:
             gain += f" ({decision.confidence:.0%} sure to be faster)"
         size = " x ".join(f"{extent:,}" for extent in self.covers)
         yield f"{size} elements on {self.device}"
-        yield _line("runs", f"{decision.schedule.text}{gain}")
+        yield _line("runs", f"{decision.config.text}{gain}")
         yield _line("because", ": ".join(filter(None, (decision.reason.value, decision.detail))))
-        if decision.schedule != self.default:
+        if decision.config != self.default:
             yield _line("default", self.default.text)
         yield _line("calls", f"{self.dispatches:,}, {self.timings:,} of them timed")
         if self.legal:
@@ -81,13 +81,13 @@ class Explained:
                 "compiled",
                 f"{self.compiled} codes in {_seconds(self.compiling_s)}, {self.pending} under way",
             )
-        base = [row for row in self.evidence[_SHOWN:] if row.schedule == self.default]
+        base = [row for row in self.evidence[_SHOWN:] if row.config == self.default]
         for number, row in enumerate((*self.evidence[:_SHOWN], *base)):
             assert row.median_ns is not None
             speed = "" if row.speed is None else f"{row.speed:.2f}x"
             yield _line(
                 "" if number else "fastest",
-                f"{span(row.median_ns):>8} {speed:>7} {row.count:5} timings  {row.schedule.text}",
+                f"{span(row.median_ns):>8} {speed:>7} {row.count:5} timings  {row.config.text}",
             )
         if self.stopped:
             yield _line("at rest", self.stopped)
@@ -167,7 +167,7 @@ class Stats:
     pending: int  # codes being compiled
     compiled: int
     compiling_s: float  # in the helper processes
-    failures: tuple[tuple[str, Schedule, str], ...]  # kernel, schedule, reason
+    failures: tuple[tuple[str, Config, str], ...]  # kernel, schedule, reason
 
     @property
     def explored(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
-from vyre.model import Decision, Failed, Reason, Schedule, Workload
+from vyre.model import Config, Decision, Failed, Reason, Schedule, Workload, scheduled
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import LaunchTraits, Space, space, why_not_free
@@ -86,7 +86,7 @@ def tune(
     candidates = space_of(launcher, numbers, alignment)
     known = recorder.get(workload)
     ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
-    if known is not None and known.schedule in candidates.legal:
+    if known is not None and known.config in candidates.legal:
         ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
     chosen = set(list(codes)[:MOST_CODES])
@@ -97,7 +97,7 @@ def tune(
         default=candidates.default,
         candidates=tuple(s for s in ordered if s.code in chosen),
         ready=ahead,
-        measure=lambda s: _measure(launcher, numbers, alignment, arrays, scalars, s),
+        measure=lambda s: _measure(launcher, numbers, alignment, arrays, scalars, scheduled(s)),
         clock=time.monotonic,
         budget_s=budget_s,
         rng=Random(seed),
@@ -145,10 +145,10 @@ class _Ahead:
         self.left_s = left_s  # for how long one of them may be waited for
         self.pending: dict[Schedule, Pending] = {}
 
-    def announce(self, schedules: Sequence[Schedule]) -> None:
+    def announce(self, configs: Sequence[Config]) -> None:
         if self.helper is None:
             return
-        for schedule in schedules:
+        for schedule in map(scheduled, configs):
             if schedule not in self.pending:
                 grid = tile_grid(self.numbers.extent, schedule)
                 warm = Warm(0, schedule.workgroup, grid)
@@ -160,14 +160,14 @@ class _Ahead:
         for pending in self.pending.values():
             pending.cancel()
 
-    def wait(self, schedule: Schedule) -> Failed | Late | None:
-        pending = self.pending.get(schedule)
+    def wait(self, config: Config) -> Failed | Late | None:
+        pending = self.pending.get(scheduled(config))
         if pending is None:
             return None
         answer = pending.wait(max(0.0, self.left_s()))
         if answer is None:
             return Late()
-        return Failed(schedule, answer.reason) if isinstance(answer, Refused) else None
+        return Failed(config, answer.reason) if isinstance(answer, Refused) else None
 
 
 def _measure(
@@ -227,7 +227,7 @@ def _decision(
     """What a sweep of `given_s` seconds came to, and why; `why_not` says why nothing is free."""
     decision = Decision(
         workload=workload,
-        schedule=swept.winner,
+        config=swept.winner,
         reason=Reason.DEFAULT,
         detail=_why_not(swept),
         default=swept.default,
@@ -255,7 +255,7 @@ def _decision(
 def _why_not(swept: Swept) -> str:
     """Why a sweep leaves the default."""
     for failure in swept.failed:
-        if failure.schedule == swept.default:
+        if failure.config == swept.default:
             return f"the default could not be measured: {failure.reason}"
     if not swept.rivals:
         if not swept.failed or not swept.finished:

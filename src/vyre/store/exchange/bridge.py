@@ -18,7 +18,7 @@ from vyre.model import (
     Schedule,
     Timed,
     Workload,
-    schedule_order,
+    config_order,
 )
 from vyre.store.base import Kept, Store
 from vyre.store.exchange.autotune_store import AutotuneStore
@@ -52,7 +52,8 @@ def export_cache(store: Store, adapter: str) -> TunerCache:
         {
             key: kept.decision.schedule.workgroup
             for kept in store.kept()
-            if (key := _key_in(kept.decision.workload, _CACHE)) is not None
+            if isinstance(kept.decision.config, Schedule)
+            and (key := _key_in(kept.decision.workload, _CACHE)) is not None
             and kept.decision.workload.device == adapter
         }
     )
@@ -88,8 +89,8 @@ def export_records(store: Store, provenance: str) -> AutotuneStore:
     records = {}
     for kept in store.kept():
         workload = kept.decision.workload
-        if workload.traits[:1] == (_CACHE,):
-            continue
+        if workload.traits[:1] == (_CACHE,) or not isinstance(kept.decision.config, Schedule):
+            continue  # a record has fields for schedules alone
         foreign = _key_in(workload, _RECORD)
         try:
             key = AutotuneKey(foreign or workload.key(), workload.device)
@@ -106,8 +107,8 @@ def _record(
     # As they were timed: a record tells no size that they could be brought to.
     timed: dict[tuple[str, Schedule], list[tuple[float, int]]] = {}
     for row in rows:
-        if isinstance(row.outcome, Timed):
-            group = timed.setdefault((row.writer, row.outcome.schedule), [])
+        if isinstance(row.outcome, Timed) and isinstance(row.outcome.config, Schedule):
+            group = timed.setdefault((row.writer, row.outcome.config), [])
             group.append((row.outcome.elapsed_ns, row.at_ns))
     return AutotuneRecord(
         workgroup_size=kept.decision.schedule.workgroup,
@@ -134,7 +135,7 @@ def _record(
 
 def _place(item: tuple[tuple[str, Schedule], object]) -> tuple[object, ...]:
     (writer, schedule), _ = item
-    return (writer, schedule_order(schedule))
+    return (writer, config_order(schedule))
 
 
 def _key_in(workload: Workload, form: str) -> str | None:
@@ -148,9 +149,7 @@ def _exchanged(form: str, key: str, adapter: str) -> Workload:
 
 
 def _kept(workload: Workload, schedule: Schedule, detail: str, stamp_ns: int, used_ns: int) -> Kept:
-    decision = Decision(
-        workload=workload, schedule=schedule, reason=Reason.REMEMBERED, detail=detail
-    )
+    decision = Decision(workload=workload, config=schedule, reason=Reason.REMEMBERED, detail=detail)
     return Kept(decision=decision, stamp_ns=stamp_ns, writer="", used_ns=used_ns)
 
 

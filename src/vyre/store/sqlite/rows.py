@@ -8,32 +8,32 @@ from typing import Any
 
 from vyre.errors import InvalidInput
 from vyre.model import (
-    Code,
+    Config,
     Decision,
     Failed,
     Measurement,
-    Order,
     Outcome,
     Reason,
-    Schedule,
     Timed,
     Workload,
+    config_of,
 )
 from vyre.store.base import Kept
 from vyre.store.sound import (
     LONGEST,
     cut,
+    is_sound_config,
     is_sound_decision,
     is_sound_measurement,
-    is_sound_schedule,
     is_sound_stamp,
     is_sound_workload,
 )
 
 Row = tuple[Any, ...]
 
-_SCHEDULE = 512  # letters of a schedule: far more than any has
-_CHOICE = 2 * _SCHEDULE  # of what was chosen, and instead of what
+_CONFIG = LONGEST  # letters of a config: more than any has
+_CHOICE = 2 * _CONFIG  # of what was chosen, and instead of what
+_DEFAULT, _UNFINISHED = "default", "unfinished_s"
 _REASONS = frozenset(Reason)
 
 
@@ -83,57 +83,31 @@ def read_workload(row: Row) -> Workload:
 
 
 @lru_cache(maxsize=4096)
-def schedule_text(schedule: Schedule) -> str:
-    """A schedule as JSON, every field named."""
-    return _json(_fields(schedule))
+def config_text(config: Config) -> str:
+    """A config as JSON, every field named."""
+    return _json(config.value())
 
 
-def _fields(schedule: Schedule) -> dict[str, Any]:
-    code = schedule.code
-    return {
-        "workgroup": list(schedule.workgroup),
-        "items": code.items,
-        "vector": code.vector,
-        "unroll": code.unroll,
-        "order": code.order,
-        "checked": code.checked,
-    }
-
-
-def read_schedule(text: object) -> Schedule:
-    """The schedule of its JSON."""
-    if not isinstance(text, str) or len(text) > _SCHEDULE:
-        raise DamagedRow("a schedule that is no short text")
-    return _read_schedule(text)
+def read_config(text: object) -> Config:
+    """The config of its JSON."""
+    if not isinstance(text, str) or len(text) > _CONFIG:
+        raise DamagedRow("a config that is no short text")
+    return _read_config(text)
 
 
 @lru_cache(maxsize=4096)
-def _read_schedule(text: str) -> Schedule:
-    return _schedule(_parsed(text, _SCHEDULE))
+def _read_config(text: str) -> Config:
+    return _config(_parsed(text, _CONFIG))
 
 
-def _schedule(value: object) -> Schedule:
-    match value:
-        case {
-            "workgroup": [int() as x, int() as y, int() as z],
-            "items": int() as items,
-            "vector": int() as vector,
-            "unroll": int() as unroll,
-            "order": str() as order,
-            "checked": bool() as checked,
-        }:
-            try:
-                code = Code(
-                    items=items, vector=vector, unroll=unroll, order=Order(order), checked=checked
-                )
-                schedule = Schedule((x, y, z), code)
-            except (InvalidInput, ValueError):
-                raise DamagedRow("a schedule that cannot be") from None
-            if not is_sound_schedule(schedule):
-                raise DamagedRow("a schedule that no device launches")
-            return schedule
-        case _:
-            raise DamagedRow("a schedule without its fields")
+def _config(value: object) -> Config:
+    try:
+        config = config_of(value)
+    except InvalidInput:
+        raise DamagedRow("a config that cannot be") from None
+    if not is_sound_config(config):
+        raise DamagedRow("a schedule that no device launches")
+    return config
 
 
 _CUT_SHORT = " within the budget"
@@ -141,27 +115,28 @@ _CUT_SHORT = " within the budget"
 
 
 def _choice_text(decision: Decision) -> str:
-    """What was chosen, as JSON: a schedule, and beside its fields how it came to be chosen."""
+    """What was chosen, as JSON: a config, and beside its fields how it came to be chosen."""
     if decision.default is None and decision.unfinished_s is None:
-        return schedule_text(decision.schedule)
-    found = _fields(decision.schedule)
+        return config_text(decision.config)
+    found = decision.config.value()
     if decision.default is not None:
-        found["default"] = _fields(decision.default)
+        found[_DEFAULT] = decision.default.value()
     if decision.unfinished_s is not None:
-        found["unfinished_s"] = float(decision.unfinished_s)
+        found[_UNFINISHED] = float(decision.unfinished_s)
     return _json(found)
 
 
-def _read_choice(text: object, detail: str) -> tuple[Schedule, Schedule | None, float | None]:
-    """The schedule of a decision, the default beside it, and what an unfinished sweep was given."""
+def _read_choice(text: object, detail: str) -> tuple[Config, Config | None, float | None]:
+    """The config of a decision, the default beside it, and what an unfinished sweep was given."""
     found = _parsed(text, _CHOICE)
-    schedule = _schedule(found)
-    default, unfinished_s = found.get("default"), found.get("unfinished_s")
+    if not isinstance(found, dict):
+        raise DamagedRow("a decision for no config")
+    default, unfinished_s = found.pop(_DEFAULT, None), found.pop(_UNFINISHED, None)
     if unfinished_s is None and detail.endswith(_CUT_SHORT):
         unfinished_s = 0.0
     if not isinstance(unfinished_s, float | None):
         raise DamagedRow("a decision that took no number of seconds")
-    return schedule, None if default is None else _schedule(default), unfinished_s
+    return _config(found), None if default is None else _config(default), unfinished_s
 
 
 def kept_row(kept: Kept) -> Row:
@@ -197,7 +172,7 @@ def read_kept(row: Row, workload: Workload) -> Kept:
     chosen, default, unfinished_s = _read_choice(schedule, detail)
     decision = Decision(
         workload=workload,
-        schedule=chosen,
+        config=chosen,
         reason=Reason(reason),
         detail=detail,
         gain=gain,
@@ -228,7 +203,7 @@ def measurement_row(row: Measurement) -> Row:
         row.writer,
         row.sequence,
         workload_key(row.workload),
-        schedule_text(row.outcome.schedule),
+        config_text(row.outcome.config),
         elapsed_ns,
         failure,
         row.size,
@@ -247,9 +222,9 @@ def read_measurement(row: Row, workload: Workload) -> Measurement:
         raise DamagedRow("a measurement of other types")
     outcome: Outcome
     if isinstance(elapsed_ns, float) and failure is None:
-        outcome = Timed(read_schedule(schedule), elapsed_ns)
+        outcome = Timed(read_config(schedule), elapsed_ns)
     elif elapsed_ns is None and isinstance(failure, str):
-        outcome = Failed(read_schedule(schedule), failure)
+        outcome = Failed(read_config(schedule), failure)
     else:
         raise DamagedRow("a measurement that neither ran nor failed")
     try:
