@@ -23,7 +23,7 @@ from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Order
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Ready
-from vyre.runtime.compile.server import compile_bundle
+from vyre.runtime.devices.compile_server import compile_bundle
 
 WIDTHS = (32, 64, 128, 256, 512)
 EXTENT = 1 << 14  # small, so that warming launches take no time of their own

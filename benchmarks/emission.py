@@ -10,8 +10,7 @@ from measure import save
 import vyre
 from vyre import kernels
 from vyre.emit import OPENCL, emit
-from vyre.runtime.call.launcher import Numbers
-from vyre.runtime.call.tune import space_of
+from vyre.runtime.devices.launcher import Numbers
 
 
 def main() -> None:
@@ -33,7 +32,7 @@ def main() -> None:
         }
         extent = (1024, 1024, 1) if kernel.name == "stencil5" else (n, 1, 1)
         scalars = {"most": 100} if kernel.name == "mandelbrot" else {}
-        space = space_of(launcher, Numbers(extent, shapes, scalars), dict.fromkeys(shapes, 64))
+        space = launcher.space(Numbers(extent, shapes, scalars), dict.fromkeys(shapes, 64))
         times = []
         for _ in range(5):
             start = time.perf_counter()

@@ -15,9 +15,8 @@ from gpu_replay import capture, replays, seconds_of
 import vyre
 from vyre import kernels
 from vyre.errors import VyreError
+from vyre.learn import process
 from vyre.model import Code, Order, Schedule
-from vyre.runtime import session
-from vyre.runtime.call.tune import space_of
 
 SPACE_REPLAY_S = 4e-4
 TOGETHER = 16
@@ -71,7 +70,7 @@ class Target:
             scalars[name] if name in scalars else arrays[name].argument
             for name in self.launcher.order
         ]
-        self.space = space_of(self.launcher, self.numbers, self.alignment)
+        self.space = self.launcher.space(self.numbers, self.alignment)
 
     @property
     def default(self) -> Schedule:
@@ -208,5 +207,5 @@ def live(target: Target, limit_s: float) -> dict[str, Any]:
 
 def _learner(target: Target) -> Any:
     """Who learns for such calls, if anybody does."""
-    found = [one for one in session.learners().all() if one.workload == target.workload]
+    found = [one for one in process.deciders().all() if one.workload == target.workload]
     return found[-1] if found else None

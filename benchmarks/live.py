@@ -20,7 +20,7 @@ from measure import halves, ratio, save
 import vyre
 from vyre import kernels, settings
 from vyre.kernels.samples import sample
-from vyre.runtime import session
+from vyre.learn import process
 
 LARGE_S = 0.005
 SMALL = 1 << 12
@@ -65,7 +65,7 @@ def cell(
         default = caller(kernel, device, size)
         default()
     # Calls under `off` would launch what is learned meanwhile; these stay with the default.
-    session.recorder()._followers.clear()
+    process.recorder()._followers.clear()
     learning = caller(kernel, device, size)
     times: dict[str, list[float]] = {"default": [], "learning": []}
     for number in range(blocks):
@@ -75,7 +75,7 @@ def cell(
                     times[side].append(seconds(default, calls))
             else:
                 times[side].append(seconds(learning, calls))
-    learner = session.learners().all()[-1] if session.learners().all() else None
+    learner = process.deciders().all()[-1] if process.deciders().all() else None
     standing = learner.standing if learner else None
     late = blocks // 2
     return {

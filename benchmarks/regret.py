@@ -30,7 +30,7 @@ from vyre.policy.baselines import EpsilonGreedy, Fixed, Seed, Thompson, Ucb
 from vyre.policy.natural_live import NaturalGradient
 from vyre.policy.seed_cold_start import WORKGROUP_CANDIDATES, estimate_cold_start_ns
 from vyre.policy.sweep import Sweep
-from vyre.runtime.call.launcher import Numbers
+from vyre.runtime.devices.launcher import Numbers
 
 H200 = replace(GPU, model="NVIDIA H200")
 NOISES = {

@@ -19,7 +19,7 @@ from vyre.kernels.samples import Sample, sample
 from vyre.model import Schedule
 from vyre.runtime.call.dispatch import _resident
 from vyre.runtime.call.kernel import Kernel
-from vyre.runtime.call.launcher import Launcher
+from vyre.runtime.devices.launcher import Launcher
 
 SIZES = {"2^16": 1 << 16, "2^20": 1 << 20, "2^24": 1 << 24}
 

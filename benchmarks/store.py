@@ -25,8 +25,8 @@ from random import Random
 from statistics import fmean, median, quantiles
 from tempfile import TemporaryDirectory
 
+from vyre.learn.recorder import Recorder
 from vyre.model import Decision, Reason, Schedule, Timed, Workload
-from vyre.runtime.recorder import Recorder
 from vyre.store.base import Bounds, Kept
 from vyre.store.open import new_writer, open_store
 from vyre.testing import provenance

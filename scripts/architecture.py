@@ -15,6 +15,7 @@ ORDER = [
         "settings",
         "store",
         "backend",
+        "learn",
         "runtime",
         "kernels",
         "adapter",

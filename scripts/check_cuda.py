@@ -34,7 +34,7 @@ from vyre.kernels.samples import sample
 from vyre.model import Code, Order
 from vyre.plan.geometry import tile_grid
 from vyre.runtime.arrays import foreign
-from vyre.runtime.call.launcher import words_of
+from vyre.runtime.devices.launcher import words_of
 from vyre.testing import provenance
 from vyre.testing.compare import apart, differences, provable
 from vyre.testing.programs import Case, generate

@@ -33,9 +33,9 @@ from typer.testing import CliRunner
 import vyre
 from vyre.cli.main import app
 from vyre.errors import VyreError
+from vyre.learn import rules
+from vyre.learn.recorder import recorder_of
 from vyre.model import Code, Decision, Measurement, Reason, Schedule, Timed, Workload
-from vyre.runtime import session
-from vyre.runtime.recorder import recorder_of
 from vyre.store.notice import forget_said
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.rows import workload_key
@@ -264,7 +264,7 @@ class Ran:
 def run_command(words: Sequence[str], folder: Path) -> Ran:
     """Run a command on the store of a folder, in this process."""
     os.environ["VYRE_CACHE_DIR"] = str(folder)  # noqa: TID251  # as a user sets it
-    session.current.cache_clear()
+    rules.current.cache_clear()
     recorder_of.cache_clear()
     forget_said()
     with Calls() as calls:

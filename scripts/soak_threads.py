@@ -18,7 +18,7 @@ import numpy as np
 import vyre
 from vyre import kernels, settings
 from vyre.kernels.samples import sample
-from vyre.runtime import session
+from vyre.learn import process
 
 KERNELS = (kernels.saxpy, kernels.gelu, kernels.stencil5)
 SIZES = (1 << 12, 1 << 16)
@@ -62,11 +62,11 @@ def main() -> None:
         thread.join()
     device.synchronize()
     time.sleep(0.5)  # the last timings are read beside the calls
-    learners = session.learners()
+    learners = process.deciders()
     for learner in learners.all():
         learner.stop("the soak is over")
     assert learners.desk.drained(30)
-    recorder = session.recorder()
+    recorder = process.recorder()
     recorder.flush()
     calls = sum(counts, Counter[str]())
     counted = sum(learner.dispatches for learner in learners.all())

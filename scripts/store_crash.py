@@ -27,7 +27,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from vyre.errors import StoreFailed
-from vyre.runtime.recorder import Recorder
+from vyre.learn.recorder import Recorder
 from vyre.store.base import Bounds
 from vyre.store.exchange.tuner_cache import TunerCache
 from vyre.store.open import new_writer, open_store

@@ -31,8 +31,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from vyre.errors import StoreFailed
+from vyre.learn.recorder import Recorder
 from vyre.model import Failed, Measurement
-from vyre.runtime.recorder import Recorder
 from vyre.store.base import Bounds
 from vyre.store.files import exclusive
 from vyre.store.open import new_writer

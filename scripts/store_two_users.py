@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from vyre.runtime.recorder import Recorder
+from vyre.learn.recorder import Recorder
 from vyre.store.open import new_writer, open_store
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import Opening

@@ -23,7 +23,18 @@ LAYERS = [
         "policy",
         "substrate",
     ),
-    *("settings", "store", "backend", "runtime", "kernels", "adapter", "report", "testing", "cli"),
+    *(
+        "settings",
+        "store",
+        "backend",
+        "learn",
+        "runtime",
+        "kernels",
+        "adapter",
+        "report",
+        "testing",
+        "cli",
+    ),
 ]
 PURE = LAYERS[: LAYERS.index("settings")]
 WORLD = {"os", "time", "threading", "subprocess", "socket", "sqlite3", "logging"}

@@ -17,11 +17,15 @@ from vyre.errors import (
 )
 from vyre.lang import *  # noqa: F403  # the kernel language: types, parameters and functions, listed in its __all__
 from vyre.lang import __all__ as _language
+from vyre.learn.explain import Explanation, Stats
+from vyre.learn.process import stats
+from vyre.learn.rules import freeze, mode, policy
 from vyre.model import (
     Code,
     Decision,
     DeviceInfo,
     Failed,
+    Knobs,
     Limits,
     Measurement,
     Mode,
@@ -52,12 +56,10 @@ from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.arguments import CopyWarning
 from vyre.runtime.call.kernel import Kernel, kernel
-from vyre.runtime.call.observe import Explanation, Stats
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import SlowDeviceWarning, devices
 from vyre.runtime.devices.opened import open as open  # noqa: A004  # read as vyre.open; not for a star import
 from vyre.runtime.feedback import LaunchFeedback, record_launch_measurement
-from vyre.runtime.session import freeze, mode, stats
 from vyre.runtime.speculation.call import Speculation, speculate
 from vyre.runtime.speculation.dispatch import (
     SpeculationOutcome,
@@ -105,6 +107,7 @@ __all__ = [
     "InvalidInput",
     "InvalidProgram",
     "Kernel",
+    "Knobs",
     "LanguageError",
     "LaunchFeedback",
     "Limits",
@@ -162,6 +165,7 @@ __all__ = [
     "kernel",
     "mode",
     "parse_counter_tail",
+    "policy",
     "record_launch_measurement",
     "record_variant_race",
     "speculate",

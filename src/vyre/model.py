@@ -340,6 +340,20 @@ class DeviceInfo:
         return _digest("toolchain", self.backend, self.driver, self.compiler)
 
 
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """How fast a device was clocked, and why not faster."""
+
+    mhz: int
+    throttled: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """A label that times have in common which compare."""
+        step = round(4 * log2(max(self.mhz, 1)))
+        return f"{step}{' throttled' if self.throttled else ''}"
+
+
 STRUCTURE = "structure="
 """Begins the trait that names a program's structure, which a rename leaves alone."""
 
@@ -382,6 +396,7 @@ class Timed:
 
     config: Config
     elapsed_ns: float
+    idle_ns: float = field(default=0.0, compare=False, repr=False)  # of the device, per launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import platformdirs
 
 from vyre.errors import InvalidInput
 from vyre.model import Mode
+from vyre.policy.table import DEFAULT_POLICY, policy_name
 
 if sys.platform != "win32":
     import grp
@@ -29,13 +30,15 @@ class Settings:
     cache_dir: Path
     own_dir: Path  # the user's own, where `cache_dir` is one that others use, too
     mode: Mode = Mode.NATURAL_GRADIENT
+    policy: str = DEFAULT_POLICY
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process.
 
     `VYRE_DEVICE` names a device such as `opencl:0`; `VYRE_CACHE_DIR` a folder, else it is `vyre`
-    in `XDG_CACHE_HOME`, or in the platform's own cache folder; `VYRE_AUTOTUNER` a mode.
+    in `XDG_CACHE_HOME`, or in the platform's own cache folder; `VYRE_AUTOTUNER` a mode;
+    `VYRE_POLICY` what a learner learns by.
 
     Raises:
         InvalidInput: a variable holds something that is not one of its words.
@@ -46,7 +49,13 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         parsed = Mode.parse(mode) if mode else Mode.NATURAL_GRADIENT
     except InvalidInput as error:
         raise InvalidInput(f"VYRE_AUTOTUNER is {mode!r}: {error.problem}", error.fix) from None
+    policy = given.get("VYRE_POLICY", "").strip()
+    try:
+        named = policy_name(policy) if policy else DEFAULT_POLICY
+    except InvalidInput as error:
+        raise InvalidInput(f"VYRE_POLICY is {policy!r}: {error.problem}", error.fix) from None
     return Settings(
+        policy=named,
         device=given.get("VYRE_DEVICE", "").strip() or None,
         cache_dir=_cache_dir(given),
         own_dir=_own_dir(given),

@@ -10,7 +10,7 @@ from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.expr import Binary, Unary, UnaryOp
 from vyre.ir.storage import STORAGE
 from vyre.model import Code
-from vyre.runtime.call.launcher import words_of
+from vyre.runtime.devices.launcher import words_of
 from vyre.testing.compare import apart
 
 COMPILED = [device for device in vyre.devices() if device.info.backend != "reference"]

@@ -8,7 +8,6 @@ import pytest
 import vyre
 from vyre import In, Out, f32, kernels
 from vyre.runtime.arrays.array import alignment_of
-from vyre.runtime.call.tune import space_of
 from vyre.testing.programs import generate
 from vyre.testing.schedules import deviations
 
@@ -26,7 +25,7 @@ def some_schedules(kernel, device, count, **arrays):
     launcher = kernel._dispatcher.launcher(device)
     n = next(iter(arrays.values())).size
     numbers = launcher.numbers((n, 1, 1), {name: a.shape for name, a in arrays.items()}, {})
-    legal = space_of(launcher, numbers, {name: alignment_of(a) for name, a in arrays.items()}).legal
+    legal = launcher.space(numbers, {name: alignment_of(a) for name, a in arrays.items()}).legal
     return Random(n).sample(legal, min(count, len(legal)))
 
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from vyre.cli.main import app
+from vyre.learn import rules
 from vyre.model import Code, Decision, Failed, Measurement, Reason, Schedule, Timed, Workload
-from vyre.runtime import session
 from vyre.store.sqlite.database import Database
 
 COMMAND = Path(sys.executable).with_name("vyre")
@@ -49,12 +49,12 @@ def inside(tmp_path, monkeypatch):
 
     def run_inside(*words: str, cache: Path = tmp_path / "cache", columns: int = 80):
         monkeypatch.setenv("VYRE_CACHE_DIR", str(cache))
-        session.current.cache_clear()
+        rules.current.cache_clear()
         shown = CliRunner().invoke(app, list(words), env={"COLUMNS": str(columns)})
         return subprocess.CompletedProcess(words, shown.exit_code, shown.stdout, shown.stderr)
 
     yield run_inside
-    session.current.cache_clear()
+    rules.current.cache_clear()
 
 
 def fill(folder: Path, *, workload: Workload = WORKLOAD, name: str = "blur") -> Path:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from vyre.cli.main import app
 from vyre.errors import StoreFailed
-from vyre.runtime.sweep import Late
+from vyre.policy.contest import Late
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.schema import STEPS
 

@@ -300,7 +300,7 @@ def recall(start: NaturalGradient) -> dict[Schedule, Remembered]:
 def test_a_remembered_winner_is_adopted_soon_with_hardly_any_probe(seed, speed):
     """On a machine that is as fast as then, or slower: only ratios are remembered."""
     earlier, _ = run(policy(), Replay(BOWL, NOISE, Random(seed)), 600)
-    winner = earlier.adopted_schedule
+    winner = earlier.settled
     device = Replay(BOWL, NOISE, Random(seed + 100))
     device.speed = speed
 
@@ -310,7 +310,7 @@ def test_a_remembered_winner_is_adopted_soon_with_hardly_any_probe(seed, speed):
     assert mean_excess(asked[FIRST:], BOWL) < 0.025
     slower = {schedule for schedule in SPACE if BOWL[schedule] > 1.03 * BOWL[winner]}
     assert sum(schedule in slower - {DEFAULT} for schedule in asked) <= 4
-    assert start.adopted_schedule not in (None, *slower)
+    assert start.settled not in (None, *slower)
     assert start.taken_back is None
 
 
@@ -321,7 +321,7 @@ def test_a_single_remembered_winner_is_tried_first_and_adopted_at_once():
     start, asked = run(start, Replay(table, NOISE), FIRST + 1)
 
     assert asked == [*[DEFAULT] * FIRST, SPACE[12]]
-    assert start.adopted_schedule == SPACE[12]
+    assert start.settled == SPACE[12]
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.05, 0.2])
@@ -334,7 +334,7 @@ def test_a_remembered_winner_that_no_longer_wins_is_noticed(slower, spread):
 
     assert SPACE[12] in asked
     assert asked.count(SPACE[12]) <= 12
-    assert start.adopted_schedule not in (None, SPACE[12])
+    assert start.settled not in (None, SPACE[12])
     assert mean_excess(asked[200:], BOWL) < 0.08
 
 
@@ -379,14 +379,14 @@ def test_a_table_says_what_is_believed_of_each_against_the_default():
     assert list(rows) == [schedule for schedule in SPACE if schedule != SPACE[7]]
     assert (rows[DEFAULT].ratio, rows[DEFAULT].spread) == (0.0, 0.0)
     assert rows[DEFAULT].timings == asked.count(DEFAULT)
-    best = rows[start.adopted_schedule]
+    best = rows[start.settled]
     assert best.ratio == pytest.approx(log(BOWL[best.config] / BOWL[DEFAULT]), abs=0.03)
     assert 0 < best.spread < 0.03
     assert {row.config for row in rows.values() if row.timings} == {*asked} - {SPACE[7]}
 
 
 def test_nothing_is_adopted_before_anything_ran():
-    assert policy().adopted_schedule is None
+    assert policy().settled is None
 
 
 def test_it_goes_on_without_a_default_that_failed():
@@ -409,7 +409,7 @@ def test_a_change_is_noticed_without_a_default_too():
     assert mean_excess(asked[200:], BOWL) < 0.1
 
 
-def test_an_adopted_schedule_that_fails_is_forgotten():
+def test_an_adopted_config_that_fails_is_forgotten():
     start, _ = run(policy(), Replay(BOWL, NOISE), 300)
     assert start.adopted is not None
 

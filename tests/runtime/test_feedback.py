@@ -8,11 +8,11 @@ import pytest
 from vyre.ir import DataType, Program
 from vyre.ir import build as b
 from vyre.ir.declare import BufferDecl
+from vyre.learn import rules
+from vyre.learn.recorder import Recorder
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Limits, Mode, Schedule, Timed
 from vyre.plan import DispatchConfig, LaunchLimits
-from vyre.runtime import session
 from vyre.runtime.feedback import LaunchFeedback, record_launch_measurement
-from vyre.runtime.recorder import Recorder
 from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 
@@ -147,7 +147,7 @@ def test_rows_of_others_may_hold_any_number(recorder: Recorder, ns: float, width
 
 def test_the_mode_that_holds_is_asked_for_each_launch(recorder: Recorder):
     feedback = LaunchFeedback(recorder)
-    with session.mode("off"):
+    with rules.mode("off"):
         assert feedback.resolve(program(), CONFIG, LIMITS, 8192) == (32, 1, 1)
         assert not feedback.record(program(), CONFIG, LIMITS, 8192, (64, 1, 1), 100)
 

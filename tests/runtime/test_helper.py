@@ -23,7 +23,7 @@ from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.compile import helper as helper_module
 from vyre.runtime.compile.bundle import Bundle, Warm, from_request, to_request
 from vyre.runtime.compile.helper import CompileHelper, Ready, Refused
-from vyre.runtime.compile.server import _cut
+from vyre.runtime.devices.compile_server import _cut
 from vyre.testing.programs import Case, race_free
 
 REFERENCE = vyre.open("reference")
@@ -189,7 +189,7 @@ class TestServer:
     def test_what_a_compiler_prints_is_no_answer(self):
         noisy = """
             import os, sys
-            from vyre.runtime.compile import server as compile_server
+            from vyre.runtime.devices import compile_server
 
             quiet = compile_server.compile_bundle
 

@@ -11,7 +11,7 @@ from vyre.backend.reference.device import Reference, ReferenceTicket
 from vyre.backend.replayed import GPU, Replayed
 from vyre.errors import InvalidInput, InvalidProgram, VyreError
 from vyre.model import Code, DeviceKind, Limits, Schedule
-from vyre.runtime import session
+from vyre.runtime.call import dispatch
 from vyre.runtime.devices.device import Device
 
 MOST = 0xFFFF_FFFE  # elements of a call
@@ -63,7 +63,7 @@ class Recorded(Reference):
 @pytest.fixture(autouse=True)
 def nothing_learned(monkeypatch):
     """Calls run the default; nothing is compiled beside them."""
-    monkeypatch.setattr(session, "helper", lambda _: None)
+    monkeypatch.setattr(dispatch, "helper_of", lambda _: None)
 
 
 def host():

@@ -4,8 +4,8 @@ import numpy as np
 
 import vyre
 from vyre import In, Out, f32
+from vyre.learn.explain import Explained
 from vyre.model import Decision, Reason, Schedule, Workload
-from vyre.runtime.call.observe import Explained
 
 
 @vyre.kernel

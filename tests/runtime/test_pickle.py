@@ -187,6 +187,7 @@ STEP = vyre.NaturalGradientStep(
 )
 LIMITS = vyre.Limits(max_threads=1, max_block=(1, 1, 1), max_grid=(1, 1, 1))
 VALUES = [
+    vyre.Knobs.of({"BLOCK": 64, "fast": True}),
     vyre.AutotuneKey("00" * 16, "a"),
     RECORD,
     SCHEDULE.code,

@@ -9,12 +9,11 @@ import pytest
 
 import vyre
 from vyre import In, InOut, Out, f32, kernels, u32
+from vyre.learn import process, rules
 from vyre.model import Code, Decision, Failed, Reason, Schedule
 from vyre.plan.space import Space
-from vyre.runtime import session
-from vyre.runtime.call.tune import space_of
+from vyre.policy.contest import Contest, Late
 from vyre.runtime.compile.helper import CompileHelper
-from vyre.runtime.sweep import Late, Sweep
 from vyre.store.open import open_store
 
 DEFAULT = Schedule((64, 1, 1))
@@ -55,7 +54,7 @@ class Bench:
         return self.times[schedule] * self.rng.lognormvariate(0, self.noise)
 
     def sweep(self, budget_s: float = 1000.0, **more):
-        self.running = Sweep(
+        self.running = Contest(
             default=DEFAULT,
             candidates=tuple(self.times),
             ready=self,
@@ -420,7 +419,7 @@ def test_a_second_tuning_is_answered_from_memory():
 
 def test_what_is_tuned_in_a_frozen_process_is_remembered_like_any_other():
     """The error of a frozen miss says to tune; mode and freeze are about calls."""
-    x, recorder = np.ones(70_000, np.float32), session.recorder()  # a size of its own
+    x, recorder = np.ones(70_000, np.float32), process.recorder()  # a size of its own
     with vyre.freeze(missing="error"):
         with pytest.raises(vyre.NotRemembered):
             heavy(x)
@@ -428,7 +427,7 @@ def test_what_is_tuned_in_a_frozen_process_is_remembered_like_any_other():
         heavy(x)
     assert recorder.flush()
 
-    with closing(open_store(session.current().cache_dir, writer="", read_only=True)) as store:
+    with closing(open_store(rules.current().cache_dir, writer="", read_only=True)) as store:
         kept = store.find(made.workload)
 
     assert kept is not None
@@ -439,7 +438,7 @@ def test_a_remembered_choice_that_is_not_legal_answers_nobody():
     x = np.ones(3002, np.float32)
     workload = heavy.tune(x, budget_s=60.0).workload
     bad = Schedule((64, 1, 1), Code(items=1000))
-    session.recorder().put(Decision(workload=workload, config=bad, reason=Reason.ADOPTED))
+    process.recorder().put(Decision(workload=workload, config=bad, reason=Reason.ADOPTED))
 
     again = heavy.tune(x, budget_s=60.0)
 
@@ -468,7 +467,7 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
 
 def test_where_there_is_one_schedule_only_that_is_the_decision(monkeypatch):
     x = np.ones(333, np.float32)
-    monkeypatch.setattr("vyre.runtime.call.tune.space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
+    monkeypatch.setattr("vyre.runtime.devices.launcher.space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
     monkeypatch.setattr("vyre.runtime.call.tune.order", lambda space, *_: space.legal)
     monkeypatch.setattr("vyre.runtime.call.tune._measure", lambda *_: 1000.0)
 
@@ -490,7 +489,7 @@ def test_every_schedule_of_the_space_gives_the_same_bits():
     expected = np.asarray(kernels.gelu(x))
     launcher = kernels.gelu._dispatcher.launcher(device)
     numbers = launcher.numbers((1237, 1, 1), {"x": (1237,), "out": (1237,)}, {})
-    legal = space_of(launcher, numbers, {"x": 64, "out": 64}).legal
+    legal = launcher.space(numbers, {"x": 64, "out": 64}).legal
 
     assert len(legal) > 20
     for schedule in Random(0).sample(legal, 20):
@@ -510,7 +509,7 @@ def test_every_schedule_of_the_space_gives_the_same_bits():
 def test_a_compiler_that_misbehaves_leaves_the_default_and_right_results(monkeypatch, server, what):
     device = vyre.devices()[0]
     helper = CompileHelper(device, time_limit_s=0.5, command=[sys.executable, "-c", server])
-    monkeypatch.setattr("vyre.runtime.session.helper", lambda _: helper)
+    monkeypatch.setattr("vyre.runtime.call.dispatch.helper_of", lambda _: helper)
     x = np.linspace(-1, 1, 700, dtype=np.float32)
 
     with helper:

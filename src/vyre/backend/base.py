@@ -13,7 +13,7 @@ from vyre.analysis import Facts
 from vyre.emit import WordLayout
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
-from vyre.model import Code, DeviceInfo
+from vyre.model import Clocks, Code, DeviceInfo
 
 Array = NDArray[Any]
 Memory = Any
@@ -95,6 +95,10 @@ class Queue(Protocol):
 
     def is_capturing(self, stream: int = 0) -> bool:
         """Whether launches there are recorded instead of run."""
+        ...
+
+    def clocks(self) -> Clocks | None:
+        """How fast the device is clocked now; None where it does not tell."""
         ...
 
     def synchronize(self) -> None: ...

@@ -20,10 +20,10 @@ from vyre.cli.targets import bundled, one_target, targets_of
 from vyre.cli.tune import print_outcome, tune_all
 from vyre.cli.words import parse_size, parse_span
 from vyre.errors import VyreError
+from vyre.learn import rules
 from vyre.plain import plain, plain_lines
 from vyre.report.gather import gather
 from vyre.report.page import page
-from vyre.runtime import session
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device
 from vyre.store.files import replace_text
@@ -118,7 +118,7 @@ def tune(
     """
     sizes = [parse_size(word) for word in size or [SIZE]]
     budget_s = parse_span(budget)
-    with session.mode("natural"):  # whoever tunes on purpose wants it kept, whatever the mode
+    with rules.mode("natural"):  # whoever tunes on purpose wants it kept, whatever the mode
         targets = [one for word in files for one in targets_of(word)] if files else bundled()
         where = _device(device)
         with store.opened(read_only=False):
@@ -130,7 +130,7 @@ def tune(
     else:
         print_outcome(outcome, console())
     if not outcome.saved:
-        folder = session.current().cache_dir
+        folder = rules.current().cache_dir
         typer.echo(
             f"error: not everything that was learned could be saved in {plain(str(folder))}\n"
             "Fix: make room there, or set VYRE_CACHE_DIR to another folder; then run it again",
@@ -152,7 +152,7 @@ def explain(
 ) -> None:
     """Say what is proved of a kernel, what may run it, what was chosen, and from what."""
     target = one_target(kernel)
-    with session.mode("off"):
+    with rules.mode("off"):
         look = target.look(_device(device), target.call(parse_size(size)))
         read.explain(target, look, console(), json=json)
 
@@ -170,7 +170,7 @@ def source(
 ) -> None:
     """Print the code that a device compiles for a schedule of a kernel."""
     target = one_target(kernel)
-    with session.mode("off"):
+    with rules.mode("off"):
         look = target.look(_device(device), target.call(parse_size(size)))
         read.show_source(target, look, schedule, json=json)
 
@@ -188,7 +188,7 @@ def bench(
 ) -> None:
     """Time a kernel's schedules beside its default, in turns; nothing is remembered."""
     target = one_target(kernel)
-    with session.mode("off"):
+    with rules.mode("off"):
         look = target.look(_device(device), target.call(parse_size(size)))
         read.bench(target, look, schedule or [], console(), json=json)
 

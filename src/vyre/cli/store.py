@@ -15,13 +15,13 @@ from vyre import __version__
 from vyre.cli.output import console, say, say_json, table
 from vyre.cli.words import parse_span
 from vyre.errors import InvalidInput, StoreFailed
+from vyre.learn import rules
 from vyre.model import span
 from vyre.plain import plain
 from vyre.policy.measured import Measured
 from vyre.report.gather import evidence_of, label
 from vyre.report.values import Value, config_value, kept_value, summary_value
 from vyre.report.words import amount, day, elements, gain, sure
-from vyre.runtime import session
 from vyre.store.base import Bounds, Kept, Store, merge_into
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.exchange.bridge import export_records, import_cache, import_records
@@ -50,7 +50,7 @@ _TOML = ".toml"
 @contextmanager
 def opened(*, read_only: bool) -> Iterator[Store]:
     """The user's store; what is wrong with it is an error here, not a note."""
-    folder = session.current().cache_dir
+    folder = rules.current().cache_dir
     store = open_store(folder, writer=new_writer(), read_only=read_only, strict=True)
     with closing(store):
         yield store
@@ -59,7 +59,7 @@ def opened(*, read_only: bool) -> Iterator[Store]:
 @app.command("path")
 def path_(json: Json = False) -> None:
     """Print where what is learned is kept."""
-    folder = session.current().cache_dir
+    folder = rules.current().cache_dir
     files = files_in(folder) or (folder / NAME,)
     if json:
         say_json({"folder": str(folder), "files": [str(file) for file in files]})
@@ -187,7 +187,7 @@ def _lines(store: Store, kept: Kept, names: dict[str, str]) -> Iterator[str]:
 @app.command()
 def check(json: Json = False) -> None:
     """Look for damage in every file; exit code 1 where there is any."""
-    values = [_checked(path) for path in files_in(session.current().cache_dir)]
+    values = [_checked(path) for path in files_in(rules.current().cache_dir)]
     if json:
         say_json(values)
     elif not values:
@@ -236,7 +236,7 @@ def _fault(path: Path) -> str:
 @app.command()
 def repair() -> None:
     """Set damaged files aside and keep what can be read of them."""
-    folder = session.current().cache_dir
+    folder = rules.current().cache_dir
     for path in files_in(folder):
         before = _checked(path)
         if before["state"] != "damaged" or not is_own(path):

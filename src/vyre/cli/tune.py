@@ -15,11 +15,12 @@ from rich.table import Table
 from vyre.cli.output import table
 from vyre.cli.targets import Target
 from vyre.errors import InvalidInput, VyreError
+from vyre.learn import process, rules
 from vyre.model import Decision, Reason, span
 from vyre.plain import plain
+from vyre.policy import contest
 from vyre.report.values import Value, decision_value, workload_value
 from vyre.report.words import elements, gain, sure
-from vyre.runtime import session, sweep
 from vyre.runtime.call.tune import answers
 from vyre.runtime.devices.device import Device
 from vyre.store.open import files_in
@@ -87,7 +88,7 @@ class Outcome:
 
 def saved_in() -> tuple[Path, ...]:
     """The files of the store."""
-    return files_in(session.current().cache_dir)
+    return files_in(rules.current().cache_dir)
 
 
 def tune_all(
@@ -121,11 +122,11 @@ def tune_all(
                 outcome.rows.append(_tune(target, size, device, share_s, even_s, show))
         except KeyboardInterrupt:
             outcome.stopped = True
-    outcome.saved = session.recorder().flush() and bool(saved_in())
+    outcome.saved = process.recorder().flush() and bool(saved_in())
     return outcome
 
 
-Show = Callable[[str, sweep.Progress | None], None]
+Show = Callable[[str, contest.Progress | None], None]
 
 
 def _tune(
@@ -152,8 +153,8 @@ def _tune(
             )
     except VyreError as error:
         return Tuned(kernel=target.name, elements=size, trouble=str(error))
-    recorder = session.recorder()
-    evidence = recorder.evidence(decision.workload, look.space)
+    recorder = process.recorder()
+    evidence = recorder.evidence(decision.workload, frozenset(look.space.legal), look.space.default)
     return Tuned(
         kernel=target.name,
         elements=evidence.size or look.elements,
@@ -191,7 +192,7 @@ def _live(console: Console, budget_s: float, end: float) -> Iterator[Show]:
     with bars:
         task = bars.add_task("", total=budget_s, what="", best="", left="", end=end)
 
-        def show(name: str, news: sweep.Progress | None) -> None:
+        def show(name: str, news: contest.Progress | None) -> None:
             best = "compiling"
             if news is not None:
                 best = f"{news.measured} measured, best {news.gain:.2f}x"

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Self
 
 from vyre.model import Config, Failed, Outcome, Timed
-from vyre.policy.base import NothingToTry
+from vyre.policy.base import NothingToTry, Ready
 from vyre.policy.natural import NaturalGradientPolicy, TuningMeasurement, identity_fisher_q16
 
 _REMEMBERED = 15  # times per schedule for medians
@@ -25,13 +25,23 @@ class Baseline:
     times: Mapping[Config, tuple[float, ...]] = field(default_factory=dict)  # the latest
     totals: Mapping[Config, tuple[int, float]] = field(default_factory=dict)  # count, log times
 
-    def ask(self, rng: Random) -> Config:
-        """What to launch next."""
+    def ask(self, rng: Random, ready: Ready = None) -> Config:
+        """What to launch next; of what is ready, if any of it is."""
         if not self.space:
             raise NothingToTry(
                 "every schedule of the space has failed", "look at the reasons of the failures"
             )
-        return self._pick(rng)
+        able = self.space if ready is None else tuple(one for one in self.space if one in ready)
+        if not able or len(able) == len(self.space):
+            return self._pick(rng)
+        times = {one: kept for one, kept in self.times.items() if one in able}
+        totals = {one: kept for one, kept in self.totals.items() if one in able}
+        return replace(self, space=able, times=times, totals=totals)._pick(rng)
+
+    @property
+    def settled(self) -> Config | None:
+        """What it asks for by itself; None where that is left to chance or still open."""
+        return None
 
     def tell(self, outcome: Outcome) -> Self:
         config = outcome.config
@@ -64,6 +74,10 @@ class Fixed(Baseline):
 
     always: Config | None = None  # the first of the space without it
 
+    @property
+    def settled(self) -> Config | None:
+        return self._pick(Random(0)) if self.space else None
+
     def _pick(self, rng: Random) -> Config:  # noqa: ARG002  # nothing is left to chance
         return self.always if self.always in self.space else self.space[0]
 
@@ -77,6 +91,10 @@ class Seed(Baseline):
     """
 
     estimates_ns: Mapping[Config, int] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> Config | None:
+        return self._pick(Random(0)) if self.space else None
 
     def _pick(self, rng: Random) -> Config:  # noqa: ARG002  # nothing is left to chance
         known = {s: round(min(self.times[s])) for s in self.space if s in self.times}

@@ -41,6 +41,11 @@ class Budget:
         """Whether a dispatch that may lose this much fits."""
         return loss <= self.left
 
+    def paid(self, cost: float, lost: float) -> Budget:
+        """The budget after something took so many default dispatches, of which some were lost."""
+        worst = max(self.worst, lost) if cost else self.worst
+        return replace(self, spent=self.spent + cost, lost=self.lost + lost, worst=worst)
+
     def ran(self, cost: float, dispatches: int = 1) -> Budget:
         """The budget after dispatches that each took `cost` times as long as the default."""
         return replace(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vyre.errors import InvalidInput
 from vyre.model import Config, Failed, Outcome, Reason, Timed
-from vyre.policy.base import NothingToTry
+from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.belief import Belief, Prior, Remembered, Vector
 from vyre.policy.budget import Budget
 from vyre.policy.evidence import GAPS, RECENT, WINDOW, agreeing, doubted, locate, moved, noise_of
@@ -50,20 +50,9 @@ _AHEAD_LEAST = 30
 _SHORTLIST = 24  # candidates that a step weighs: more do not change it, and cost their cube
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
 _CONTRADICTED = 4.0  # standard deviations from what is remembered, at which that is forgotten
+_MEMORY = 0.08  # how far to believe ratios of times that no longer compare
 _KEPT = 2  # times of each schedule that outlast a change
 _ANEW = 256  # tells after which rounding is cleared
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """What to launch next, and why; `gain` and `confidence` are against the default."""
-
-    config: Config
-    reason: Reason
-    detail: str
-    gain: float  # believed time of the default / of this
-    confidence: float  # that this is faster
-    measures: bool = False  # wanted for its time once, not from now on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +120,6 @@ class NaturalGradient:
         object.__setattr__(self, "place", {one: at for at, one in enumerate(self.space)})
         object.__setattr__(self, "belief", self._believed_first())
         object.__setattr__(self, "times", ((),) * len(self.space))
-
-    @property
-    def adopted_schedule(self) -> Config | None:
-        """What is launched for good, until it turns out slower."""
-        return None if self.adopted is None else self.space[self.adopted]
 
     def table(self) -> tuple[Row, ...]:
         """What is believed of each schedule that did not fail, in the order of the space."""
@@ -236,6 +220,32 @@ class NaturalGradient:
             return self
         budget = self.budget.ran(self._cost(place), dispatches)
         return replace(self, budget=budget, dispatches=self.dispatches + dispatches)
+
+    def paid(self, cost: float, lost: float) -> NaturalGradient:
+        """The policy after something took `cost` default dispatches, of which some were lost."""
+        return replace(self, budget=self.budget.paid(cost, lost))
+
+    @property
+    def settled(self) -> Config | None:
+        """What is launched for good, until it turns out slower."""
+        return None if self.adopted is None else self.space[self.adopted]
+
+    def anew(self) -> NaturalGradient:
+        """The policy when times no longer compare with those so far: they are memories now."""
+        told = {one: Remembered(ratio, _MEMORY) for one, ratio in self.ratios().items()}
+        fresh = NaturalGradient(
+            space=self.space,
+            default=self.default,
+            remembered={**self.remembered, **told},
+            prior=self.prior,
+            budget=self.budget,
+            step=self.step,
+        )
+        return replace(fresh, failed=self.failed, dispatches=self.dispatches)
+
+    def ratios(self) -> dict[Config, float]:
+        """Log times over the default's, of what was timed more than once."""
+        return {row.config: row.ratio for row in self.table() if row.timings > 1}
 
     def tell(self, outcome: Outcome) -> NaturalGradient:
         place = self.place.get(outcome.config)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from random import Random
 
 from vyre.errors import InvalidInput
-from vyre.model import U32_MAX
+from vyre.model import U32_MAX, Config, Failed, Outcome, Schedule, scheduled
+from vyre.policy.base import NothingToTry, Ready
 
 
 class Direction(IntEnum):
@@ -129,6 +131,64 @@ class ResizePolicy:
         if direction is Direction.GROW and doubled <= self.adapter_max_workgroup_size_x:
             return doubled
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resize:
+    """The resize policy as one that is asked and told: each time of a width is a window.
+
+    Args:
+        widths: what it moves between, the narrowest first; other configs it knows nothing of.
+        default: where it begins.
+        elements: of a dispatch, which say how many a microsecond takes.
+    """
+
+    widths: tuple[Schedule, ...]
+    default: Config
+    elements: int
+    policy: ResizePolicy | None = None  # made from the widths
+    current: Config | None = None
+    failed: frozenset[Config] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.policy is None and self.widths:
+            first, last = self.widths[0].workgroup[0], self.widths[-1].workgroup[0]
+            made = ResizePolicy(adapter_max_workgroup_size_x=last, minimum_workgroup_size_x=first)
+            object.__setattr__(self, "policy", made)
+
+    def ask(self, rng: Random, ready: Ready = None) -> Config:  # noqa: ARG002  # a Policy
+        """The width that the windows so far ask for."""
+        found = self.settled
+        if found is None:
+            raise NothingToTry(
+                "every width of the space has failed", "look at the reasons of the failures"
+            )
+        return found
+
+    @property
+    def settled(self) -> Config | None:
+        able = [one for one in (self.current, self.default, *self.widths) if one is not None]
+        return next((one for one in able if one not in self.failed), None)
+
+    def tell(self, outcome: Outcome) -> Resize:
+        config = outcome.config
+        if isinstance(outcome, Failed):
+            return replace(self, failed=self.failed | {config})
+        if self.policy is None or config not in self.widths or not outcome.elapsed_ns > 0:
+            return self
+        took_us, idle_us = outcome.elapsed_ns / 1e3, outcome.idle_ns / 1e3
+        window = TunerFeedback(
+            observed_workgroup_size_x=scheduled(config).workgroup[0],
+            observed_throughput_per_us=self.elements / took_us,
+            idle_us=round(idle_us),
+            wall_time_us=max(round(took_us + idle_us), round(idle_us) + 1),
+        )
+        width, policy = self.policy.observe(window)
+        current = config
+        if width is not None:
+            steps = [one for one in self.widths if one.workgroup[0] == width]
+            current = next((one for one in steps if one not in self.failed), config)
+        return replace(self, policy=policy, current=current)
 
 
 DefaultPolicy = ResizePolicy

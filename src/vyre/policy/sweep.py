@@ -8,7 +8,7 @@ from statistics import median
 
 from vyre.errors import InvalidInput
 from vyre.model import Config, Failed, Outcome, Timed
-from vyre.policy.base import NothingToTry
+from vyre.policy.base import NothingToTry, Ready
 
 _REMEMBERED = 15  # times per schedule; old ones make room, so that what turns slow is noticed
 
@@ -49,13 +49,16 @@ class Sweep:
             return self
         return replace(self, space=(*self.space, config), times=(*self.times, ()))
 
-    def ask(self, rng: Random) -> Config:  # noqa: ARG002  # a Policy
-        """The first schedule that needs another time, or the fastest."""
+    def ask(self, rng: Random, ready: Ready = None) -> Config:  # noqa: ARG002  # a Policy
+        """The first config that needs another time, or the fastest; of what is ready, if any is."""
         if not self.space:
             raise NothingToTry(
                 "every schedule of the space has failed", "look at the reasons of the failures"
             )
         untried = self._untried()
+        if ready is not None and untried:
+            able = [place for place in untried if self.space[place] in ready]
+            untried = able or ([] if any(self.times) else untried)
         return self.space[untried[0] if untried else self._best()]
 
     def tell(self, outcome: Outcome) -> Sweep:

@@ -14,6 +14,8 @@ from random import Random
 
 from vyre.analysis import Facts, analyse
 from vyre.ir.program import Program
+from vyre.learn import process, rules
+from vyre.learn.recorder import Recorder
 from vyre.model import (
     Config,
     Decision,
@@ -41,8 +43,6 @@ from vyre.policy.seed_cold_start import (
 )
 from vyre.policy.sweep import Sweep
 from vyre.policy.trend import Trend
-from vyre.runtime import session
-from vyre.runtime.recorder import Recorder
 from vyre.store.keys import adapter_file_stem
 
 MOST_WORKLOADS = 4096
@@ -89,7 +89,7 @@ class LaunchFeedback:
 
     @property
     def _mode(self) -> Mode:
-        return self._fixed or session.rule().mode
+        return self._fixed or rules.rule().mode
 
     def resolve(
         self, program: Program, config: DispatchConfig, limits: LaunchLimits, element_count: int
@@ -224,7 +224,7 @@ def record_launch_measurement(
 @cache
 def launch_feedback() -> LaunchFeedback:
     """This process's feedback, kept in its memory."""
-    return LaunchFeedback(session.recorder())
+    return LaunchFeedback(process.recorder())
 
 
 def _widths(n: int, declared: int, limits: Limits) -> list[int]:

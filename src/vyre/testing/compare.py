@@ -16,8 +16,8 @@ from vyre.model import Code, Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.plan.space import LaunchTraits, why_not_vectors
 from vyre.runtime.arrays.array import WIDEST
-from vyre.runtime.call.launcher import Numbers, words_of
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import Numbers, words_of
 from vyre.testing.programs import Case
 
 Array = NDArray[Any]

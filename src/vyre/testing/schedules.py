@@ -11,8 +11,8 @@ from vyre.model import Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.plan.space import LaunchTraits, Space, space
 from vyre.runtime.arrays.array import alignment_of
-from vyre.runtime.call.launcher import Numbers, words_of
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import Numbers, words_of
 from vyre.testing.compare import Judge, Mismatch
 from vyre.testing.programs import Case
 

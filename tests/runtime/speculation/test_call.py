@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import vyre
 from vyre import In, InvalidInput, Out, UnsupportedFeature, Way, f32, i32, u8, u32
 from vyre.errors import DeviceFailed
+from vyre.learn import rules
 from vyre.model import DeviceKind
 from vyre.plan.fusion import fuse
-from vyre.runtime import session
 from vyre.runtime.speculation.call import MOST_COUNTED, MOST_WAITING, Speculation
 from vyre.runtime.speculation.programs import Programs
 
@@ -300,7 +300,7 @@ def test_only_what_is_learned_from_is_timed(device, monkeypatch, learns, way):
     timing = Timing(monkeypatch, device)
     speculation = made()
     x = np.arange(3000, dtype=np.int32)
-    with session.mode("natural" if learns else "off"):
+    with rules.mode("natural" if learns else "off"):
         for _ in range(3):
             speculation(*on(device, x, WEIGHT), limit=96, way=way)
 
@@ -491,7 +491,7 @@ def test_threads_may_call_one_speculation_together():
 def test_mode_off_learns_nothing_and_tries_nothing():
     speculation = made()
     x = np.arange(3001, dtype=np.int32)
-    with session.mode("off"):
+    with rules.mode("off"):
         for _ in range(10):
             count, _ = speculation(x, WEIGHT, limit=100)
 

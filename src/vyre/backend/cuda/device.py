@@ -218,6 +218,9 @@ class Cuda:
         self._context.value("look for a capture", (code,))
         return bool(status != self._driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
 
+    def clocks(self) -> None:
+        return None
+
     def synchronize(self) -> None:
         """Wait for everything launched so far, on every stream."""
         with self._context.current():

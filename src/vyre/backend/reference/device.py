@@ -111,6 +111,9 @@ class Reference:
         """Never: launches run."""
         return False
 
+    def clocks(self) -> None:
+        return None
+
     def synchronize(self) -> None:
         """Nothing is ever under way."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,22 +14,25 @@ from vyre.errors import DeviceFailed, InvalidInput, VyreError
 from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role, Translation
+from vyre.learn import process
+from vyre.learn.decide import site_of
+from vyre.learn.rules import Rule, rule
+from vyre.learn.site import Site
+from vyre.learn.subject import Step
 from vyre.model import Decision, Reason, Schedule, Workload
-from vyre.runtime import session
+from vyre.policy.contest import Progress
 from vyre.runtime.arrays.array import DeviceArray, alignment_of, host_zeros
 from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
 from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.arguments import AnyArray, Arguments, out_shape, read, unpacked
-from vyre.runtime.call.decide import site_of
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.call.repeat import Repeat, Same, look, same_of
 from vyre.runtime.call.tune import tune
+from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.devices.opened import default
-from vyre.runtime.session import Rule
-from vyre.runtime.site import Site
-from vyre.runtime.sweep import Progress
+from vyre.runtime.devices.subject import ProgramSteps, call_of
 
 T = TypeVar("T")
 
@@ -101,15 +105,15 @@ class Dispatcher:
         """Whether this call was like an earlier one and has been launched the short way."""
         if len(arrays) != self._inputs:  # else an output among the inputs would look like one
             return False
-        rule = session.rule()
+        by = rule()
         given = (*arrays, *_listed(out))
-        found = look(rule, given, shape, named, self._whole_scalars)
+        found = look(by, given, shape, named, self._whole_scalars)
         repeat = None if found is None else self._repeats.get(found[0])
         if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
             return False
         alone = not isinstance(out, (tuple, list)) and not self._whole_scalars
         if alone and shape is None and stream is None:
-            very = (rule, id(out), *map(id, arrays))
+            very = (by, id(out), *map(id, arrays))
             same = same_of(repeat, arrays, out, found[1], lambda _: self.same.pop(very, None))
             if same is not None:
                 _put(self.same, very, same)
@@ -228,8 +232,8 @@ class Dispatcher:
             alignment,
             copies,
             bound.call.scalars,
-            session.recorder(),
-            session.helper(device),
+            process.recorder(),
+            helper_of(device),
             budget_s=budget_s,
             progress=progress,
         )
@@ -260,25 +264,24 @@ class Dispatcher:
         site = self._site(bound, pinned)
         step, asked = site.take(capturing=launcher.device.backend.is_capturing(bound.stream))
         try:
-            ticket = bound.launch(step, timed=asked)
+            ticket = bound.launch(step, timed=asked is not None)
         except VyreError as error:
-            if not asked:
+            if asked is None:
                 raise
-            asked, step = False, site.fell(step, error)
+            step, asked = _prepared(site.fell(asked, error)), None
             ticket = bound.launch(step)
         except BaseException:  # an interrupt, or what no driver should raise
-            if asked:
+            if asked is not None:
                 site.lost()
             raise
-        if asked:
-            site.ran(step, ticket)
-        launcher.warmed(site.numbers, step.schedule)
+        if asked is not None:
+            site.ran(asked, ticket)
         return site
 
     def _site(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
         """Where such a call is decided; found out once."""
-        rule = session.rule()
-        key = _key(rule, bound)
+        by = rule()
+        key = _key(by, bound)
         site = self._sites.get(key) if pinned is None else None
         if site is not None:
             return site
@@ -288,8 +291,18 @@ class Dispatcher:
             if not isinstance(pinned, Schedule):
                 pinned = replace(launcher.default(numbers), workgroup=pinned)
             decision = Decision(workload=workload, config=pinned, reason=Reason.OVERRIDE)
-            return Site(launcher, numbers, alignment, decision)
-        site = site_of(launcher, rule, numbers, alignment, lambda: self._swept(bound))
+            steps = ProgramSteps(launcher, numbers, alignment)
+            return Site(prod(numbers.extent), steps, decision)
+        call = call_of(
+            launcher,
+            numbers,
+            alignment,
+            helper_of(launcher.device),
+            sweep=lambda: self._swept(bound),
+            advice=f"tune it first, with {launcher.kernel.name}.tune(...) on such arrays, "
+            'or freeze with missing="default"',
+        )
+        site = site_of(call, by)
         _put(self._sites, key, site)
         return site
 
@@ -302,18 +315,23 @@ class Dispatcher:
         named: Mapping[str, Any],
     ) -> None:
         resident = {n: a for n, a in bound.arrays.items() if isinstance(a, DeviceArray)}
-        found = look(session.rule(), given, shape, named, self._whole_scalars)
+        found = look(rule(), given, shape, named, self._whole_scalars)
         if found is not None and len(resident) == len(given):
             repeat = Repeat(self._translation, bound.launcher, site, resident)
             _put(self._repeats, found[0], repeat)
 
 
-def _key(rule: Rule, bound: Bound) -> tuple[object, ...]:
+def _prepared(step: Step) -> Prepared:
+    assert isinstance(step, Prepared)
+    return step
+
+
+def _key(by: Rule, bound: Bound) -> tuple[object, ...]:
     launcher, call = bound.launcher, bound.call
     arrays = [bound.arrays[name] for name in launcher.order if name in bound.arrays]
     whole = (int(v) for v in call.scalars.values() if isinstance(v, np.integer))
     return (
-        rule,
+        by,
         launcher,
         call.extent,
         *(array.shape for array in arrays),

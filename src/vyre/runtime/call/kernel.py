@@ -15,21 +15,20 @@ from vyre.errors import InvalidInput, labelled
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.lang import Role, Translation, translate
+from vyre.learn import process
+from vyre.learn.explain import Explanation
+from vyre.learn.rules import rule
 from vyre.model import Code, Decision, Reason, Schedule, html_rows
 from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
-from vyre.policy.measured import Measured
-from vyre.runtime import session
+from vyre.policy.contest import Progress
 from vyre.runtime.call import by_name
 from vyre.runtime.call.arguments import unpacked
 from vyre.runtime.call.dispatch import Dispatcher
+from vyre.runtime.call.explain import explanation
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.observe import Explanation, explanation
-from vyre.runtime.call.tune import answers, space_of
+from vyre.runtime.call.tune import answers
 from vyre.runtime.devices.opened import default
-from vyre.runtime.session import rule
-from vyre.runtime.site import Site
-from vyre.runtime.sweep import Progress
 
 log = logging.getLogger("vyre.calls")
 
@@ -183,11 +182,11 @@ class Kernel:
         """
         every = self._dispatcher.sites
         if not arrays and not named and out is None and shape is None:
-            return explanation(self.name, self.facts, every, _evidence)
+            return explanation(self.name, self.facts, every)
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         workload = bound.numbered[2]
         sites = [site for site in every if site.decision.workload == workload]
-        return explanation(self.name, bound.launcher.facts, sites, _evidence)
+        return explanation(self.name, bound.launcher.facts, sites)
 
     def tune(
         self,
@@ -222,16 +221,16 @@ class Kernel:
             )
         bound = self._dispatcher.bind(arrays, out, shape, None, named)
         numbers, alignment, workload = bound.numbered
-        recorder, learners = session.recorder(), session.learners()
+        recorder, deciders = process.recorder(), process.deciders()
         known = recorder.get(workload)
-        legal = space_of(bound.launcher, numbers, alignment).legal
+        legal = bound.launcher.space(numbers, alignment).legal
         if known is not None and known.config in legal and answers(known, budget_s) and not again:
             return replace(known, reason=Reason.REMEMBERED)
-        learners.forget(workload)
+        deciders.forget(workload)
         decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)
         self._dispatcher.forget()
         if (found := recorder.at_hand(workload)) is not None:
-            learners.tuned(found)
+            deciders.tuned(found)
         return decision
 
     def __reduce__(self) -> tuple[Callable[[str, str], Kernel], tuple[str, str]]:
@@ -255,12 +254,6 @@ def _found(module: str, name: str) -> Kernel:
     """What a pickle of a kernel calls."""
     kernel: Kernel = by_name.found(module, name, Kernel)
     return kernel
-
-
-def _evidence(site: Site) -> Measured:
-    """What was measured of calls at a site."""
-    space = space_of(site.launcher, site.numbers, site.alignment)
-    return session.recorder().evidence(site.decision.workload, space)
 
 
 def _check_budget(budget_s: object) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from vyre.errors import InvalidInput
+from vyre.learn.site import Site
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of, result_of
 from vyre.runtime.call.arguments import unpacked
-from vyre.runtime.call.launcher import Launcher, Prepared
 from vyre.runtime.call.repeat import fixed, streams_of
-from vyre.runtime.site import Site
+from vyre.runtime.devices.launcher import Launcher, Prepared
 
 
 class Launch:
@@ -98,7 +98,6 @@ class Launch:
             self._start = fixed(self._backend, step, self._arguments)
             self._step = step
             self._start(stream)
-            site.launcher.warmed(site.numbers, step.schedule)  # or nothing here is ever timed
         return self._results
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 from vyre.analysis import Facts
 from vyre.lang import Role
+from vyre.learn import process
+from vyre.learn.rules import rule
 from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
 from vyre.policy.measured import Measured
-from vyre.runtime import session
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.dispatch import Bound, Dispatcher
 from vyre.runtime.call.kernel import Kernel
-from vyre.runtime.call.tune import _measure, space_of
+from vyre.runtime.call.tune import _measure
 from vyre.runtime.devices.device import Device
 
 
@@ -79,9 +80,9 @@ def look_at(
     dispatcher = Dispatcher(kernel._translation)
     bound = dispatcher.bind((), None, shape, None, {**resident, **scalars})
     numbers, alignment, workload = bound.numbered
-    recorder, space = session.recorder(), space_of(bound.launcher, numbers, alignment)
-    evidence, known = recorder.evidence(workload, space), None
-    writes = session.rule().mode.writes
+    recorder, space = process.recorder(), bound.launcher.space(numbers, alignment)
+    evidence, known = recorder.evidence(workload, frozenset(space.legal), space.default), None
+    writes = rule().mode.writes
     decision = recorder.get(workload, writes=writes)
     if decision is not None and decision.config in space.legal:
         known = evidence.weigh(decision)

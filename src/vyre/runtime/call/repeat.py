@@ -15,12 +15,12 @@ from weakref import ref
 import numpy as np
 
 from vyre.lang import Role, Translation
+from vyre.learn.site import Site
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of
 from vyre.runtime.arrays.foreign_kinds import UNREADABLE, kind_of
-from vyre.runtime.call.launcher import Launcher, Prepared
 from vyre.runtime.call.scalars import maker
-from vyre.runtime.site import Site
+from vyre.runtime.devices.launcher import Launcher, Prepared
 
 Key = tuple[object, ...]
 Gone = Callable[[Any], object]

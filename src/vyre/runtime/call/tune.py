@@ -14,17 +14,17 @@ import numpy as np
 
 from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
+from vyre.learn.recorder import Recorder
 from vyre.model import Config, Decision, Failed, Reason, Schedule, Workload, scheduled
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
-from vyre.plan.space import LaunchTraits, Space, space, why_not_free
+from vyre.plan.space import Space, why_not_free
+from vyre.policy.contest import CONFIDENCE, Contest, Late, Progress, Swept
 from vyre.policy.measured import is_time
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.call.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Pending, Refused
-from vyre.runtime.recorder import Recorder
-from vyre.runtime.sweep import CONFIDENCE, Late, Progress, Sweep, Swept
+from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 
 MOST_CODES = 14
 """Codes that a sweep compiles at most; on PoCL one costs a third of a second (measured)."""
@@ -35,21 +35,6 @@ MOST_LAUNCHES = 12
 
 FEW_LAUNCHES, MOST_IN_ROW = 4, 100
 """Launches of a block, where a device runs and times them on its own."""
-
-
-def space_of(launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
-    """The schedules that may run this launch."""
-    info = launcher.device.info
-    return space(
-        launcher.facts,
-        launcher.program,
-        numbers,
-        info.limits,
-        info.kind,
-        launcher.kernel.declared_workgroup,
-        LaunchTraits(alignment),
-        launcher.resources(numbers),
-    )
 
 
 def answers(known: Decision, budget_s: float) -> bool:
@@ -83,7 +68,7 @@ def tune(
     Raises:
         KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
-    candidates = space_of(launcher, numbers, alignment)
+    candidates = launcher.space(numbers, alignment)
     known = recorder.get(workload)
     ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
     if known is not None and known.config in candidates.legal:
@@ -93,7 +78,7 @@ def tune(
     size = prod(numbers.extent)
     recorder.name(workload, launcher.kernel.name, launcher.device.info)
     ahead = _Ahead(launcher, numbers, helper, lambda: sweep.left_s)
-    sweep = Sweep(
+    sweep = Contest(
         default=candidates.default,
         candidates=tuple(s for s in ordered if s.code in chosen),
         ready=ahead,
@@ -113,7 +98,9 @@ def tune(
     why_not = next(why_not_free(launcher.facts, numbers), None)
     decision = _decision(workload, swept, candidates, given_s, why_not)
     if _decides(decision, swept, candidates):
-        decision = recorder.evidence(workload, candidates).weigh(decision)
+        decision = recorder.evidence(
+            workload, frozenset(candidates.legal), candidates.default
+        ).weigh(decision)
         recorder.put(decision)
     elif known is not None and not swept.interrupted:
         why = f"{decision.detail}; what was remembered stands"

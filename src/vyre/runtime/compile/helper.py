@@ -11,13 +11,13 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from vyre import settings
 from vyre.errors import WireError
+from vyre.model import DeviceInfo
 from vyre.runtime.compile.bundle import Bundle, to_request
 from vyre.runtime.compile.child import Child, Lost
-from vyre.runtime.devices.device import Device
 
 MAX_FAILED_STARTS = 3
 """A helper that did not come up this often in a row will not; the last refusal then stands."""
@@ -79,6 +79,15 @@ class Pending:
             self._then()
 
 
+class Compiling(Protocol):
+    """A device to compile for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def info(self) -> DeviceInfo: ...
+
+
 class CompileHelper:
     """One process that compiles for one device, in the order of submission.
 
@@ -92,7 +101,7 @@ class CompileHelper:
     """
 
     def __init__(
-        self, device: Device, *, time_limit_s: float = 30.0, command: Sequence[str] | None = None
+        self, device: Compiling, *, time_limit_s: float = 30.0, command: Sequence[str] | None = None
     ) -> None:
         self._toolchain = device.info.toolchain
         self._limit_s = time_limit_s
@@ -280,7 +289,7 @@ def _own_command(device_name: str) -> tuple[str, ...] | Refused:
             by_helper=True,
         )
     # -P, or modules of the folder we are called from could stand in for the library's.
-    return (sys.executable, "-P", "-m", "vyre.runtime.compile.server", device_name)
+    return (sys.executable, "-P", "-m", "vyre.runtime.devices.compile_server", device_name)
 
 
 def _parsed(line: bytes) -> Any:
@@ -302,3 +311,18 @@ def _read(line: bytes, number: int) -> Answer | None:
             return Refused(reason, log)
         case _:
             return None
+
+
+_lock = threading.Lock()
+_helpers: dict[str, CompileHelper] = {}
+
+
+def helper_of(device: Compiling) -> CompileHelper | None:
+    """The process that compiles for a device; None where there is nothing to compile."""
+    if device.info.backend == "reference":
+        return None
+    with _lock:
+        known = _helpers.get(device.name)
+        if known is None:
+            known = _helpers[device.name] = CompileHelper(device)
+        return known

@@ -14,13 +14,13 @@ import numpy as np
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role
+from vyre.learn import rules
 from vyre.model import DeviceKind
 from vyre.plain import shown
 from vyre.plan.config import SpeculationMode
 from vyre.plan.fusion import Fused, fuse
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
 from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
-from vyre.runtime import session
 from vyre.runtime.arrays.array import DeviceArray, host_zeros
 from vyre.runtime.arrays.lending import Loan
 from vyre.runtime.arrays.overlap import copies_needed
@@ -165,7 +165,7 @@ class Speculation:
         items: int,
         pinned: Way | None,
     ) -> None:
-        learns = session.rule().mode.writes and pinned is None
+        learns = rules.rule().mode.writes and pinned is None
         programs = self._on(device)
         lent = {name: _lend(loan, device, array) for name, array in given.items()}
         if learns:

@@ -29,8 +29,8 @@ from vyre.plan.geometry import LaunchLimits, ceil_div, tile_grid, validate_launc
 from vyre.plan.space import default_schedule
 from vyre.policy.ways import Piece, Way
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.call.launcher import words_of
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import words_of
 
 Scalars = Mapping[str, np.generic]
 Arrays = Mapping[str, DeviceArray]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vyre.errors import StoreFailed
+from vyre.learn.recorder import Recorder, recorder_of
 from vyre.model import Decision, Failed, Measurement, Timed
-from vyre.runtime import recorder as module
-from vyre.runtime.recorder import Recorder, recorder_of
+from vyre.learn import recorder as module
 from vyre.store.base import Bounds, Kept, Pruned
 from vyre.store.memory import MemoryStore
 from vyre.store.notice import forget_said
@@ -512,7 +512,7 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 from vyre.model import Timed
-from vyre.runtime.recorder import recorder_of
+from vyre.learn.recorder import recorder_of
 from vyre.testing.store_contract import decision, schedule, workload
 recorder = recorder_of(Path(sys.argv[1]))
 recorder.put(decision(1))

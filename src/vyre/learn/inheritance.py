@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from math import hypot, log, sqrt
 
+from vyre.learn.recorder import Recorder
 from vyre.model import Config, Decision, Reason, Summary, Workload
-from vyre.plan.space import Space
 from vyre.policy.belief import Remembered
 from vyre.policy.measured import Measured, measured
 from vyre.policy.natural_step import FAR
-from vyre.runtime.recorder import Recorder
 
 FARTHEST = 4
 """Doublings beyond which what was learned for another size is no guess for this one."""
@@ -34,7 +33,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """Where to start: what to believe of schedules, what to launch, what not to try."""
+    """Where to start: what to believe of configs, what to launch, what not to try."""
 
     ratios: Mapping[Config, Remembered] = field(default_factory=dict)
     decision: Decision | None = None
@@ -42,7 +41,11 @@ class Inherited:
 
 
 def inherit(
-    workload: Workload, space: Space, recorder: Recorder, neighbours: Iterable[Known]
+    workload: Workload,
+    candidates: Iterable[Config],
+    default: Config,
+    recorder: Recorder,
+    neighbours: Iterable[Known],
 ) -> Inherited:
     """What may be believed of a workload before it has run.
 
@@ -50,21 +53,23 @@ def inherit(
 
     Args:
         workload: what is to be learned.
-        space: the schedules that may run it.
+        candidates: what may run it.
+        default: what the others are compared with.
         recorder: what earlier processes learned.
         neighbours: what this process has learned for other workloads.
     """
-    evidence = recorder.evidence(workload, space)
+    able = frozenset(candidates)
+    evidence = recorder.evidence(workload, able, default)
     failures = {
         one.config: one.failures[-1] for one in evidence.summaries if not one.count and one.failures
     }
-    legal = set(space.legal) - failures.keys()
+    legal = able - failures.keys()
     own, decision = _remembered(evidence), recorder.get(workload)
     if decision is not None and decision.config in legal:
-        ratios = {**_believed(_of(decision, space.default), _OWN), **own}
+        ratios = {**_believed(_of(decision, default), _OWN), **own}
         decision = replace(decision, reason=Reason.REMEMBERED)
     else:
-        ratios, decision = _transferred(workload, space.default, legal, recorder, neighbours)
+        ratios, decision = _transferred(workload, default, legal, recorder, neighbours)
         ratios = {**ratios, **own}
         if decision is not None and _denied(own.get(decision.config)):
             decision = None

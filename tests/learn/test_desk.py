@@ -8,8 +8,8 @@ import time
 import pytest
 
 from vyre.errors import DeviceFailed
-from vyre.runtime import desk as module
-from vyre.runtime.desk import Desk
+from vyre.learn.desk import Desk
+from vyre.learn import desk as module
 
 LONG_S = 20
 

@@ -1,4 +1,4 @@
-"""An explicit sweep: measure candidates in turns, drop the slow ones early, adopt with confidence.
+"""A sweep on purpose: measure candidates in turns, drop the slow ones early, adopt with confidence.
 
 Deciding is here, as a pure loop over a measuring function; compiling and launching are handed in.
 """
@@ -81,7 +81,7 @@ class _DefaultLost(Exception):
 
 
 @dataclass(slots=True)
-class Sweep:
+class Contest:
     """One sweep over candidates, the default first; `run` goes on until all is decided."""
 
     default: Config

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from vyre.runtime.tally import Tally
+from vyre.learn.tally import Tally
 
 
 def test_looking_counts_nothing():

@@ -1,22 +1,22 @@
-"""Runs one kernel on one device: picks the code, lays out the words, launches."""
+"""Runs one program on one device: picks the code, lays out the words, launches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from vyre.analysis.forms import Symbol
-from vyre.backend.base import Array, Memory, Start, Ticket, Unbuilt
+from vyre.backend.base import Array, Backend, Memory, Start, Ticket, Unbuilt
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
+from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
-from vyre.lang import Translation
 from vyre.model import Code, Schedule, Workload
 from vyre.plan.geometry import (
     LaunchLimits,
@@ -27,14 +27,18 @@ from vyre.plan.geometry import (
 from vyre.plan.space import (
     LaunchTraits,
     Resources,
+    Space,
     default_schedule,
     refuse_unbounded,
+    space,
     why_not_free,
     why_not_vectors,
 )
 from vyre.plan.workload import workload_of
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.devices.device import Device
+
+if TYPE_CHECKING:
+    from vyre.runtime.devices.device import Device
 
 Shape = tuple[int, ...]
 
@@ -57,6 +61,30 @@ class Prepared:
     workgroup: Dim3
     words: bytes
     start: Start
+    backend: Backend
+
+    def timed(self, arguments: Sequence[Any], stream: int) -> Ticket:
+        """Launch with arguments on a stream, with its time asked for."""
+        return self.backend.launch(
+            self.binary,
+            self.grid,
+            self.workgroup,
+            arguments,
+            self.words,
+            timed=True,
+            stream=stream,
+        )
+
+
+class Launchable(Protocol):
+    """A program as something that is launched: what it is called, and what it was declared for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def declared_workgroup(self) -> Dim3 | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +121,9 @@ def words_of(layout: WordLayout, extent: Dim3, shapes: Mapping[str, Shape]) -> b
 
 
 class Launcher:
-    """One kernel on one device; what it prepared is kept by the launch's numbers."""
+    """One program on one device; what it prepared is kept by the launch's numbers."""
 
-    def __init__(self, kernel: Translation, device: Device) -> None:
+    def __init__(self, kernel: Launchable, device: Device) -> None:
         self.kernel, self.device, self.program = kernel, device, kernel.program
         self.facts = device.facts(kernel.program)
         self.limits = LaunchLimits.of(device.name, device.info.limits)
@@ -148,6 +176,20 @@ class Launcher:
             alignment,
             unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
             structure=self.structure,
+        )
+
+    def space(self, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
+        """The schedules that may run this launch."""
+        info = self.device.info
+        return space(
+            self.facts,
+            self.program,
+            numbers,
+            info.limits,
+            info.kind,
+            self.kernel.declared_workgroup,
+            LaunchTraits(alignment),
+            self.resources(numbers),
         )
 
     @property
@@ -222,7 +264,7 @@ class Launcher:
             )
         words = words_of(binary.layout, numbers.extent, numbers.shapes)
         start = self.device.backend.bind(binary, grid, workgroup, words)
-        return Prepared(binary, schedule, grid, workgroup, words, start)
+        return Prepared(binary, schedule, grid, workgroup, words, start, self.device.backend)
 
     def _refuse_unproved(
         self, schedule: Schedule, numbers: Numbers, alignment: Mapping[str, int]

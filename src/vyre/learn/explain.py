@@ -1,11 +1,13 @@
-"""What calls have come to: explanations of one kernel's choices, and counts of all."""
+"""What calls have come to: explanations of choices, and counts of all, for people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from vyre.analysis import Facts
+from vyre.learn.decider import Decider
+from vyre.learn.learner import Standing
+from vyre.learn.site import Site
 from vyre.model import (
     Config,
     Decision,
@@ -15,8 +17,6 @@ from vyre.model import (
 )
 from vyre.plain import plain
 from vyre.policy.measured import Measured
-from vyre.runtime.learner import Learner, Standing
-from vyre.runtime.site import Site
 
 _SHOWN = 5  # schedules of a table
 _MOST_SHOWN = 8  # workloads of an explanation
@@ -47,6 +47,7 @@ class Explained:
     compiled: int = 0
     compiling_s: float = 0.0
     pending: int = 0
+    throttled: int = 0
     next: str = ""
     stopped: str = ""
 
@@ -67,6 +68,10 @@ class Explained:
         if decision.config != self.default:
             yield _line("default", self.default.text)
         yield _line("calls", f"{self.dispatches:,}, {self.timings:,} of them timed")
+        if self.throttled:
+            yield _line(
+                "throttled", f"the device was, for {self.throttled:,} of the launches timed"
+            )
         if self.legal:
             yield _line("space", f"{self.candidates} candidates of {self.legal} legal schedules")
         if self.spent_s:
@@ -101,15 +106,18 @@ class Explained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What `kernel.explain()` says: what is proved, and each workload that was called."""
+    """What `explain()` says: what is proved of something, and each workload that was called."""
 
     kernel: str
     free: bool
     proof: tuple[str, ...]  # the reasons why not, or the conditions
     workloads: tuple[Explained, ...]
+    foreign: bool = False  # whether its configs are its author's word
 
     def __str__(self) -> str:
-        if self.free:
+        if self.foreign:
+            lines = [f"{self.kernel}: that its configs compute the same is its author's word"]
+        elif self.free:
             lines = [f"{self.kernel}: its result does not depend on how it is launched"]
             lines += [f"  as long as {text}" for text in self.proof]
         else:
@@ -196,107 +204,79 @@ class Stats:
         )
 
 
-def explanation(
-    name: str,
-    facts: Facts,
-    sites: Iterable[Site],
-    evidence: Callable[[Site], Measured],
-) -> Explanation:
-    """What is known of a kernel that was called at these sites, from what was measured of them."""
-    proof = facts.conditions if facts.free else facts.reasons
-    seen: dict[object, Explained] = {}
-    for site in sites:
-        like = _reader_sees(site)
-        known = seen.get(like)
-        if known is None:
-            seen[like] = _explained(site, evidence(site))
-        elif site.teacher is None:
-            seen[like] = replace(known, dispatches=known.dispatches + site.dispatches)
-    return Explanation(
-        kernel=name,
-        free=facts.free,
-        proof=tuple(str(part) for part in proof),
-        workloads=tuple(seen.values()),
-    )
+def explained(site: Site, evidence: Measured, covers: tuple[int, ...], device: str) -> Explained:
+    """What is known of the calls at a site, as of now.
 
-
-def _reader_sees(site: Site) -> object:
-    """What is one to the reader: a learner; without one, calls that differ in a number alone."""
-    if isinstance(site.teacher, Learner):
-        return site.teacher
-    return site.launcher.device, site.decision, site.numbers.extent
-
-
-def _explained(site: Site, evidence: Measured) -> Explained:
-    """What is known of the calls at a site, as of now."""
-    learner = site.teacher if isinstance(site.teacher, Learner) else None
-    decision = site.decision if learner is None else learner.standing.decision
+    Args:
+        site: where they are made.
+        evidence: what was measured of them.
+        covers: the elements of one, along each axis.
+        device: where they run, as people call it.
+    """
+    decider = site.decider
+    decision = site.decision if decider is None else decider.standing.decision
     assert evidence.default is not None
     plain = Explained(
-        covers=_covers(site),
-        device=site.launcher.device.name,
+        covers=covers,
+        device=device,
         decision=evidence.weigh(decision),
         default=evidence.default,
-        dispatches=site.dispatches if learner is None else learner.dispatches,
+        dispatches=site.dispatches if decider is None else decider.dispatches,
         evidence=evidence.fastest,
     )
-    return plain if learner is None else _learned(plain, learner.standing)
+    return plain if decider is None else _learned(plain, decider.standing)
 
 
 def _learned(plain: Explained, standing: Standing) -> Explained:
     """The same with what its learner knows besides."""
-    policy, space = standing.policy, standing.space
+    policy, question, ledger = standing.policy, standing.question, standing.ledger
+    dropped = sum(one in standing.failures for one in policy.space) if policy is not None else 0
     return replace(
         plain,
-        candidates=len(policy.space) - len(policy.failed) if policy is not None else 0,
-        legal=len(space.legal) if space else 0,
-        refused=tuple(str(one) for one in space.refused) if space else (),
+        candidates=len(policy.space) - dropped if policy is not None else 0,
+        legal=len(question.candidates) if question is not None else 0,
+        refused=question.refused if question is not None else (),
         failures=standing.failures,
         next=_next(standing),
-        timings=standing.timings,
-        probes=standing.probes,
-        explored_s=standing.explored_s,
-        spent_s=standing.spent_s,
-        saved_s=standing.saved_s,
-        compiled=standing.compiled,
-        compiling_s=standing.compiling_s,
-        pending=standing.pending,
+        timings=ledger.timings,
+        probes=ledger.probes,
+        explored_s=ledger.explored_s,
+        spent_s=ledger.spent_s,
+        saved_s=ledger.saved_s,
+        compiled=ledger.fetches,
+        compiling_s=ledger.fetched_s,
+        pending=ledger.fetching,
+        throttled=ledger.throttled,
         stopped=standing.stopped,
     )
 
 
-def counted(learners: Iterable[Learner], sites: Iterable[Site]) -> Stats:
-    """The counts of these learners, and of the calls that nobody learns from."""
-    all_of = [(learner, learner.standing) for learner in learners]
-    alone = [site for site in sites if not isinstance(site.teacher, Learner)]
+def counted(deciders: Iterable[Decider], sites: Iterable[Site]) -> Stats:
+    """The counts of these deciders, and of the calls that nobody learns from."""
+    all_of = [(decider, decider.standing) for decider in deciders]
+    ledgers = [standing.ledger for _, standing in all_of]
+    alone = [site for site in sites if site.decider is None]
     return Stats(
         dispatches=sum(one.dispatches for one, _ in all_of) + sum(s.dispatches for s in alone),
         workloads=len(all_of) + len(alone),
-        timings=sum(standing.timings for _, standing in all_of),
-        probes=sum(standing.probes for _, standing in all_of),
-        explored_s=sum(standing.explored_s for _, standing in all_of),
-        spent_s=sum(standing.spent_s for _, standing in all_of),
-        saved_s=sum(standing.saved_s for _, standing in all_of),
-        pending=sum(standing.pending for _, standing in all_of),
-        compiled=sum(standing.compiled for _, standing in all_of),
-        compiling_s=sum(standing.compiling_s for _, standing in all_of),
+        timings=sum(ledger.timings for ledger in ledgers),
+        probes=sum(ledger.probes for ledger in ledgers),
+        explored_s=sum(ledger.explored_s for ledger in ledgers),
+        spent_s=sum(ledger.spent_s for ledger in ledgers),
+        saved_s=sum(ledger.saved_s for ledger in ledgers),
+        pending=sum(ledger.fetching for ledger in ledgers),
+        compiled=sum(ledger.fetches for ledger in ledgers),
+        compiling_s=sum(ledger.fetched_s for ledger in ledgers),
         failures=tuple(
-            (learner.name, schedule, reason)
-            for learner, standing in all_of
-            for schedule, reason in standing.failures.items()
+            (decider.name, config, reason)
+            for decider, standing in all_of
+            for config, reason in standing.failures.items()
         ),
     )
 
 
 def _next(standing: Standing) -> str:
-    if standing.asked is None:
-        return ""
-    return f"{standing.asked.text}: {standing.asked_because}"
-
-
-def _covers(site: Site) -> tuple[int, ...]:
-    x, y, z = site.numbers.extent
-    return (z, y, x) if z > 1 else (y, x) if y > 1 else (x,)
+    return "" if standing.next is None else f"{standing.next.text}: {standing.because}"
 
 
 def _line(label: str, text: str) -> str:

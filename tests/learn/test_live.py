@@ -15,10 +15,14 @@ from vyre import In, Out, f32
 from vyre.backend.replay import Noise
 from vyre.backend.replayed import Replayed
 from vyre.errors import InvalidInput, NotRemembered
+from vyre.learn import decider as decider_module
+from vyre.learn import process, rules
+from vyre.learn.deciders import Deciders
+from vyre.learn.pace import Pace
+from vyre.learn.recorder import Recorder
 from vyre.model import (
     Code,
     Decision,
-    DeviceKind,
     Measurement,
     Mode,
     Reason,
@@ -28,12 +32,9 @@ from vyre.model import (
 )
 from vyre.policy.measured import measured
 from vyre.policy.natural_live import NaturalGradient
-from vyre.runtime import learner as learner_module
-from vyre.runtime import session
+from vyre.runtime.call import dispatch
 from vyre.runtime.compile.helper import Pending, Ready, Refused
 from vyre.runtime.devices.device import Device
-from vyre.runtime.learners import Learners
-from vyre.runtime.recorder import Recorder
 from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 
@@ -89,7 +90,7 @@ class Bench:
     device: Device
     helper: Helper
     store: MemoryStore
-    learners: Learners
+    deciders: Deciders
     kernel: object = field(default_factory=make_kernel)
     recorder: Recorder = None
 
@@ -104,13 +105,13 @@ class Bench:
             self.kernel(x, out=out)
             assert np.array_equal(out, expected)
             out = self.device.zeros(n, np.float32) if out is None else out
-            assert self.learners.desk.drained(10)
+            assert self.deciders.desk.drained(10)
             if done(self.standing(n)):
                 return True
         return False
 
     def learner(self, n=1 << 14):
-        found = [one for one in self.learners.all() if one.workload.buckets[0] == n.bit_length()]
+        found = [one for one in self.deciders.all() if one.workload.buckets[0] == n.bit_length()]
         return found[0] if found else None
 
     def standing(self, n=1 << 14):
@@ -121,20 +122,22 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch):
     """Makes a bench; nothing waits for the clock of the wall."""
-    monkeypatch.setattr(learner_module, "ADVANCE_S", dict.fromkeys(DeviceKind, 1e9))
-    monkeypatch.setattr(learner_module, "_SHORTEST_S", 0.0)
-    monkeypatch.setattr(learner_module, "_RESTING_S", 0.0)
-    monkeypatch.setattr(learner_module, "_ENOUGH_S", 0.0)
+    usual = Pace.beside
+    no_wait = {"advance_s": 1e9, "shortest_s": 0.0, "resting_s": 0.0, "enough_s": 0.0}
 
-    def make(times_ns=bowl, *, refuses=None, answers=True, store=None, **more):
+    def make(times_ns=bowl, *, refuses=None, answers=True, store=None, pace=no_wait, **more):
+        def at_once(*given, **named):
+            return replace(usual(*given, **named), **{**no_wait, **pace})
+
+        monkeypatch.setattr(Pace, "beside", at_once)
         store = store or MemoryStore()
         helper = Helper(refuses or {}, answers)
-        learners, recorder = Learners(), Recorder(store, linger_s=0.01)
-        monkeypatch.setattr(session, "helper", lambda _: helper)
-        monkeypatch.setattr(session, "learners", lambda: learners)
-        monkeypatch.setattr(session, "recorder", lambda **_: recorder)
+        deciders, recorder = Deciders(), Recorder(store, linger_s=0.01)
+        monkeypatch.setattr(dispatch, "helper_of", lambda _: helper)
+        monkeypatch.setattr(process, "deciders", lambda: deciders)
+        monkeypatch.setattr(process, "recorder", lambda: recorder)
         device = Device("replay:0", Replayed(times_ns, **more))
-        return Bench(device, helper, store, learners, recorder=recorder)
+        return Bench(device, helper, store, deciders, recorder=recorder)
 
     return make
 
@@ -151,7 +154,7 @@ def test_it_finds_the_fastest_schedule_from_the_calls_alone(bench):
     standing = live.standing()
     assert standing.decision.gain == pytest.approx(bowl(DEFAULT) / bowl(WINNER), rel=0.2)
     assert standing.decision.confidence > 0.95
-    assert standing.probes > 0
+    assert standing.ledger.probes > 0
     assert live.recorder.get(standing.decision.workload).config == WINNER
 
 
@@ -174,7 +177,7 @@ def test_an_accumulating_kernel_is_safe(bench):
     x = live.device.zeros(1 << 14, np.float32)
     for _ in range(120):
         bump(x)
-        live.learners.desk.drained(10)
+        live.deciders.desk.drained(10)
 
     assert np.array_equal(x, np.full(1 << 14, 120, np.float32))
 
@@ -302,7 +305,7 @@ class TestMemory:
 
     def test_the_next_process_goes_on_from_what_was_timed_before_anything_was_decided(self, bench):
         first = bench(lambda schedule: 1e6 if schedule == DEFAULT else 1.1e6)
-        assert first.call(300, done=lambda s: s.probes > 3)
+        assert first.call(300, done=lambda s: s.ledger.probes > 3)
         first.recorder.flush()
         assert list(first.store.kept()) == []
 
@@ -349,9 +352,9 @@ class TestMemory:
 
         x, out = live.arrays(1 << 14)
         doubled(x, out=out)
-        live.learners.desk.drained(10)
+        live.deciders.desk.drained(10)
 
-        decision = live.learners.all()[-1].standing.decision
+        decision = live.deciders.all()[-1].standing.decision
         assert decision.reason is Reason.TRANSFERRED
         assert decision.detail == "from a program of the same structure, 0 doublings away"
 
@@ -371,7 +374,7 @@ class TestMemory:
 
         live.kernel.tune(x, out=out, budget_s=0.5, again=True)
 
-        assert live.learners.all() == ()
+        assert live.deciders.all() == ()
 
 
 class TestStalls:
@@ -400,10 +403,10 @@ class TestStalls:
                 call() if call else live.kernel(x, out=out)
             except (KeyboardInterrupt, RuntimeError, MemoryError):
                 raised += 1
-            assert live.learners.desk.drained(10)
+            assert live.deciders.desk.drained(10)
             if adopted(WINNER)(live.standing()):
                 return raised
-        pytest.fail(f"it stalled, asking for {live.standing().asked}")
+        pytest.fail(f"it stalled, asking for {live.standing().next}")
 
     @pytest.mark.parametrize("kind", ["call", "prepared"])
     @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])
@@ -424,11 +427,9 @@ class TestStalls:
 
         assert self.call_through(live, kind) > 0
 
-    def test_a_call_that_takes_what_is_asked_for_and_never_says_more(self, bench, monkeypatch):
+    def test_a_call_that_takes_what_is_asked_for_and_never_says_more(self, bench):
         """An interrupt may come right after it was taken, where nothing can catch it."""
-        monkeypatch.setattr(learner_module, "_LOST_S", 1e-4)
-        monkeypatch.setattr(learner_module, "_LOST_AT_LATEST_S", 1e-4)
-        live = bench()
+        live = bench(pace={"lost_s": 1e-4, "lost_at_latest_s": 1e-4})
         live.call(5)
         learner, lost = live.learner(), 0
         for _ in range(2000):
@@ -444,9 +445,9 @@ class TestStalls:
 
     def test_a_launch_whose_time_is_given_up_is_asked_for_again(self, bench, monkeypatch):
         live, given_up = bench(), count()
-        watch = live.learners.desk.watch
+        watch = live.deciders.desk.watch
         monkeypatch.setattr(
-            live.learners.desk,
+            live.deciders.desk,
             "watch",
             lambda ticket, then: then(None) if next(given_up) % 2 else watch(ticket, then),
         )
@@ -535,11 +536,10 @@ class TestStalls:
 
     def test_what_the_desk_works_is_counted_by_its_own_clock(self, bench, monkeypatch):
         """On a busy machine, hours of the wall may pass while it works for a moment."""
-        monkeypatch.setattr(learner_module.time, "thread_time", lambda: 0.0)
+        monkeypatch.setattr(decider_module.time, "thread_time", lambda: 0.0)
         hours = count(0, 3600)
-        monkeypatch.setattr(learner_module.time, "perf_counter", lambda: float(next(hours)))
-        live = bench()
-        monkeypatch.setattr(learner_module, "ADVANCE_S", dict.fromkeys(DeviceKind, 0.0))
+        monkeypatch.setattr(decider_module.time, "perf_counter", lambda: float(next(hours)))
+        live = bench(pace={"advance_s": 0.0})
 
         assert live.call(900, done=adopted(WINNER))
 
@@ -669,7 +669,7 @@ class TestRoughTimes:
 
         standing = live.standing()
         assert standing.decision.detail == "2000.0 us are little beside what a call costs"
-        assert (standing.decision.config, standing.probes) == (DEFAULT, 0)
+        assert (standing.decision.config, standing.ledger.probes) == (DEFAULT, 0)
 
     def test_rough_times_among_good_ones_are_left_out(self, bench, monkeypatch):
         live, turns = bench(), count()
@@ -696,7 +696,7 @@ class TestModes:
             x, out = live.arrays(1000)
             live.kernel(x, out=out)
 
-        assert live.learners.all() == ()
+        assert live.deciders.all() == ()
         assert live.kernel.explain().workloads[0].decision.reason is Reason.OFF
 
     def test_off_uses_what_is_remembered(self, bench):
@@ -755,7 +755,7 @@ class TestModes:
         prepared()
 
         live.kernel.tune(x, out=out, budget_s=60.0)
-        assert live.learners.desk.drained(10)
+        assert live.deciders.desk.drained(10)
         live.device.backend.launched.clear()
         prepared()
 
@@ -807,13 +807,13 @@ class TestModes:
             live.kernel(x, out=out)
 
         assert caught.value.problem == (
-            "nothing is remembered for twice over (1000, 1, 1) on a table of times, "
+            "nothing is remembered for twice over 1,000 elements on a table of times, "
             "and this process is frozen"
         )
         assert caught.value.fix == (
             'tune it first, with twice.tune(...) on such arrays, or freeze with missing="default"'
         )
-        assert session.rule().mode is Mode.NATURAL_GRADIENT
+        assert rules.rule().mode is Mode.NATURAL_GRADIENT
 
     def test_freeze_asks_for_one_of_two_words(self):
         with pytest.raises(InvalidInput) as caught:
@@ -829,7 +829,7 @@ class TestModes:
         live.kernel(x, out=out, schedule=WINNER)
 
         assert live.device.backend.launched == [WINNER]
-        assert live.learners.all() == ()
+        assert live.deciders.all() == ()
 
 
 class TestAnswers:
@@ -923,11 +923,11 @@ def test_threads_share_what_is_learned_and_lose_no_timing(bench):
         thread.start()
     for thread in threads:
         thread.join()
-    live.learners.desk.drained(10)
+    live.deciders.desk.drained(10)
     live.recorder.flush()
 
     assert not wrong
     learner = live.learner()
     assert learner.dispatches == len(live.device.backend.launched)
     kept = sum(s.count for s in live.recorder.summaries(learner.workload))
-    assert kept == learner.standing.timings
+    assert kept == learner.standing.ledger.timings

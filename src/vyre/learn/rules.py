@@ -1,41 +1,36 @@
-"""What this process shares: its settings and rules, its memory, its learners and helpers."""
+"""How calls are decided: by a mode and a policy, for the process or for a block of code."""
 
 from __future__ import annotations
 
 import functools
 import threading
-import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 from vyre import settings
 from vyre.errors import InvalidInput
-from vyre.model import Decision, Mode, Workload
-from vyre.runtime.call.observe import Stats, counted
-from vyre.runtime.compile.helper import CompileHelper
-from vyre.runtime.devices.device import Device
-from vyre.runtime.learners import Learners
-from vyre.runtime.recorder import Recorder, recorder_of
-from vyre.runtime.site import Site
+from vyre.model import Mode
+from vyre.policy.table import DEFAULT_POLICY, NAMES, policy_name
 
 _lock = threading.Lock()
-_helpers: dict[str, CompileHelper] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """How calls are decided: a mode, and whether a choice that is not remembered is an error.
+    """How calls are decided: a mode, whether a choice must be remembered, and a policy.
 
     There is one of each, told apart by identity: every call looks something up by its rule.
     """
 
     mode: Mode
-    strict: bool = False
+    strict: bool
+    policy: str
 
 
-_RULES = {(mode, strict): Rule(mode, strict) for mode in Mode for strict in (False, True)}
+_RULES = {key: Rule(*key) for key in product(Mode, (False, True), NAMES)}
 
 
 @functools.cache
@@ -62,8 +57,19 @@ def rule() -> Rule:
 
 def _begin() -> Rule:
     global _for_all  # a process has one
-    _for_all = _RULES[current().mode, False]
+    _for_all = _fold(_said)
     return _for_all
+
+
+Change = Callable[[Rule], Rule]
+
+
+def _fold(said: tuple[Held, ...]) -> Rule:
+    """What the settings ask for, and then all that was said since."""
+    rule = _RULES[current().mode, False, current().policy]
+    for held in said:
+        rule = held.change(rule)
+    return rule
 
 
 @dataclass(slots=True, eq=False)
@@ -75,28 +81,38 @@ class _Block:
 
 
 class Held:
-    """What `mode` and `freeze` return: leave it be, or use it in `with`, for a block that ends.
+    """What `mode`, `freeze` and `policy` return: leave it be, or use it as a block, in `with`.
 
     Left alone it holds for the whole process. As a block it holds for the thread or task that
     entered it, and for tasks that are started there; other threads go on as before.
     """
 
-    __slots__ = ("_blocks", "_rule")
+    __slots__ = ("_blocks", "change", "of")
 
-    def __init__(self, rule: Rule) -> None:
-        self._rule, self._blocks = rule, list[_Block]()
-        _say(lambda said: (*said[1 - _MOST_SAID :], self))
+    def __init__(self, of: str, change: Change) -> None:
+        """Change something `of` the rule."""
+        self.of, self.change, self._blocks = of, change, list[_Block]()
+        _say(lambda said: (*_latest(said, self.of), self))
 
     def __enter__(self) -> Self:
         global _open_blocks  # counts those of the process
-        block = _Block(self._rule)
+        # It is a block, so it is not said for the process after all.
+        _say(lambda said: tuple(one for one in said if one is not self))
+        block = _Block(self.change(self._under()))
         with _lock:
             self._blocks.append(block)
             _open_blocks += 1
         _here.set((*_opened_here(), block))
-        # It is a block, so it is not said for the process after all.
-        _say(lambda said: tuple(one for one in said if one is not self))
         return self
+
+    def _under(self) -> Rule:
+        """The rule that this changes; what the environment says wrongly is none of a mode's."""
+        try:
+            return rule()
+        except InvalidInput:
+            if self.of != "mode":
+                raise
+            return _RULES[Mode.NATURAL_GRADIENT, False, DEFAULT_POLICY]
 
     def __exit__(self, *error: object) -> None:
         global _open_blocks  # counts those of the process
@@ -110,6 +126,12 @@ class Held:
         _here.set(_opened_here())
 
 
+def _latest(said: tuple[Held, ...], of: str) -> list[Held]:
+    """What was said, without the earliest of what is never seen again."""
+    same = [held for held in said if held.of == of][: 1 - _MOST_SAID]
+    return [held for held in said if held not in same]
+
+
 def _opened_here() -> tuple[_Block, ...]:
     return tuple(block for block in _here.get() if block.is_open)
 
@@ -119,7 +141,7 @@ def _say(change: Callable[[tuple[Held, ...]], tuple[Held, ...]]) -> None:
     global _said, _for_all  # a process has one of each
     with _lock:
         _said = change(_said)
-        _for_all = _said[-1]._rule if _said else None
+        _for_all = None  # and found out anew by the next call
 
 
 def mode(word: str | Mode) -> Held:
@@ -132,7 +154,8 @@ def mode(word: str | Mode) -> Held:
     ...     rule().mode.value
     'off'
     """
-    return Held(_RULES[word if isinstance(word, Mode) else Mode.parse(word), False])
+    wanted = word if isinstance(word, Mode) else Mode.parse(word)
+    return Held("mode", lambda rule: _RULES[wanted, False, rule.policy])
 
 
 def freeze(missing: str = "default") -> Held:
@@ -146,62 +169,21 @@ def freeze(missing: str = "default") -> Held:
     """
     if missing not in ("default", "error"):
         raise InvalidInput(f"missing={missing!r}", 'pass "default" or "error"')
-    return Held(_RULES[Mode.OFF, missing == "error"])
+    return Held("mode", lambda rule: _RULES[Mode.OFF, missing == "error", rule.policy])
 
 
-def recorder() -> Recorder:
-    """The one memory of this process, whatever the mode: calls say whether they write."""
-    return recorder_of(current().cache_dir)
+def policy(word: str) -> Held:
+    """Let calls that learn do so by another policy from now on, in the whole process.
 
+    Args:
+        word: "natural", the default; "seed" or "resize", those of the Rust crate; "sweep"; "fixed".
 
-_undecided: dict[Workload, Decision] = {}
+    Returns:
+        Something to use in `with`: then it holds for that block, on that thread or task, alone.
 
-
-def swept(workload: Workload, sweep: Callable[[], Decision]) -> Decision:
-    """What a sweep finds for a workload, which it looks at once in a process.
-
-    One that decided nothing is not remembered, and yet a call must not wait for it again.
+    >>> with policy("sweep"):
+    ...     rule().policy
+    'sweep'
     """
-    found = _undecided.get(workload)
-    if found is None:
-        if len(_undecided) >= _MOST_UNDECIDED:
-            _undecided.clear()
-        found = _undecided[workload] = sweep()
-    return found
-
-
-_MOST_UNDECIDED = 4096
-
-
-@functools.cache
-def learners() -> Learners:
-    """Those who learn in this process."""
-    return Learners()
-
-
-_sites: weakref.WeakSet[Site] = weakref.WeakSet()
-
-
-def alone(site: Site) -> Site:
-    """Count the calls of a site where nobody learns, as long as it is there."""
-    with _lock:
-        _sites.add(site)
-    return site
-
-
-def stats() -> Stats:
-    """What learning has come to in this process."""
-    with _lock:
-        sites = tuple(_sites)
-    return counted(learners().all(), sites)
-
-
-def helper(device: Device) -> CompileHelper | None:
-    """The process that compiles for a device; None where there is nothing to compile."""
-    if device.info.backend == "reference":
-        return None
-    with _lock:
-        known = _helpers.get(device.name)
-        if known is None:
-            known = _helpers[device.name] = CompileHelper(device)
-        return known
+    wanted = policy_name(word)
+    return Held("policy", lambda rule: _RULES[rule.mode, rule.strict, wanted])

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
@@ -22,8 +22,7 @@ from typing import Protocol, TypeVar
 from zlib import crc32
 
 from vyre.errors import InvalidInput, StoreFailed
-from vyre.model import Decision, DeviceInfo, Measurement, Outcome, Summary, Workload
-from vyre.plan.space import Space
+from vyre.model import Config, Decision, DeviceInfo, Measurement, Outcome, Summary, Workload
 from vyre.policy.measured import Measured, measured
 from vyre.store.base import Bounds, Store, is_related
 from vyre.store.memory import MemoryStore
@@ -156,14 +155,13 @@ class Recorder:
         rows = {one.workload: one for one in stored} | rows
         return [one for one in rows.values() if is_related(workload, one.workload)]
 
-    def evidence(self, workload: Workload, space: Space) -> Measured:
-        """What was measured of the schedules that may run a workload, written or not.
+    def evidence(self, workload: Workload, able: Set[Config], default: Config) -> Measured:
+        """What was measured of the configs that may run a workload, written or not.
 
         Another user's rows may tell of any other: they are left out.
         """
-        legal = frozenset(space.legal)
-        rows = (row for row in self.measurements(workload) if row.outcome.config in legal)
-        return measured(rows, space.default)
+        rows = (row for row in self.measurements(workload) if row.outcome.config in able)
+        return measured(rows, default)
 
     def summaries(self, workload: Workload) -> tuple[Summary, ...]:
         """What is known of each schedule for a workload, written or not."""

@@ -1,4 +1,4 @@
-"""The compile helper's own process: `python -m vyre.runtime.compile.server DEVICE`.
+"""The compile helper's own process: `python -m vyre.runtime.devices.compile_server DEVICE`.
 
 It reads one request a line, compiles so that the driver's cache holds the result, and answers with
 one line. It ends when its parent does, because its input ends then.
@@ -23,9 +23,9 @@ from vyre.errors import VyreError
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.model import Dim3
-from vyre.runtime.call.launcher import words_of
 from vyre.runtime.compile.bundle import Bundle, Warm, from_request
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import words_of
 from vyre.runtime.devices.opened import open as open_device
 
 LOG_CHARACTERS = 8000

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import vyre
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.model import Mode
-from vyre.runtime import session
 
 SETTERS = {"mode": lambda: vyre.mode("off"), "freeze": vyre.freeze}
 USUAL = Mode.NATURAL_GRADIENT
@@ -22,8 +22,8 @@ USUAL = Mode.NATURAL_GRADIENT
 @pytest.fixture(autouse=True)
 def own_process(monkeypatch):
     """What a test says for the process ends with the test."""
-    monkeypatch.setattr(session, "_said", ())
-    monkeypatch.setattr(session, "_for_all", None)
+    monkeypatch.setattr(rules, "_said", ())
+    monkeypatch.setattr(rules, "_for_all", None)
 
 
 @pytest.fixture(params=SETTERS, name="setter")
@@ -32,7 +32,7 @@ def _setter(request):
 
 
 def held():
-    return session.rule().mode
+    return rules.rule().mode
 
 
 def elsewhere():
@@ -109,7 +109,7 @@ def test_one_may_be_a_block_within_itself(setter):
 
 def test_the_innermost_block_holds():
     with vyre.mode("off"), vyre.mode("on"), vyre.freeze("error"):
-        assert session.rule().strict
+        assert rules.rule().strict
     with vyre.freeze(), vyre.mode("on"):
         assert held() is Mode.ON
 
@@ -149,7 +149,7 @@ def test_whatever_is_entered_and_left_the_latest_that_is_open_holds(steps):
         for number in reversed(open_blocks):
             settings[number].__exit__(None, None, None)
     assert held() is USUAL
-    assert session._open_blocks == 0
+    assert rules._open_blocks == 0
 
 
 def test_two_threads_whose_blocks_overlap_leave_nothing_behind():
@@ -188,7 +188,7 @@ def test_a_block_left_in_another_context_ends(setter):
     block.__exit__(None, None, None)
 
     assert held() is USUAL
-    assert session._open_blocks == 0
+    assert rules._open_blocks == 0
 
 
 class TestTasks:
@@ -227,7 +227,7 @@ def test_many_words_for_the_process_are_not_kept_for_ever():
     for _ in range(1000):
         vyre.mode("on")
 
-    assert len(session._said) <= 64
+    assert len(rules._said) <= 64
 
 
 def test_a_block_asks_nothing_of_the_environment(monkeypatch):
@@ -236,7 +236,7 @@ def test_a_block_asks_nothing_of_the_environment(monkeypatch):
     def wrong():
         raise InvalidInput("no mode 'fast'", "use one of on, off")
 
-    monkeypatch.setattr(session, "current", wrong)
+    monkeypatch.setattr(rules, "current", wrong)
 
     with vyre.mode("off"):
         assert held() is Mode.OFF

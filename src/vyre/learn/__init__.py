@@ -1,0 +1,1 @@
+"""Learning beside the calls, of anything that launches: subject, site, desk, learner, recorder."""

@@ -1,0 +1,121 @@
+"""Where a call's launch is decided: what is remembered, swept, learned, or left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from vyre.errors import NotRemembered
+from vyre.learn import process
+from vyre.learn.decider import Decider
+from vyre.learn.pace import Pace
+from vyre.learn.rules import Rule, rule
+from vyre.learn.site import Site
+from vyre.learn.subject import Prepare, Subject
+from vyre.model import Clocks, Config, Decision, DeviceInfo, Mode, Reason, Workload
+from vyre.substrate.fixed import step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Calls with the same numbers: everything that deciding how to launch them asks for.
+
+    Args:
+        subject: what is launched.
+        prepare: makes steps for these very numbers.
+        workload: what a choice is remembered for.
+        name: what people call it.
+        device: where it runs.
+        default: how it runs where nothing is known.
+        size: elements of a dispatch.
+        is_legal: whether a config that somebody remembered may run it.
+        why_alone: why it always runs its default; None where it may be learned.
+        began: whether something of the kind has run in this process.
+        guess: what is decided where nothing is remembered, such as what a file said.
+        sweep: looks for the best at once; where there is none, mode `on` sweeps call by call.
+        pace: how quickly to learn.
+        clocks: what the device says of its clocks.
+        advice: what to do about a choice that is not remembered and must be.
+    """
+
+    subject: Subject
+    prepare: Prepare
+    workload: Workload
+    name: str
+    device: DeviceInfo
+    default: Config
+    size: int
+    is_legal: Callable[[Config], bool]
+    why_alone: str | None = None
+    began: bool = False
+    guess: Callable[[], Decision | None] = lambda: None
+    sweep: Callable[[], Decision] | None = None
+    pace: Pace = field(default_factory=Pace)
+    clocks: Callable[[], Clocks | None] = lambda: None
+    advice: str = "let it be learned first, in a process that is not frozen"
+
+
+def site_of(call: Call, by: Rule | None = None) -> Site:
+    """The site of calls without an override.
+
+    What cannot be proved free is left alone. Then comes what is remembered; then, by the mode, a
+    sweep, a learner, or the default.
+
+    Raises:
+        NotRemembered: the process is frozen, and nothing is remembered for this call.
+    """
+    by = by or rule()
+    default = Decision(workload=call.workload, config=call.default, reason=Reason.DEFAULT)
+    if call.why_alone is not None:
+        left_alone = replace(default, reason=Reason.NOT_FREE, detail=call.why_alone)
+        return process.alone(Site(call.size, call.prepare, left_alone))
+    recorder, workload = process.recorder(), call.workload
+    learns = by.mode is Mode.NATURAL_GRADIENT
+    # Once a kernel runs, what is remembered for more of its sizes is looked up beside the calls.
+    found = recorder.at_hand(workload)
+    if found is None and not (learns and call.began):
+        found = recorder.get(workload, writes=by.mode.writes)
+    known = None
+    if found is not None and call.is_legal(found.config):
+        known = replace(found, reason=Reason.REMEMBERED)
+    if known is None:
+        guess = call.guess()
+        known = guess if guess is not None and call.is_legal(guess.config) else None
+    if learns or (by.mode is Mode.ON and call.sweep is None and known is None):
+        policy = by.policy if learns else "sweep"
+        decider = process.deciders().of(workload, lambda: _decider(call, known, policy), policy)
+        return Site(call.size, call.prepare, decider.standing.decision, decider)
+    if known is None and by.mode is Mode.ON and call.sweep is not None:
+        known = process.swept(workload, call.sweep)
+    if known is None and by.strict:
+        raise NotRemembered(
+            f"nothing is remembered for {call.name} over {call.size:,} elements on "
+            f"{call.device.model}, and this process is frozen",
+            call.advice,
+        )
+    off = replace(default, reason=Reason.OFF, detail="nothing is remembered")
+    site = process.alone(Site(call.size, call.prepare, known or off))
+    recorder.follow(site)
+    news = recorder.at_hand(workload)
+    if news is not None and news is not found:  # decided while this was
+        site.hear(news)
+    return site
+
+
+def _decider(call: Call, known: Decision | None, policy: str) -> Decider:
+    deciders = process.deciders()
+    return Decider(
+        deciders.desk,
+        call.subject,
+        process.recorder(),
+        name=call.name,
+        workload=call.workload,
+        default=call.default,
+        size=call.size,
+        known=known,
+        pace=call.pace,
+        policy=policy,
+        step=step,
+        clocks=call.clocks,
+        neighbours=deciders.neighbours,
+    )

@@ -1,0 +1,233 @@
+"""The shell around a learner: it tells it what happens, and does what it says.
+
+Calls take what is asked for and leave tickets; everything else happens on the desk's thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from vyre.backend.base import Ticket
+from vyre.errors import VyreError
+from vyre.learn.desk import Desk
+from vyre.learn.inheritance import Known, inherit
+from vyre.learn.learner import (
+    Ask,
+    Began,
+    Broke,
+    Came,
+    Decided,
+    Effect,
+    Ended,
+    Event,
+    Fell,
+    Fetch,
+    Launched,
+    Looked,
+    Lost,
+    Moment,
+    Put,
+    Ran,
+    Record,
+    Standing,
+    Took,
+    Wake,
+    What,
+    Woke,
+    advance,
+)
+from vyre.learn.pace import Pace
+from vyre.learn.recorder import Recorder
+from vyre.learn.subject import Fetching, Subject
+from vyre.learn.tally import Tally
+from vyre.model import Clocks, Config, Decision, Failed, Workload
+from vyre.policy.natural_step import Step as NaturalStep
+from vyre.policy.natural_step import natural_step_q16
+from vyre.policy.table import DEFAULT_POLICY
+
+logger = logging.getLogger("vyre.learning")
+
+
+class Decider:
+    """Decides what the sites of one workload launch, as its learner says."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        subject: Subject,
+        recorder: Recorder,
+        *,
+        name: str,
+        workload: Workload,
+        default: Config,
+        size: int,
+        known: Decision | None = None,
+        pace: Pace | None = None,
+        policy: str = DEFAULT_POLICY,
+        step: NaturalStep = natural_step_q16,
+        clocks: Callable[[], Clocks | None] = lambda: None,
+        neighbours: Callable[[Workload], Iterable[Known]] = lambda _: (),
+    ) -> None:
+        """Learn for `workload`, launching what is `known`, or the default, until more is."""
+        self.workload, self.name, self.policy = workload, name, policy
+        self._desk, self._subject, self._recorder = desk, subject, recorder
+        self._pace, self._step, self._clocks = pace or Pace(), step, clocks
+        self._size, self._neighbours = size, neighbours
+        # -- read by calls
+        self.standing = Standing.of(workload, default, known)
+        self.best = self.standing.decision.config
+        self.asked: deque[Config] = deque()
+        self._tally = Tally()
+        self.tick = self._tally.tick
+        self._sites: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._joining = threading.Lock()
+        # -- of the desk's thread alone
+        self._fetching: list[Fetching] = []
+        self._worked_s = 0.0
+        self._post(self._begin)
+
+    @property
+    def dispatches(self) -> int:
+        """How many calls there have been; looking counts none."""
+        return self._tally.value
+
+    # -- what calls use
+
+    def joined(self, site: Any) -> None:
+        """Let a site hear of each new choice."""
+        with self._joining:
+            self._sites.add(site)
+
+    def taking(self) -> None:
+        """A call is about to take what is asked for."""
+        self._post(lambda: self._happened(Took()))
+
+    def ran(self, config: Config, ticket: Ticket, size: int) -> None:
+        """A launch that was asked for is under way."""
+        rough = ticket.rough
+
+        def heard(came: int | VyreError | None) -> None:
+            self._do(lambda: self._heard(config, came, size, rough=rough))
+
+        def watch() -> None:
+            self._happened(Launched())
+            self._desk.watch(ticket, heard)
+
+        self._post(watch)
+
+    def fell(self, config: Config, reason: str) -> None:
+        """A launch that was asked for failed."""
+        self._post(lambda: self._happened(Fell({config: reason})))
+
+    def skipped(self) -> None:
+        """What was asked for is not launched after all."""
+        self._post(lambda: self._happened(Lost()))
+
+    def stop(self, why: str) -> None:
+        """Leave the choice as it is, and learn no more."""
+        self._post(lambda: self._happened(Ended(why)))
+
+    def take(self, decision: Decision) -> None:
+        """Launch what was decided elsewhere."""
+        self._post(lambda: self._happened(Decided(decision)))
+
+    def _post(self, work: Callable[[], None]) -> None:
+        self._desk.post(lambda: self._do(work))
+
+    # -- what follows runs on the desk's thread
+
+    def _do(self, work: Callable[[], None]) -> None:
+        """Do this; whatever goes wrong, the learner hears of it."""
+        try:
+            work()
+        except Exception as error:
+            logger.exception("%s: a piece of learning failed", self.name)
+            self._happened(Broke(repr(error)))
+
+    def _begin(self) -> None:
+        question = self._subject.question()
+        self._recorder.name(self.workload, self.name, question.device)
+        neighbours = self._neighbours(self.workload)
+        legal, default = question.candidates, question.default
+        inherited = inherit(self.workload, legal, default, self._recorder, neighbours)
+        ready = frozenset(filter(self._subject.is_ready, legal))
+        began = Began(question, inherited, ready, self._size, self.policy, self._step)
+        self._happened(began)
+
+    def _heard(
+        self, config: Config, came: float | VyreError | None, size: int, *, rough: bool
+    ) -> None:
+        """The time that was asked for, or why there is none; None where nobody knows."""
+        if came is None:
+            self._happened(Lost(config))
+        elif isinstance(came, VyreError):
+            self._happened(Fell({config: came.problem}))
+        else:
+            clocks = self._clocks()
+            clock = "" if clocks is None else clocks.state
+            throttled = clocks is not None and bool(clocks.throttled)
+            # Of this thread alone: on a busy machine the wall's clock goes on while others work.
+            began = time.thread_time()
+            self._happened(Ran(config, came, size, rough, clock, throttled))
+            self._worked_s += time.thread_time() - began
+
+    def _came(self) -> None:
+        """Something was fetched."""
+        if self.standing.question is None or self.standing.is_over:
+            return
+        taken = [(one, one.taken()) for one in self._fetching]
+        self._fetching = [one for one, came in taken if came is None]
+        fetched = tuple(came for _, came in taken if came is not None)
+        candidates = self.standing.question.candidates
+        ready = frozenset(filter(self._subject.is_ready, candidates))
+        self._happened(Came(fetched, ready, len(self._fetching)))
+
+    def _happened(self, what: What) -> None:
+        """Tell the learner, and do what it says."""
+        at = Moment(now_s=time.monotonic(), worked_s=self._worked_s, dispatches=self._tally.value)
+        standing, effects = advance(self.standing, Event(what, at), self._pace)
+        self.standing = standing
+        if standing.decision.config != self.best:
+            self.best = standing.decision.config
+            with self._joining:
+                for site in self._sites:
+                    site.best = None
+        if standing.is_over:
+            self.asked.clear()
+            for fetching in self._fetching:
+                fetching.cancel()
+            self._fetching = []
+        for effect in effects:
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Ask(config):
+                self.asked.append(config)
+            case Fetch(configs):
+                done = lambda: self._post(self._came)  # noqa: E731  # said where it is used
+                self._fetching.append(self._subject.fetch(configs, done))
+            case Record(outcome, size):
+                if isinstance(outcome, Failed):
+                    dropped, why = outcome.config.text, outcome.reason
+                    logger.info("%s: %s is dropped: %s", self.name, dropped, why)
+                self._recorder.record(self.workload, outcome, size)
+            case Put(decision, news):
+                if news:
+                    reason, text = decision.reason, decision.config.text
+                    logger.info("%s: %s: %s: %s", self.name, reason, text, decision.detail)
+                self._recorder.put(decision)
+            case Wake(at_s, event):
+                self._desk.at(at_s, lambda: self._do(lambda: self._woke(event)))
+
+    def _woke(self, event: Woke | Looked) -> None:
+        if isinstance(event, Looked):
+            event = replace(event, still_asked=bool(self.asked))
+        self._happened(event)
