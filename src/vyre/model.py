@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
-from math import inf
+from math import inf, log2
 
 import blake3
 
@@ -143,6 +143,30 @@ class DeviceInfo:
     def toolchain(self) -> str:
         """A stable name of what turns source into machine code there."""
         return _digest("toolchain", self.backend, self.driver, self.compiler)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """How fast a device runs: the clock of what computes, and why it is held back, if it is."""
+
+    mhz: int
+    throttled: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _is_size(self.mhz):
+            raise InvalidInput(
+                f"a clock of {shown(self.mhz)} MHz", "give a whole number of at least 1"
+            )
+
+    @property
+    def state(self) -> str:
+        """A label; times of one state may be compared. A clock counts in eighths of a doubling.
+
+        >>> Clocks(mhz=1980).state, Clocks(mhz=1965, throttled=("power cap",)).state
+        ('about 2048 MHz', 'about 2048 MHz, throttled')
+        """
+        about = round(2 ** (round(8 * log2(self.mhz)) / 8))
+        return f"about {about} MHz{', throttled' if self.throttled else ''}"
 
 
 STRUCTURE = "structure="

@@ -198,7 +198,7 @@ def stats() -> Stats:
 
 def helper(device: Device) -> CompileHelper | None:
     """The process that compiles for a device; None where there is nothing to compile."""
-    if device.info.backend == "reference":
+    if not device.backend.compiles:
         return None
     with _lock:
         known = _helpers.get(device.name)
