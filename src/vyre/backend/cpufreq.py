@@ -12,7 +12,7 @@ from vyre.model import Clocks
 
 CPUS = Path("/sys/devices/system/cpu")
 
-MOST_ASKED = 8
+MOST_ASKED = 4
 """CPUs that are asked for their clock: each answer may interrupt the CPU that it is about."""
 
 
@@ -33,7 +33,7 @@ class Cpufreq:
     ) -> None:
         asked = _spread(sorted(_own_cpus() if cpus is None else cpus))
         self._folders = tuple(root / f"cpu{number}" for number in asked)
-        self._counts: Mapping[Path, int] | None = None  # as they stood when last looked at
+        self._counts: Mapping[Path, int | None] | None = None  # as they stood when last looked at
         self.clocks = Sampled(self._read, now_ns)
 
     def _read(self) -> Clocks | None:
@@ -45,12 +45,14 @@ class Cpufreq:
         """What held CPUs back since the last reading; Linux counts since it was started."""
         before = self._counts
         if before is None:
-            listed = [path for folder in self._folders for path in _counters(folder)]
-        else:
-            listed = list(before)
-        counts = self._counts = {path: _number(path) or 0 for path in listed}
-        grown = [] if before is None else [path for path in listed if counts[path] > before[path]]
-        return tuple(sorted({path.name.removesuffix("_count").replace("_", " ") for path in grown}))
+            before = {path: None for folder in self._folders for path in _counters(folder)}
+        self._counts = counts = {path: _number(path) for path in before}
+        grown = {
+            path.name.removesuffix("_count").replace("_", " ")
+            for path, count in counts.items()
+            if (last := before[path]) is not None and count is not None and count > last
+        }
+        return tuple(sorted(grown))
 
 
 _here: Cpufreq | None = None
@@ -75,7 +77,7 @@ def _spread(numbers: list[int]) -> list[int]:
     """At most `MOST_ASKED` of them, evenly apart.
 
     >>> _spread(list(range(32)))
-    [0, 4, 8, 12, 16, 20, 24, 28]
+    [0, 8, 16, 24]
     """
     count = min(len(numbers), MOST_ASKED)
     return [numbers[turn * len(numbers) // count] for turn in range(count)]
