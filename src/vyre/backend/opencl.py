@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -334,8 +333,11 @@ class OpenCL:
         words: bytes,
         arguments: Sequence[Any],
     ) -> Fixed:
-        """A launch of which only the stream is to come."""
-        return partial(self.bind(binary, grid, workgroup, words), arguments)
+        """A launch of which only the stream is to come.
+
+        It was bound before, so that nothing is compiled, and a full disk is no matter.
+        """
+        return lambda _: self.launch(binary, grid, workgroup, arguments, words)
 
     def time(self, stream: int, launch: Callable[[], object]) -> MarkedTicket | None:
         """Call `launch` between two markers on our queue, or on that of the handle `stream`."""
