@@ -19,6 +19,7 @@ from vyre.backend.cuda.memory import CHUNK
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, DeviceKind
+from vyre.runtime.devices import opened
 from vyre.runtime.devices.device import Device
 
 LEGACY = 1
@@ -559,3 +560,8 @@ def test_a_launch_is_timed_in_the_context_of_its_own_library(cuda, driver):
 
 def test_clocks_are_asked_of_the_device_on_its_bus(cuda):
     assert cuda._nvml._bus_id == "0000:5D:00.0"
+
+
+def test_the_table_of_loaders_knows_whose_memory_it_shares(cuda):
+    assert opened.SHARING[cuda.sharing.dlpack_type] == cuda.info.backend
+    assert opened.sharing(1) == ()  # the host's is no device's

@@ -1,6 +1,7 @@
 """The clocks of an NVIDIA GPU, from NVML, the library of `nvidia-smi`.
 
-By ctypes alone: the library comes with the driver, and five of its functions need no package.
+By ctypes alone: the library comes with the driver, and four of its functions need no package.
+Asking takes 50 us while an H200 works, 2 us while it rests, 4 ms the first time (driver 580).
 """
 
 from __future__ import annotations
