@@ -35,7 +35,8 @@ CODES = (
     Code(unroll=64),
 )
 BLOCK = 50  # seeds of one process, which keeps all that it has built
-BATCH = {"cuda": 16}  # programs of one build; PoCL takes longer for each the more there are
+BATCH = 16  # programs of one build
+PATIENT = 2  # where each workgroup is compiled for: PoCL takes longer for each the more there are
 
 
 def forms(device: vyre.Device, case: Case) -> tuple[Code, ...]:
@@ -47,7 +48,7 @@ def forms(device: vyre.Device, case: Case) -> tuple[Code, ...]:
 
 def differing(device: vyre.Device, seeds: range) -> Iterator[tuple[int, str]]:
     """The seeds whose programs differ, and how."""
-    batch = BATCH.get(device.info.backend, 2)
+    batch = PATIENT if device.backend.compiles_per_workgroup else BATCH
     for first in range(seeds.start, seeds.stop, batch):
         chosen = range(first, min(first + batch, seeds.stop))
         cases = [generate(Random(seed)) for seed in chosen]

@@ -94,6 +94,83 @@ def test_only_the_settings_read_the_environment():
     assert {layer_of(path) for path in readers} <= {"settings"}
 
 
+def rooms_used(path: Path) -> set[str]:
+    """The rooms of the runtime that a module loads; what only types ask for does not count."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {str(name).split(".")[2] for name in names if str(name).startswith("vyre.runtime.")}
+
+
+def test_the_room_of_arrays_loads_no_other_room():
+    arrays = sorted((SOURCE / "runtime" / "arrays").glob("*.py"))
+
+    assert arrays
+    assert {path.name: rooms_used(path) - {"arrays"} for path in arrays} == {
+        path.name: set() for path in arrays
+    }
+
+
+NAMES_BACKENDS = ("backend/", "runtime/devices/opened.py")
+"""Where a backend may be known by its name: in its own folder and in the table of loaders."""
+
+
+def names_compared(tree: ast.AST) -> list[int]:
+    """The lines on which a `.backend` is compared with, looked up in or matched against texts."""
+
+    def is_name(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr == "backend"
+
+    def holds_text(node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(node))
+
+    def asks(node: ast.AST) -> bool:
+        match node:
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                return any(map(is_name, sides)) and any(map(holds_text, sides))
+            case ast.Match():
+                return is_name(node.subject)
+            case ast.Subscript():
+                return is_name(node.slice)
+            case ast.Call(func=ast.Attribute(value=held, attr="get" | "startswith" | "__eq__")):
+                return any(map(is_name, (held, *node.args)))
+        return False
+
+    return [node.lineno for node in ast.walk(tree) if asks(node)]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'device.info.backend == "cuda"',
+        '"cuda" != info.backend',
+        'info.backend in ("cuda", "opencl")',
+        "BATCH.get(info.backend, 2)",
+        'info.backend.startswith("cu")',
+        "BATCH[info.backend]",
+        'match info.backend:\n    case "cuda":\n        pass',
+    ],
+)
+def test_a_question_for_a_name_is_found(code: str):
+    assert names_compared(ast.parse(code)) == [1]
+
+
+def test_code_asks_what_a_backend_can_do_and_never_what_it_is_called():
+    asking = [
+        f"{path.relative_to(SOURCE.parents[1])}:{line}"
+        for path in (*modules(), *sorted((SOURCE.parents[1] / "scripts").glob("*.py")))
+        if not str(path.relative_to(SOURCE.parents[1])).startswith(
+            tuple(f"src/vyre/{allowed}" for allowed in NAMES_BACKENDS)
+        )
+        for line in names_compared(ast.parse(path.read_text()))
+    ]
+
+    assert asking == []
+
+
 def test_no_module_hides_an_import_inside_a_function_of_a_pure_layer():
     hidden = []
     for path in modules():

@@ -340,18 +340,28 @@ class DeviceInfo:
         return _digest("toolchain", self.backend, self.driver, self.compiler)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """How fast a device was clocked, and why not faster."""
+    """How fast a device runs: the clock of what computes, and why it is held back, if it is."""
 
     mhz: int
     throttled: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not _is_size(self.mhz):
+            raise InvalidInput(
+                f"a clock of {shown(self.mhz)} MHz", "give a whole number of at least 1"
+            )
+
     @property
     def state(self) -> str:
-        """A label that times have in common which compare."""
-        step = round(4 * log2(max(self.mhz, 1)))
-        return f"{step}{' throttled' if self.throttled else ''}"
+        """A label; times of one state may be compared. A clock counts in eighths of a doubling.
+
+        >>> Clocks(mhz=1980).state, Clocks(mhz=1965, throttled=("power cap",)).state
+        ('about 2048 MHz', 'about 2048 MHz, throttled')
+        """
+        about = round(2 ** (round(8 * log2(self.mhz)) / 8))
+        return f"about {about} MHz{', throttled' if self.throttled else ''}"
 
 
 STRUCTURE = "structure="

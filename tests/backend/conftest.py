@@ -67,6 +67,9 @@ class FakeDriver:
     def _cuDeviceGetName(self, size, number):
         return (MODEL.encode().ljust(size, b"\0"),)
 
+    def _cuDeviceGetPCIBusId(self, size, number):
+        return (b"0000:5D:00.0".ljust(size, b"\0"),)
+
     def _cuDeviceTotalMem(self, number):
         return (1 << 30,)
 

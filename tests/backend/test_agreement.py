@@ -9,7 +9,7 @@ from vyre.model import Code
 from vyre.testing.compare import differences
 from vyre.testing.programs import generate
 
-COMPILED = [device for device in vyre.devices() if device.info.backend != "reference"]
+COMPILED = [device for device in vyre.devices() if device.backend.compiles]
 SHARE = 256
 
 

@@ -19,6 +19,7 @@ from vyre.backend.cuda.memory import CHUNK
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, DeviceKind
+from vyre.runtime.devices import opened
 from vyre.runtime.devices.device import Device
 
 LEGACY = 1
@@ -483,3 +484,84 @@ def test_opening_cuda_where_there_is_no_driver_says_so():
         pytest.skip(f"a driver is here, with {len(devices)} devices")
 
     assert caught.problem == 'backend "cuda" needs NVIDIA\'s driver, which is not installed'
+
+
+def another(driver, ms=3.0):
+    """A launch of another library's, which the driver runs for a while."""
+
+    def launch():
+        driver.now_ms += ms
+
+    return launch
+
+
+def test_a_launch_of_anybody_is_timed_by_events_on_its_stream(cuda, driver):
+    ticket = cuda.time(0x50, another(driver))
+
+    assert ticket.elapsed_ns() == 3_000_000
+    assert driver.calls.count("cuEventRecord") == 2
+    assert ticket.rough  # the stream was idle
+
+
+def test_behind_other_work_the_time_of_a_launch_is_the_device_s_own(cuda, driver):
+    driver.answers["cuStreamQuery"] = [driver.CUresult.CUDA_ERROR_NOT_READY]
+
+    assert not cuda.time(0, another(driver)).rough
+
+
+def test_a_stream_that_captures_is_asked_for_nothing_that_would_end_its_capture(cuda, driver):
+    driver.capturing.add(0x50)
+    launched = []
+
+    assert cuda.time(0x50, lambda: launched.append(1)) is None
+
+    assert launched == [1]
+    assert not {"cuEventRecord", "cuStreamQuery"} & set(driver.calls)
+
+
+def test_a_launch_that_begins_a_capture_has_no_time(cuda, driver):
+    assert cuda.time(0x50, lambda: driver.capturing.add(0x50)) is None
+
+    assert driver.calls.count("cuEventRecord") == 1
+
+
+@pytest.mark.parametrize("call", ["cuEventCreate", "cuEventRecord", "cuStreamIsCapturing"])
+def test_what_cannot_be_timed_is_launched_once_all_the_same(cuda, driver, call):
+    launched = []
+    driver.answers[call] = [driver.CUresult.CUDA_ERROR_INVALID_HANDLE]
+
+    assert cuda.time(0x50, lambda: launched.append(1)) is None
+    assert launched == [1]
+    assert cuda.time(0x50, another(driver)).elapsed_ns() == 3_000_000
+
+
+def test_events_serve_again_whatever_comes_of_a_launch(cuda, driver):
+    def fail():
+        raise ZeroDivisionError
+
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            cuda.time(0, fail)
+        cuda.time(0, another(driver)).elapsed_ns()
+    cuda.time(0x50, lambda: driver.capturing.add(0x50))
+
+    assert driver.calls.count("cuEventCreate") == 2
+
+
+def test_a_launch_is_timed_in_the_context_of_its_own_library(cuda, driver):
+    cuda.synchronize()  # so that ours is made
+    driver.current = 0xAB
+    seen = []
+
+    cuda.time(0, lambda: seen.append(driver.current))
+
+    assert (seen, driver.current) == ([0xAB], 0xAB)
+
+
+def test_clocks_are_asked_of_the_device_on_its_bus(cuda):
+    assert cuda._nvml._bus_id == "0000:5D:00.0"
+
+
+def test_the_table_of_loaders_knows_whose_memory_it_shares(cuda):
+    assert opened.SHARING[cuda.sharing.dlpack_type] == cuda.info.backend
+    assert opened.sharing(1) == ()  # the host's is no device's

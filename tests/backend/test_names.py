@@ -12,7 +12,7 @@ from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Order, Schedule
 from vyre.testing.names import HOSTILE, ODD, OURS
 
-COMPILED = [device for device in vyre.devices() if device.info.backend != "reference"]
+COMPILED = [device for device in vyre.devices() if device.backend.compiles]
 CODES = (
     Code(),
     Code(items=4, vector=4, unroll=2, checked=False),

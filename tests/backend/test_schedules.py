@@ -11,7 +11,7 @@ from vyre.runtime.arrays.array import alignment_of
 from vyre.testing.programs import generate
 from vyre.testing.schedules import deviations
 
-COMPILED = [device for device in vyre.devices() if device.info.backend != "reference"]
+COMPILED = [device for device in vyre.devices() if device.backend.compiles]
 DEVICES = pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
 
 

@@ -10,7 +10,7 @@ from vyre.ir.expr import Binary, BinaryOp, Unary, UnaryOp
 from vyre.ir.storage import STORAGE
 from vyre.model import Code
 
-COMPILED = [device for device in vyre.devices() if device.info.backend != "reference"]
+COMPILED = [device for device in vyre.devices() if device.backend.compiles]
 SMALL = (DataType.I8, DataType.U8, DataType.I16, DataType.U16)
 WIDER = (DataType.I32, DataType.U32, DataType.I64, DataType.F32)
 UNARY = (

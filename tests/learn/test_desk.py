@@ -8,8 +8,8 @@ import time
 import pytest
 
 from vyre.errors import DeviceFailed
-from vyre.learn.desk import Desk
 from vyre.learn import desk as module
+from vyre.learn.desk import Desk
 
 LONG_S = 20
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vyre.errors import StoreFailed
+from vyre.learn import recorder as module
 from vyre.learn.recorder import Recorder, recorder_of
 from vyre.model import Decision, Failed, Measurement, Timed
-from vyre.learn import recorder as module
 from vyre.store.base import Bounds, Kept, Pruned
 from vyre.store.memory import MemoryStore
 from vyre.store.notice import forget_said

@@ -10,23 +10,24 @@ import pytest
 from vyre.errors import InvalidInput
 from vyre.ir.types import DataType
 from vyre.lang import Param, Role
-from vyre.runtime.arrays import foreign, foreign_kinds
+from vyre.runtime.arrays import foreign, foreign_kinds, shared
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import Repeat, same_of
-from vyre.runtime.devices import opened as devices
 from vyre.runtime.devices.device import Device
 
 F32 = DataType.F32
 
 
 class Backend:
-    info = SimpleNamespace(backend="cuda", model="fake")
+    info = SimpleNamespace(backend="fake", model="fake")
+    dlpack_type = 2
 
     strayed = False
 
     def __init__(self):
         self.copied = []
+        self.streams = self.sharing = self
 
     def typed(self, memory, dtype):  # noqa: ARG002  # as the protocol has it
         return memory.address
@@ -37,6 +38,12 @@ class Backend:
     def copy(self, source, target, nbytes, stream=0):
         self.copied.append((source.address, target.address, nbytes, stream))
 
+    def fix(self, binary, grid, workgroup, words, arguments):  # noqa: ARG002  # as the protocol has it
+        return lambda _: binary(arguments)
+
+    def use_on(self, memory, stream):
+        memory.stream = stream
+
     def device_of(self, address):
         return address >> 32
 
@@ -45,7 +52,7 @@ class Backend:
 def cuda(monkeypatch):
     """Two CUDA devices, and no library remembered."""
     here = (Device("cuda:0", Backend()), Device("cuda:1", Backend()))
-    monkeypatch.setattr(devices, "found", lambda backend: here if backend == "cuda" else ())
+    monkeypatch.setattr(shared, "_find", lambda dlpack_type: here if dlpack_type == 2 else ())
     monkeypatch.setattr(foreign_kinds, "_known", {})
     return here
 
@@ -353,7 +360,12 @@ class Stood:
     def __init__(self):
         self.launched = []
         self.best = SimpleNamespace(
-            schedule=None, start=lambda arguments, _: self.launched.append(arguments)
+            schedule=None,
+            grid=(1, 1, 1),
+            workgroup=(1, 1, 1),
+            words=b"",
+            binary=self.launched.append,
+            start=lambda arguments, _: self.launched.append(arguments),
         )
 
     def tick(self):

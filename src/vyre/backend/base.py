@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.analysis import Facts
-from vyre.emit import WordLayout
+from vyre.emit import Dialect, WordLayout
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.model import Clocks, Code, DeviceInfo
@@ -22,6 +22,9 @@ Memory = Any
 
 Start = Callable[[Sequence[Any], int], object]
 """Launches with arguments on a stream."""
+
+Fixed = Callable[[int], object]
+"""Launches on a stream; everything else is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +96,30 @@ class Queue(Protocol):
         """The quickest way to launch again and again with changing arguments, untimed."""
         ...
 
-    def is_capturing(self, stream: int = 0) -> bool:
-        """Whether launches there are recorded instead of run."""
+    def fix(
+        self,
+        binary: Any,
+        grid: Dim3,
+        workgroup: Dim3,
+        words: bytes,
+        arguments: Sequence[Memory | np.generic],
+    ) -> Fixed:
+        """The quickest way to launch again and again with the same arguments, untimed.
+
+        The caller keeps the arguments' memory as long as what this returns.
+        """
         ...
 
-    def clocks(self) -> Clocks | None:
-        """How fast the device is clocked now; None where it does not tell."""
+    def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
+        """Call `launch` once, whatever it launches there, and give a ticket of its time.
+
+        None where no time can be had, as on a stream that is capturing. What `launch` raises passes
+        through, and then nothing is left behind.
+        """
+        ...
+
+    def is_capturing(self, stream: int = 0) -> bool:
+        """Whether launches there are recorded instead of run."""
         ...
 
     def synchronize(self) -> None: ...
@@ -117,8 +138,8 @@ class Transfers(Protocol):
 
     def upload(self, memory: Memory, array: Array) -> None: ...
     def download(self, memory: Memory, array: Array) -> None: ...
-    def copy(self, source: Memory, target: Memory, nbytes: int) -> None: ...
-    def clear(self, memory: Memory, nbytes: int) -> None:
+    def copy(self, source: Memory, target: Memory, nbytes: int, *, stream: int = 0) -> None: ...
+    def clear(self, memory: Memory, nbytes: int, *, stream: int = 0) -> None:
         """Fill memory with zeros."""
         ...
 
@@ -142,10 +163,36 @@ class Borrowing(Protocol):
         ...
 
 
+class Streams(Protocol):
+    """Several orders of work on one device.
+
+    Its memory has an attribute `stream`: where it was used last.
+    """
+
+    def use_on(self, memory: Memory, stream: int) -> None:
+        """Make `stream` wait for what was done to memory on another."""
+        ...
+
+
+class Sharing(Protocol):
+    """Uses memory of other libraries where it is, so that its arguments are addresses."""
+
+    @property
+    def dlpack_type(self) -> int:
+        """What DLPack calls devices with such memory; 2 is CUDA's."""
+        ...
+
+    def device_of(self, address: int) -> int:
+        """The ordinal of the device that holds an address."""
+        ...
+
+
 class Backend(Queue, Transfers, Borrowing, Protocol):
-    """A device, open."""
+    """A device, open, and what it can do."""
 
     info: DeviceInfo
+    compiles: bool
+    """Whether a code becomes a binary of its own; where not, all run alike, exactly but slowly."""
     compiles_per_workgroup: bool
     """Whether the driver compiles anew for each workgroup and size of grid."""
     unfelt_ns: int
@@ -156,6 +203,28 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """The threads of a workgroup that every compiled kernel allows; 0 where that is not known."""
     strayed: bool
     """Whether its memory was ever used on a stream other than the default one."""
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What its source is written in; None where there is none to read."""
+        ...
+
+    @property
+    def streams(self) -> Streams | None:
+        """How its streams are ordered; None where there is only one."""
+        ...
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """Whose memory it uses besides its own; None where an array has to be copied first."""
+        ...
+
+    def clocks(self) -> Clocks | None:
+        """How fast it runs now, as of a few milliseconds ago; None where it does not tell.
+
+        An idle device clocks down, so ask when a launch has just ended. Never raises.
+        """
+        ...
 
 
 @runtime_checkable

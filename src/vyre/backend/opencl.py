@@ -16,13 +16,13 @@ import numpy as np
 import pyopencl as cl
 
 from vyre import settings
-from vyre.backend import host, scratch
-from vyre.backend.base import Array, Job, Start, Unbuilt
+from vyre.backend import cpufreq, host, scratch
+from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
-from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
+from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
 
 _EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 _FAST = "-cl-fast-relaxed-math"
@@ -149,9 +149,32 @@ class OpenCLTicket:
         self.event.wait()
 
 
+class MarkedTicket:
+    """What was launched between two markers."""
+
+    __slots__ = ("_after", "_before", "rough")
+
+    def __init__(self, before: Any, after: Any, *, rough: bool) -> None:
+        self._before, self._after, self.rough = before, after, rough
+
+    def elapsed_ns(self) -> int | None:
+        """From the end of what came before to the end of what was launched; None while it runs."""
+        status = self._after.command_execution_status
+        if status != cl.command_execution_status.COMPLETE:
+            return None
+        return int(self._after.profile.end - self._before.profile.end)
+
+    def wait(self) -> None:
+        self._after.wait()
+
+
 class OpenCL:
     """One OpenCL device; its context and queue are made when first needed."""
 
+    compiles = True
+    dialect = OPENCL
+    streams = None
+    sharing = None
     compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
     strayed = False
     shortest_ns = 0
@@ -302,12 +325,40 @@ class OpenCL:
         self._refuse_full()  # PoCL compiles for this workgroup when it is first launched
         return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
 
+    def fix(
+        self,
+        binary: OpenCLBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        words: bytes,
+        arguments: Sequence[Any],
+    ) -> Fixed:
+        """A launch of which only the stream is to come.
+
+        It was bound before, so that nothing is compiled, and a full disk is no matter.
+        """
+        return lambda _: self.launch(binary, grid, workgroup, arguments, words)
+
+    def time(self, stream: int, launch: Callable[[], object]) -> MarkedTicket | None:
+        """Call `launch` between two markers on our queue, or on that of the handle `stream`."""
+        queue = cl.CommandQueue.from_int_ptr(stream) if stream else self._open()[1]
+        if not queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
+            launch()
+            return None
+        before = cl.enqueue_marker(queue)
+        launch()
+        # Where the queue was busy until now, what was launched follows the marker on the device.
+        idle = before.command_execution_status == cl.command_execution_status.COMPLETE
+        try:
+            after = cl.enqueue_marker(queue)
+            queue.flush()  # or a driver may leave both where they are
+        except cl.Error:  # of what was launched, which its own library tells
+            return None
+        return MarkedTicket(before, after, rough=idle)
+
     def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
         """Never: launches run."""
         return False
-
-    def clocks(self) -> None:
-        return None
 
     def synchronize(self) -> None:
         """Wait for everything launched so far."""
@@ -346,11 +397,11 @@ class OpenCL:
         if array.nbytes:
             cl.enqueue_copy(self._open()[1], array, memory, is_blocking=True)
 
-    def copy(self, source: Any, target: Any, nbytes: int) -> None:
+    def copy(self, source: Any, target: Any, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
         """Copy device memory to device memory."""
         cl.enqueue_copy(self._open()[1], target, source, byte_count=nbytes)
 
-    def clear(self, memory: Any, nbytes: int) -> None:
+    def clear(self, memory: Any, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
         """Fill device memory with zeros."""
         if nbytes:
             try:
@@ -396,6 +447,10 @@ class OpenCL:
         """What waits for everything launched so far."""
         finish: Callable[[], object] = self._open()[1].finish
         return finish
+
+    def clocks(self) -> Clocks | None:
+        """The host's, where it is the device; drivers do not tell of any other."""
+        return cpufreq.clocks() if self.info.kind is DeviceKind.CPU else None
 
 
 def _describe(device: Any) -> DeviceInfo:

@@ -16,7 +16,7 @@ from vyre.backend.reference.device import Reference, ReferenceBinary, ReferenceT
 from vyre.backend.replay import Noise
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
-from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule
+from vyre.model import Clocks, Code, DeviceInfo, DeviceKind, Limits, Schedule
 
 GPU = DeviceInfo(
     backend="replay",
@@ -51,6 +51,9 @@ class Replayed(Reference):
         falls: schedules that cannot be launched, and why.
         info: what it says of itself.
     """
+
+    compiles = True  # it stands for a device that does, and whose schedules differ
+    told_clocks: Clocks | None = None  # may be set between launches
 
     def __init__(
         self,
@@ -96,6 +99,10 @@ class Replayed(Reference):
         self.spent_ns += true_ns
         self.launched.append(schedule)
         return ReferenceTicket(round(self.noise.seen(true_ns, self._rng)) if true_ns else 0)
+
+    def clocks(self) -> Clocks | None:
+        """What it was told to say; the host's own have no part in its times."""
+        return self.told_clocks
 
 
 def _built(device: Reference, job: Job) -> ReplayedBinary:

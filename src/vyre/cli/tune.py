@@ -105,7 +105,7 @@ def tune_all(
     Raises:
         InvalidInput: there is nothing to tune on that device.
     """
-    if device.info.backend == "reference":
+    if not device.backend.compiles:
         raise InvalidInput(
             f"{device.name} runs every schedule alike, so there is nothing to tune on it",
             'run "vyre devices" to see what can be installed here',

@@ -49,6 +49,7 @@ class Dialect:
     kernel: str
     function: str
     pointer: str  # with {const} and {type}
+    local_pointer: str  # the same, to workgroup memory
     local: str
     ids: Mapping[IdKind, tuple[str, str, str]]
     barrier: str
@@ -107,6 +108,7 @@ OPENCL = Dialect(
     kernel="__kernel void",
     function="static inline",
     pointer="__global {const}{type}*",
+    local_pointer="__local {const}{type}*",
     local="__local",
     ids={
         IdKind.INVOCATION: (
@@ -173,6 +175,7 @@ CUDA = Dialect(
     kernel='extern "C" __global__ void',
     function="static __device__ __forceinline__",
     pointer="{const}{type}*",
+    local_pointer="{const}{type}*",
     local="__shared__",
     ids={
         IdKind.INVOCATION: (

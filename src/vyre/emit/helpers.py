@@ -353,9 +353,8 @@ class Helpers:
         )
 
     def _pointer(self, stored: str, *, local: bool, const: bool) -> str:
-        if local and self.dialect.name == "opencl":
-            return f"{self.dialect.local} {'const ' if const else ''}{stored}*"
-        return self.dialect.pointer.format(const="const " if const else "", type=stored)
+        form = self.dialect.local_pointer if local else self.dialect.pointer
+        return form.format(const="const " if const else "", type=stored)
 
     def flat(self, rank: int, *, wide: bool) -> str:
         """The row-major position of `rank` indices, each axis checked."""

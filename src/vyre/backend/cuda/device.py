@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from vyre.backend.base import Array, Job, Unbuilt
+from vyre.backend.base import Array, Job, Sharing, Streams, Unbuilt
 from vyre.backend.cuda.blocks import Blocks
 from vyre.backend.cuda.build import Builder, CudaBinary
 from vyre.backend.cuda.cache import CubinCache
 from vyre.backend.cuda.context import Context
-from vyre.backend.cuda.events import Events, TimedTicket, UntimedTicket
+from vyre.backend.cuda.events import Events, Pair, TimedTicket, UntimedTicket
 from vyre.backend.cuda.failure import failure
 from vyre.backend.cuda.frame import Frame
 from vyre.backend.cuda.memory import Bytes, CudaMemory, Pool, Staging
+from vyre.backend.cuda.nvml import Nvml
+from vyre.emit import CUDA
+from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
-from vyre.model import DeviceInfo
+from vyre.model import Clocks, DeviceInfo
 
 OWN_STREAM = 0
 """The legacy default stream, which is also CuPy's and torch's: work of all three is in order."""
@@ -33,17 +36,29 @@ class Cuda:
         architecture: what to compile for, such as `sm_90`.
         cache: where cubins are kept.
         driver: CUDA's driver, as `cuda.bindings.driver` has it.
+        nvml: the same device as NVML sees it.
     """
 
+    compiles = True
+    dialect = CUDA
+    dlpack_type = 2
     compiles_per_workgroup = False
     every_threads = 256  # each with 255 registers, the most there are, of a block's 65,536
     unfelt_ns = 0  # launches follow each other on the device, so that a short one counts
     shortest_ns = 40_000  # on an idle stream, up to 10 us of it are the host's
 
     def __init__(
-        self, number: int, info: DeviceInfo, *, architecture: str, cache: CubinCache, driver: Any
+        self,
+        number: int,
+        info: DeviceInfo,
+        *,
+        architecture: str,
+        cache: CubinCache,
+        driver: Any,
+        nvml: Nvml,
     ) -> None:
         self.info = info
+        self._nvml = nvml
         self.number = number
         self._driver = driver
         self._context = Context(driver, number, info.model)
@@ -57,6 +72,17 @@ class Cuda:
         self._untimed = UntimedTicket(self._context, self._legacy)
         self._start = driver.cuLaunchKernel
         self.strayed = False  # whether memory was ever used on a stream that is not our own
+
+    @property
+    def streams(self) -> Streams:
+        return self
+
+    @property
+    def sharing(self) -> Sharing:
+        return self
+
+    def clocks(self) -> Clocks | None:
+        return self._nvml.clocks()
 
     # -- building
 
@@ -154,6 +180,42 @@ class Cuda:
 
         return launch
 
+    def time(self, stream: int, launch: Callable[[], object]) -> TimedTicket | None:
+        """Call `launch`, which is another library's, between two events."""
+        where = stream or self._legacy
+        pair, idle = self._begin(where)
+        try:
+            launch()  # with the context that its library has made current
+        except BaseException:
+            self._events.give_back(pair)
+            raise
+        if pair is None:
+            return None
+        try:
+            with self._context.current():
+                if not self._captures(where) and not self._driver.cuEventRecord(pair[1], where)[0]:
+                    return TimedTicket(self._events, pair, rough=idle)
+        except DeviceFailed:
+            pass  # of what was launched, which its own library tells
+        self._events.give_back(pair)
+        return None
+
+    def _begin(self, where: Any) -> tuple[Pair | None, bool]:
+        """Events of which the first is recorded, and whether the stream was idle until then."""
+        pair: Pair | None = None
+        try:
+            with self._context.current():
+                if self._captures(where):
+                    return None, False
+                pair = self._events.take()
+                idle = not self._driver.cuStreamQuery(where)[0]
+                if not self._driver.cuEventRecord(pair[0], where)[0]:
+                    return pair, idle
+        except DeviceFailed:
+            pass  # what cannot be timed is launched all the same
+        self._events.give_back(pair)
+        return None, False
+
     def _start_timed(self, start: Any, where: Any, address: int) -> TimedTicket | None:
         """Launch between two events; None where nothing was launched, because of a capture."""
         record = self._driver.cuEventRecord
@@ -217,9 +279,6 @@ class Cuda:
             return True  # another stream captures, and the legacy stream would wait for it
         self._context.value("look for a capture", (code,))
         return bool(status != self._driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
-
-    def clocks(self) -> None:
-        return None
 
     def synchronize(self) -> None:
         """Wait for everything launched so far, on every stream."""

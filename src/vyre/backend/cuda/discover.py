@@ -11,6 +11,7 @@ from cuda.bindings import driver as cuda_driver
 from vyre.backend.cuda import nvrtc
 from vyre.backend.cuda.cache import CubinCache
 from vyre.backend.cuda.device import Cuda
+from vyre.backend.cuda.nvml import Nvml
 from vyre.errors import UnsupportedFeature
 from vyre.model import DeviceInfo, DeviceKind, Limits
 
@@ -91,7 +92,15 @@ def _open(driver: Any, number: int, cache: CubinCache, version: str, compiler: s
         memory_bytes=int(total),
         traits={"capability": f"{major}.{minor}"},
     )
-    return Cuda(number, info, architecture=f"sm_{major}{minor}", cache=cache, driver=driver)
+    _, bus_id = driver.cuDeviceGetPCIBusId(32, number)
+    return Cuda(
+        number,
+        info,
+        architecture=f"sm_{major}{minor}",
+        cache=cache,
+        driver=driver,
+        nvml=Nvml((bus_id or b"").partition(b"\0")[0].decode(errors="replace")),
+    )
 
 
 def _driver_version(driver: Any, module: Path) -> str:

@@ -23,8 +23,10 @@ class Events:
         except IndexError:
             return self._make(), self._make()
 
-    def give_back(self, pair: Pair) -> None:
-        self._free.append(pair)
+    def give_back(self, pair: Pair | None) -> None:
+        """Let others have them, also while they are to come: the later record counts."""
+        if pair is not None:
+            self._free.append(pair)
 
     def _make(self) -> Any:
         return self.context.value("make an event", self.context.driver.cuEventCreate(0))
@@ -65,11 +67,9 @@ class TimedTicket:
 
     def _give_back(self) -> None:
         pair, self._pair = self._pair, None
-        if pair is not None:
-            self._events.give_back(pair)
+        self._events.give_back(pair)
 
     def __del__(self) -> None:
-        # An event that is still to come may be recorded anew: the later record counts.
         self._give_back()
 
 

@@ -6,19 +6,20 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from vyre.backend import host
-from vyre.backend.base import Array, Job, Start
+from vyre.backend import cpufreq, host
+from vyre.backend.base import Array, Fixed, Job, Start
 from vyre.backend.reference import run
 from vyre.backend.reference.refuse import refuse_unsupported
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
-from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
+from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ class ReferenceTicket:
 class Reference:
     """NumPy as a device: its memory is arrays, its launches run at once."""
 
+    compiles = False
+    dialect = None
+    streams = None
+    sharing = None
     compiles_per_workgroup = False
     every_threads = U32_MAX
     strayed = False
@@ -107,12 +112,26 @@ class Reference:
         """A launch of which only the arguments are to come."""
         return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
 
+    def fix(
+        self,
+        binary: ReferenceBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        words: bytes,
+        arguments: Sequence[Array | np.generic],
+    ) -> Fixed:
+        """A launch of which only the stream is to come."""
+        return partial(self.bind(binary, grid, workgroup, words), arguments)
+
+    def time(self, stream: int, launch: Callable[[], object]) -> ReferenceTicket:  # noqa: ARG002  # there is one
+        """The host's time, since a launch here is over when it returns."""
+        start = time.perf_counter_ns()
+        launch()
+        return ReferenceTicket(time.perf_counter_ns() - start, rough=True)
+
     def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
         """Never: launches run."""
         return False
-
-    def clocks(self) -> None:
-        return None
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""
@@ -135,10 +154,10 @@ class Reference:
     def download(self, memory: Array, array: Array) -> None:
         array.reshape(-1).view(np.uint8)[...] = memory
 
-    def copy(self, source: Array, target: Array, nbytes: int) -> None:
+    def copy(self, source: Array, target: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
         target[:nbytes] = source[:nbytes]
 
-    def clear(self, memory: Array, nbytes: int) -> None:
+    def clear(self, memory: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
         """Fill memory with zeros."""
         memory[:nbytes] = 0
 
@@ -155,3 +174,6 @@ class Reference:
     def finisher(self) -> Callable[[], object]:
         """Nothing to wait for: a launch is over when it returns."""
         return bool
+
+    def clocks(self) -> Clocks | None:
+        return cpufreq.clocks()

@@ -113,6 +113,10 @@ class DeviceArray:
         return f"<DeviceArray {self.dtype.name}{list(self.shape)} on {self.device.name}>"
 
 
+AnyArray = NDArray[Any] | DeviceArray
+"""What a call takes: an array of the host or of a device."""
+
+
 def _key(device: Device, shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     """What a prepared launch depends on, as a number: every call looks it up."""
     kind = (device, shape, dtype.str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,19 @@ from vyre.ir.types import DataType
 from vyre.plain import shown
 from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
 from vyre.runtime.arrays.array import WIDEST, DeviceArray
-from vyre.runtime.arrays.foreign_kinds import BFLOAT16, UNREADABLE, Kind, Seen, Shape, kind_of
-from vyre.runtime.devices import opened as devices
-from vyre.runtime.devices.device import Device
+from vyre.runtime.arrays.foreign_kinds import (
+    BFLOAT16,
+    DL_CUDA,
+    UNREADABLE,
+    Kind,
+    Seen,
+    Shape,
+    kind_of,
+)
+from vyre.runtime.arrays.shared import devices_sharing
+
+if TYPE_CHECKING:
+    from vyre.runtime.devices.device import Device
 
 
 class Borrowed:
@@ -66,8 +76,8 @@ class ForeignArray(DeviceArray):
         """Another array with the same elements, copied on the library's current stream."""
         if self.kind.copy is None:
             made = self.device.empty(self.shape, self.dtype)
-            backend: Any = self.device.backend
-            backend.copy(self.memory, made.memory, self.nbytes, stream=self.memory.stream)
+            where = self.memory.stream
+            self.device.backend.copy(self.memory, made.memory, self.nbytes, stream=where)
             return made
         source = self.kind.copy(self.source)
         return ForeignArray(self.device, source, self.kind, self.kind.see(source), self.dtype)
@@ -113,7 +123,7 @@ def view(value: object, *, where: str, dtype: DataType, written: bool) -> Foreig
         )
     if written and not seen.writeable:
         raise InvalidInput(f"{where} is written, but its array is read-only", kept_copy(name))
-    here = devices.found("cuda")
+    here = devices_sharing(DL_CUDA)
     if seen.device >= len(here):
         raise InvalidInput(
             f"{where} is on CUDA device {seen.device}; Vyre sees {len(here)}",

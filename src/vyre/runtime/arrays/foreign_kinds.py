@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from vyre.runtime.arrays.array import WIDEST, DeviceArray
-from vyre.runtime.devices import opened as devices
+from vyre.runtime.arrays.shared import devices_sharing
 
 Shape = tuple[int, ...]
 Key = tuple[object, ...]
 
 BFLOAT16 = "bfloat16"
+DL_CUDA = 2
+"""What DLPack calls a CUDA device."""
+
 _ALIGNMENT = WIDEST - 1
 
 
@@ -246,11 +249,9 @@ def _is_contiguous(shape: Shape, strides: Iterable[int] | None, itemsize: int) -
 
 def _ordinal(pointer: int) -> int:
     """The CUDA device that holds an address, which the interface does not tell."""
-    here = devices.found("cuda")
-    if len(here) <= 1 or not pointer:
-        return 0
-    backend: Any = here[0].backend
-    return int(backend.device_of(pointer))
+    here = devices_sharing(DL_CUDA)
+    sharing = here[0].backend.sharing if len(here) > 1 else None
+    return sharing.device_of(pointer) if sharing is not None and pointer else 0
 
 
 class _DLDevice(ctypes.Structure):
@@ -273,13 +274,12 @@ class _DLTensor(ctypes.Structure):
     )
 
 
-_DL_CUDA = 2
 _DL_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
 def _on_cuda(value: Any) -> bool:
     told = getattr(value, "__dlpack_device__", None)
-    return told is not None and int(told()[0]) == _DL_CUDA
+    return told is not None and int(told()[0]) == DL_CUDA
 
 
 def _see_dlpack(x: Any) -> Seen:

@@ -14,9 +14,8 @@ from vyre.analysis.aliasing import may_share
 from vyre.errors import InvalidInput
 from vyre.lang import Role, Translation
 from vyre.runtime.arrays import foreign
-from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.array import AnyArray, DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray
-from vyre.runtime.call.arguments import AnyArray
 
 
 def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[str, ...]:

@@ -17,11 +17,10 @@ from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
 from vyre.plain import shown
 from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
-from vyre.runtime.arrays.array import DeviceArray, extents_of, is_masked
+from vyre.runtime.arrays.array import AnyArray, DeviceArray, extents_of, is_masked
 from vyre.runtime.arrays.foreign import ForeignArray, view
 
 Shape = tuple[int, ...]
-AnyArray = np.ndarray[Any, Any] | DeviceArray
 
 MOST_ELEMENTS = 0xFFFF_FFFE
 """The longest array: indices are 32 bits, and the last one means "out of bounds"."""

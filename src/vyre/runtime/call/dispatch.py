@@ -21,10 +21,10 @@ from vyre.learn.site import Site
 from vyre.learn.subject import Step
 from vyre.model import Decision, Reason, Schedule, Workload
 from vyre.policy.contest import Progress
-from vyre.runtime.arrays.array import DeviceArray, alignment_of, host_zeros
+from vyre.runtime.arrays.array import AnyArray, DeviceArray, alignment_of, host_zeros
 from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
 from vyre.runtime.arrays.overlap import copies_needed
-from vyre.runtime.call.arguments import AnyArray, Arguments, out_shape, read, unpacked
+from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import Repeat, Same, look, same_of
 from vyre.runtime.call.tune import tune
@@ -62,10 +62,10 @@ class Bound:
         scalars = self.call.scalars
         resident = {n: array for n, array in self.arrays.items() if isinstance(array, DeviceArray)}
         if resident:
-            backend: Any = self.launcher.device.backend
-            if self.launcher.device.info.backend == "cuda":
+            streams = self.launcher.device.backend.streams
+            if streams is not None:
                 for array in resident.values():
-                    backend.use_on(array.memory, self.stream)
+                    streams.use_on(array.memory, self.stream)
             return self.launcher.run_resident(
                 step, resident, scalars, timed=timed, stream=self.stream
             )
@@ -160,7 +160,7 @@ class Dispatcher:
         call = read(kernel, arrays, named, out, shape)
         resident = {n: array for n, array in call.arrays.items() if isinstance(array, DeviceArray)}
         device = next(iter(resident.values())).device if resident else default()
-        if stream is not None and device.info.backend != "cuda":
+        if stream is not None and device.backend.streams is None:
             raise InvalidInput(
                 f"stream= in a call of {kernel.name} on {device.name}",
                 "leave it out: only CUDA devices have streams",

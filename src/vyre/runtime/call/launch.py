@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from vyre.backend.base import Fixed
 from vyre.errors import InvalidInput
 from vyre.learn.site import Site
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of, result_of
 from vyre.runtime.call.arguments import unpacked
-from vyre.runtime.call.repeat import fixed, streams_of
+from vyre.runtime.call.repeat import streams_of
 from vyre.runtime.devices.launcher import Launcher, Prepared
 
 
@@ -26,7 +27,7 @@ class Launch:
 
     __slots__ = (
         "_arguments",
-        "_backend",
+        "_fix",
         "_foreign",
         "_name",
         "_own",
@@ -35,6 +36,7 @@ class Launch:
         "_start",
         "_step",
         "_stream",
+        "_use_on",
         "arrays",
     )
 
@@ -48,13 +50,15 @@ class Launch:
         results: Sequence[DeviceArray],
     ) -> None:
         self.arrays = arrays  # and so their memory is kept
-        self._backend: Any = launcher.device.backend
+        backend = launcher.device.backend
+        self._fix = backend.fix
         self._site = site
         self._arguments = [
             scalars[name] if name in scalars else arrays[name].argument for name in launcher.order
         ]
         self._own: tuple[DeviceArray, ...] = ()
-        if launcher.device.info.backend == "cuda":
+        if backend.streams is not None:
+            self._use_on = backend.streams.use_on
             self._own = tuple(a for a in arrays.values() if not isinstance(a, ForeignArray))
         self._name = launcher.kernel.name
         self._foreign = tuple(
@@ -65,7 +69,7 @@ class Launch:
         self._stream = _where(arrays, stream)
         self._results = unpacked([result_of(result) for result in results])
         self._step: Prepared | None = None
-        self._start: Callable[[int], object] = lambda _: None
+        self._start: Fixed = lambda _: None
 
     def __reduce__(self) -> str:
         raise InvalidInput(
@@ -87,7 +91,7 @@ class Launch:
         stream = self._stream() if self._stream is not None else 0
         for array in self._own:
             if array.memory.stream != stream:
-                self._backend.use_on(array.memory, stream)
+                self._use_on(array.memory, stream)
         site.tick()
         if site.asked and site.launched_asked(self._arguments, stream):
             return self._results
@@ -95,7 +99,9 @@ class Launch:
         if step is self._step:
             self._start(stream)
         else:
-            self._start = fixed(self._backend, step, self._arguments)
+            self._start = self._fix(
+                step.binary, step.grid, step.workgroup, step.words, self._arguments
+            )
             self._step = step
             self._start(stream)
         return self._results

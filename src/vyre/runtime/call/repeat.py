@@ -14,13 +14,14 @@ from weakref import ref
 
 import numpy as np
 
+from vyre.backend.base import Fixed, Memory
 from vyre.lang import Role, Translation
 from vyre.learn.site import Site
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of
 from vyre.runtime.arrays.foreign_kinds import UNREADABLE, kind_of
 from vyre.runtime.call.scalars import maker
-from vyre.runtime.devices.launcher import Launcher, Prepared
+from vyre.runtime.devices.launcher import Launcher
 
 Key = tuple[object, ...]
 Gone = Callable[[Any], object]
@@ -82,6 +83,7 @@ class Repeat:
         "_scalars",
         "_site",
         "_streams",
+        "_use_on",
     )
 
     def __init__(
@@ -92,7 +94,7 @@ class Repeat:
         arrays: Mapping[str, DeviceArray],
     ) -> None:
         self._site = site
-        self._backend: Any = launcher.device.backend
+        self._backend = backend = launcher.device.backend
         inputs = [p.name for p in kernel.params if p.role in (Role.IN, Role.INOUT)]
         outputs = [p.name for p in kernel.params if p.role is Role.OUT]
         names = (*inputs, *outputs)
@@ -103,16 +105,16 @@ class Repeat:
         if packed != launcher.order:
             self._ordered = itemgetter(*(packed.index(name) for name in launcher.order))
         self._streams = streams_of(arrays.values())
-        cuda = launcher.device.info.backend == "cuda"
-        self._has_streams = cuda
+        self._has_streams = backend.streams is not None
+        self._use_on = backend.streams.use_on if backend.streams is not None else _as_it_is
         self._own = tuple(
             number
             for number, name in enumerate(names)
-            if cuda and not isinstance(arrays[name], ForeignArray)
+            if self._has_streams and not isinstance(arrays[name], ForeignArray)
         )
         written = [n for n, p in enumerate(names) if p in outputs or _is_inout(kernel, p)]
         sizes = [arrays[name].nbytes for name in names]
-        self._apart = _ranges(written, sizes) if cuda else _distinct
+        self._apart = _distinct if backend.sharing is None else _ranges(written, sizes)
 
     def run(
         self, arrays: Sequence[Any], pointers: Sequence[Any], named: Mapping[str, Any], stream: Any
@@ -139,7 +141,7 @@ class Repeat:
         for number in self._own:
             memory = arrays[number].memory
             if memory.stream != where:
-                self._backend.use_on(memory, where)
+                self._use_on(memory, where)
         site = self._site
         site.tick()
         if site.asked and site.launched_asked(arguments, where):
@@ -184,7 +186,7 @@ def same_of(
     scalars, ordered, pointed = repeat._scalars, repeat._ordered, tuple(pointers)
     before: tuple[object, ...] | None = None
     # Nothing yet: a step that no site has, as `best` is None after each change of choice.
-    packed: tuple[Any, object, Callable[[int], object]] = ((), object(), int)
+    packed: tuple[Any, object, Fixed] = ((), object(), int)
 
     def run(
         arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs
@@ -226,7 +228,7 @@ def same_of(
             return True
         step = site.best or site.refreshed()
         if before is not None and all(map(is_, before, values)) and all(map(_is_fixed, values)):
-            start = fixed(backend, step, arguments)
+            start = backend.fix(step.binary, step.grid, step.workgroup, step.words, arguments)
             names = (name for name, _ in scalars)
             packed = tuple(zip(names, values, strict=True)), step, start
             start(stream)
@@ -265,15 +267,8 @@ def _is_fixed(number: object) -> bool:
     return type(number) in (int, float, bool) or isinstance(number, (np.number, np.bool_))
 
 
-def fixed(backend: Any, step: Prepared, arguments: Sequence[Any]) -> Callable[[int], object]:
-    """A launch of which everything is known but the stream, packed once where a backend can."""
-    fix = getattr(backend, "fix", None)
-    if fix is None:
-        return partial(step.start, arguments)
-    made: Callable[[int], object] = fix(
-        step.binary, step.grid, step.workgroup, step.words, arguments
-    )
-    return made
+def _as_it_is(memory: Memory, stream: int) -> None:
+    """Nothing is to be ordered where there is one stream."""
 
 
 def streams_of(arrays: Any) -> tuple[tuple[Callable[[int], int], int], ...]:

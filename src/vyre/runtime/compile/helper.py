@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vyre import settings
+from vyre.backend.base import Backend
 from vyre.errors import WireError
 from vyre.model import DeviceInfo
 from vyre.runtime.compile.bundle import Bundle, to_request
@@ -86,6 +87,8 @@ class Compiling(Protocol):
     def name(self) -> str: ...
     @property
     def info(self) -> DeviceInfo: ...
+    @property
+    def backend(self) -> Backend: ...
 
 
 class CompileHelper:
@@ -319,7 +322,7 @@ _helpers: dict[str, CompileHelper] = {}
 
 def helper_of(device: Compiling) -> CompileHelper | None:
     """The process that compiles for a device; None where there is nothing to compile."""
-    if device.info.backend == "reference":
+    if not device.backend.compiles:
         return None
     with _lock:
         known = _helpers.get(device.name)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse, check_barriers
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
-from vyre.emit import CUDA, OPENCL, emit
+from vyre.emit import OPENCL, emit
 from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.program import Program
@@ -154,10 +154,9 @@ class Device:
         }
 
     def source(self, program: Program, code: Code) -> str:
-        """What a device of this kind compiles for a code."""
+        """What a device of this kind compiles for a code; where it has no source, OpenCL's."""
         refuse_unbounded(code)
-        dialect = CUDA if self.info.backend == "cuda" else OPENCL
-        return emit(program, code, dialect, self.facts(program)).text
+        return emit(program, code, self.backend.dialect or OPENCL, self.facts(program)).text
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
         """All of them compiled, what is missing in one build."""

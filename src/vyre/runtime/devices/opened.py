@@ -16,6 +16,7 @@ from vyre.backend.base import Backend
 from vyre.backend.reference.device import Reference
 from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled
 from vyre.plain import shown
+from vyre.runtime.arrays.shared import share_with
 from vyre.runtime.devices.device import Device
 from vyre.store.notice import say_once
 
@@ -78,6 +79,9 @@ BACKENDS: dict[str, Callable[[], list[Backend]]] = {
 }
 """A new backend is one module and one line here; the order is that of preference."""
 
+SHARING = {2: "cuda"}
+"""Which backend uses memory of other libraries where it is, by DLPack's type of their device."""
+
 _ORDINAL = re.compile("[0-9]{0,9}")
 _lock = threading.Lock()
 
@@ -93,6 +97,18 @@ def found(backend: str) -> tuple[Device, ...]:
     """The devices of one backend, the same objects each time."""
     with _lock:
         return _found(backend)
+
+
+def sharing(dlpack_type: int) -> tuple[Device, ...]:
+    """The devices that use such memory where it is, in the order of DLPack's ordinals.
+
+    Raises:
+        UnsupportedFeature: the backend's library is not installed.
+    """
+    return found(SHARING[dlpack_type]) if dlpack_type in SHARING else ()
+
+
+share_with(sharing)
 
 
 def devices() -> tuple[Device, ...]:
@@ -150,7 +166,7 @@ def default() -> Device:
         with labelled("VYRE_DEVICE"):
             return _named(wanted)
     first = devices()[0]
-    if first.info.backend == "reference":
+    if not first.backend.compiles:
         why, fix = "", 'pip install "pyopencl[pocl]"'
         try:
             found("opencl")

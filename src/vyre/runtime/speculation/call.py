@@ -21,10 +21,10 @@ from vyre.plan.config import SpeculationMode
 from vyre.plan.fusion import Fused, fuse
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
 from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
-from vyre.runtime.arrays.array import DeviceArray, host_zeros
+from vyre.runtime.arrays.array import AnyArray, DeviceArray, host_zeros
 from vyre.runtime.arrays.lending import Loan
 from vyre.runtime.arrays.overlap import copies_needed
-from vyre.runtime.call.arguments import AnyArray, Arguments, out_shape, read, unpacked
+from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import default
