@@ -25,9 +25,9 @@ from vyre.policy.contest import Progress
 from vyre.runtime.call import by_name
 from vyre.runtime.call.arguments import unpacked
 from vyre.runtime.call.dispatch import Dispatcher
-from vyre.runtime.call.explain import explanation
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.tune import answers
+from vyre.runtime.devices.explain import explanation
 from vyre.runtime.devices.opened import default
 
 log = logging.getLogger("vyre.calls")

@@ -20,6 +20,7 @@ from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
+from vyre.learn.explain import Explanation
 from vyre.model import Code, DeviceInfo, Mode
 from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
@@ -27,6 +28,7 @@ from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.space import refuse_unbounded
 from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.arrays.lending import Loan, Loans
+from vyre.runtime.devices.programs import Programs
 
 log = logging.getLogger("vyre.calls")
 
@@ -52,6 +54,7 @@ class Device:
         self._facts: dict[bytes, Facts] = {}
         self._building = threading.Lock()
         self.loans = Loans(backend)
+        self.programs = Programs(self)
 
     @property
     def info(self) -> DeviceInfo:
@@ -181,6 +184,9 @@ class Device:
     ) -> list[Array]:
         """Run a program built by hand, once.
 
+        Where its result is proved not to depend on how it is launched, and `config` leaves that
+        open, it is launched as was learned from the dispatches so far; `explain` tells.
+
         Args:
             program: what to run; it is validated first.
             inputs: for each input, in-out and uniform buffer in declaration order, its bytes or an
@@ -202,6 +208,12 @@ class Device:
                 )
         with labelled(config.label):
             return self._dispatch(program, inputs, config)
+
+    def explain(self, program: Program) -> Explanation:
+        """What is proved of a program that was dispatched here, how it runs, and why."""
+        if not isinstance(program, Program):
+            raise InvalidInput(f"program is {shown(program)}", "pass a Program")
+        return self.programs.explain(program)
 
     def _dispatch(
         self, program: Program, inputs: Sequence[bytes | Array], config: DispatchConfig
@@ -236,6 +248,8 @@ class Device:
                 f"the outputs take {total} bytes; max_output_bytes is {config.max_output_bytes}",
                 "raise max_output_bytes, or dispatch fewer elements",
             )
+        if self.programs.run(program, config, plan.element_count, arrays):
+            return outputs
         extent = _extent(plan, config)
         binary = self.binary(program, Code())
         given_words = [*plan.param_words, *extent, *_dims(program)]

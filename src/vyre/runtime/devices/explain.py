@@ -1,4 +1,4 @@
-"""What a kernel's calls have come to: what is proved of it, and each workload."""
+"""What calls of a program have come to: what is proved of it, and each workload."""
 
 from __future__ import annotations
 

@@ -1,0 +1,149 @@
+"""Programs built by hand: where a launch cannot change their result, they are learned about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from vyre.backend.base import Array, Ticket
+from vyre.errors import VyreError
+from vyre.ir.declare import Dim3
+from vyre.ir.program import Program
+from vyre.learn.decide import site_of
+from vyre.learn.explain import Explanation
+from vyre.learn.rules import rule
+from vyre.learn.site import Site
+from vyre.plan.config import DispatchConfig
+from vyre.runtime.arrays.array import alignment_of
+from vyre.runtime.compile.helper import helper_of
+from vyre.runtime.devices.explain import explanation
+from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.devices.subject import call_of
+
+if TYPE_CHECKING:
+    from vyre.runtime.devices.device import Device
+
+MOST_KEPT = 1024
+"""Programs and sites that are kept; a stream of ever-new ones starts anew there."""
+
+_OVERRIDES = ("workgroup_override", "grid_override", "dispatch_grid", "fixpoint_iterations")
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class HandBuilt:
+    """A program as something that is launched: it has no name but its fingerprint's."""
+
+    program: Program
+
+    @property
+    def name(self) -> str:
+        return f"program {self.program.fingerprint().hex()[:12]}"
+
+    @property
+    def declared_workgroup(self) -> Dim3:
+        return self.program.workgroup_size
+
+
+class Programs:
+    """The dispatches of hand-built programs on one device, each decided at a site."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._launchers: dict[bytes, Launcher] = {}
+        self._sites: dict[tuple[object, ...], Site] = {}
+
+    def run(
+        self, program: Program, config: DispatchConfig, n: int, arrays: Mapping[str, Array]
+    ) -> bool:
+        """Launch once over `n` elements, as is known best, and wait for the result.
+
+        False, and nothing is launched, where that is not up to us: the caller insists on something,
+        or the result might change.
+        """
+        given = any(getattr(config, name) is not None for name in _OVERRIDES)
+        if given or n == 0 or not self._device.backend.compiles:
+            return False
+        numbers = _numbers(program, n, arrays)
+        if not self._device.facts(program).free_for(numbers):
+            return False
+        self._run(self._site(program, numbers, arrays), program, arrays)
+        return True
+
+    def _run(self, site: Site, program: Program, arrays: Mapping[str, Array]) -> None:
+        step, asked = site.take()
+        try:
+            ticket = self._launch(step, program, arrays, timed=asked is not None)
+        except VyreError as error:
+            if asked is None:
+                raise
+            usual = site.fell(asked, error)
+            assert isinstance(usual, Prepared)
+            self._launch(usual, program, arrays)
+            return
+        except BaseException:
+            if asked is not None:
+                site.lost()
+            raise
+        if asked is not None:
+            site.ran(asked, ticket)
+
+    def explain(self, program: Program) -> Explanation:
+        """What is proved of a program that was dispatched here, how it runs, and why."""
+        wanted = program.fingerprint()
+        sites = [site for key, site in self._sites.items() if key[1] == wanted]
+        return explanation(HandBuilt(program).name, self._device.facts(program), sites)
+
+    def _launch(
+        self,
+        step: Prepared,
+        program: Program,
+        arrays: Mapping[str, Array],
+        *,
+        timed: bool = False,
+    ) -> Ticket:
+        return self._device.run(
+            step.binary, step.grid, step.workgroup, arrays, program, step.words, timed=timed
+        )
+
+    def _site(self, program: Program, numbers: Numbers, arrays: Mapping[str, Array]) -> Site:
+        by, name = rule(), program.fingerprint()
+        alignment = {one: alignment_of(arrays[one]) for one in numbers.shapes}
+        shapes, whole = numbers.shapes.values(), numbers.scalars.values()
+        key = (by, name, numbers.extent, *shapes, *whole, *alignment.values())
+        site = self._sites.get(key)
+        if site is None:
+            launcher = self._launchers.get(name)
+            if launcher is None:
+                launcher = Launcher(HandBuilt(program), self._device)
+                _put(self._launchers, name, launcher)
+            site = site_of(call_of(launcher, numbers, alignment, helper_of(self._device)), by)
+            _put(self._sites, key, site)
+        return site
+
+
+def _numbers(program: Program, n: int, arrays: Mapping[str, Array]) -> Numbers:
+    """The numbers of a dispatch over `n` elements of these arrays."""
+    held = [decl for decl in program.buffers if decl.name in arrays]
+    return Numbers(
+        (n, 1, 1),
+        {
+            decl.name: tuple(decl.shape) if decl.rank > 1 else (arrays[decl.name].size,)
+            for decl in held
+            if not decl.is_scalar_argument
+        },
+        {
+            decl.name: int(arrays[decl.name].reshape(-1)[0])
+            for decl in held
+            if decl.is_scalar_argument and decl.element.is_int
+        },
+    )
+
+
+def _put(kept: dict[K, T], key: K, value: T) -> None:
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
+    kept[key] = value
