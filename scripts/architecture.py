@@ -16,6 +16,7 @@ ORDER = [
         "store",
         "backend",
         "runtime",
+        "seed",
         "kernels",
         "adapter",
         "report",

@@ -23,7 +23,8 @@ LAYERS = [
         "policy",
         "substrate",
     ),
-    *("settings", "store", "backend", "runtime", "kernels", "adapter", "report", "testing", "cli"),
+    *("settings", "store", "backend", "runtime", "seed", "kernels", "adapter", "report"),
+    *("testing", "cli"),
 ]
 PURE = LAYERS[: LAYERS.index("settings")]
 WORLD = {"os", "time", "threading", "subprocess", "socket", "sqlite3", "logging"}
