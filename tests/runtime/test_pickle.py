@@ -198,6 +198,7 @@ VALUES = [
     kernels.saxpy.explain(),
     vyre.Failed(SCHEDULE, "why"),
     LIMITS,
+    vyre.seed.LaunchLimits.of("test", LIMITS),
     Measurement(
         writer="w",
         sequence=1,
