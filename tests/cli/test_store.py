@@ -160,10 +160,10 @@ def tuner_line(width: int) -> str:
     return f'"{key}" = [{width}, 1, 1]\n'
 
 
-def test_a_tuner_cache_of_the_crate_is_taken_in_for_the_device_that_is_here(run, inside, tmp_path):
+def test_a_tuner_cache_of_the_crate_is_taken_in_for_the_device_that_is_here(inside, tmp_path):
     (tmp_path / "my-card.toml").write_text(tuner_line(128) + '"odd" = [64, 1]\n')
 
-    taken = run("store", "import", "my-card.toml")
+    taken = inside("store", "import", "my-card.toml")
 
     assert taken.stdout == (
         "added 1 decisions and 0 measurements\n"
