@@ -46,13 +46,13 @@ class Seed:
     """The rule of the Rust crate: eager while many items commit, serial for ever after."""
 
     def __init__(self, run: Callable[[float, Way], None]) -> None:
-        self.run, self.speculator = run, vyre.AdaptiveSpeculator()
+        self.run, self.speculator = run, vyre.seed.AdaptiveSpeculator()
 
     def __call__(self, rate: float) -> None:
         if self.speculator.should_speculate():
             self.run(rate, Way.EAGER)
             hits = round(rate * 1_000_000)
-            self.speculator.record(vyre.SpeculationReport(hits, 1_000_000 - hits))
+            self.speculator.record(vyre.seed.SpeculationReport(hits, 1_000_000 - hits))
         else:
             self.run(rate, Way.SERIAL)
 

@@ -17,6 +17,7 @@ ORDER = [
         "backend",
         "learn",
         "runtime",
+        "seed",
         "kernels",
         "adapter",
         "report",

@@ -29,6 +29,7 @@ LAYERS = [
         "backend",
         "learn",
         "runtime",
+        "seed",
         "kernels",
         "adapter",
         "report",

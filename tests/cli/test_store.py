@@ -12,6 +12,16 @@ from pathlib import Path
 
 import pytest
 
+import vyre
+from vyre import kernels
+from vyre.model import Schedule
+from vyre.store.exchange.imported import imported_choice
+from vyre.store.keys import (
+    StaticProgramShape,
+    TunerProgramKey,
+    adapter_file_stem,
+    launch_feedback_key,
+)
 from vyre.store.sqlite.database import Database
 
 COMMAND = Path(sys.executable).with_name("vyre")
@@ -134,6 +144,61 @@ def test_export_and_import_carry_decisions_as_text(run, inside, tmp_path):
     assert again.stdout == "added 0 decisions and 0 measurements\n"
     (kept,) = json.loads(inside("store", "list", "--json", cache=there).stdout)
     assert kept["schedule"]["text"] == "256, 4 items strided, vectors of 4"
+
+
+PROGRAM, COUNT = kernels.saxpy.program, 4096
+
+
+def found_here(folder: Path) -> Schedule | None:
+    """What the store in a folder holds from the Rust crate for a program on the default device."""
+    with closing(Database(folder / "store.sqlite3", writer="reader")) as store:
+        return imported_choice(store.get, PROGRAM, COUNT, vyre.open().info)
+
+
+def tuner_line(width: int) -> str:
+    key = TunerProgramKey.from_program(PROGRAM, StaticProgramShape.of(PROGRAM))
+    return f'"{key}" = [{width}, 1, 1]\n'
+
+
+def test_a_tuner_cache_of_the_crate_is_taken_in_for_the_device_that_is_here(inside, tmp_path):
+    (tmp_path / "my-card.toml").write_text(tuner_line(128) + '"odd" = [64, 1]\n')
+
+    taken = inside("store", "import", "my-card.toml")
+
+    assert taken.stdout == (
+        "added 1 decisions and 0 measurements\n"
+        'left out line 2, "odd" = [64, 1]: 2 sizes; a workgroup has 3\n'
+    ), taken.stderr
+    assert found_here(tmp_path / "cache") == Schedule((128, 1, 1))
+    assert vyre.open().info.model.split()[0] in inside("store", "list").stdout
+
+
+def test_a_launch_file_of_the_crate_keeps_the_name_that_it_has(inside, tmp_path):
+    info = vyre.open().info
+    key = launch_feedback_key(PROGRAM.fingerprint(), PROGRAM.workgroup_size, COUNT, info.limits)
+    name = f"{adapter_file_stem(info.backend, info.limits)}.toml"
+    (tmp_path / name).write_text(f'"{key}" = [32, 1, 1]\n')
+
+    taken = inside("store", "import", name)
+
+    assert taken.stdout == "added 1 decisions and 0 measurements\n"
+    assert found_here(tmp_path / "cache") == Schedule((32, 1, 1))
+
+
+def test_an_adapter_can_be_named_and_one_that_is_not_here_is_said_to_be(inside, tmp_path):
+    (tmp_path / "a.toml").write_text(tuner_line(64))
+
+    foreign = inside("store", "import", "a.toml", "--adapter", "sm120")
+    before = found_here(tmp_path / "cache")
+    own = inside("store", "import", "a.toml", "--adapter", vyre.open().info.model)
+
+    assert foreign.stdout == (
+        "added 1 decisions and 0 measurements\n"
+        'no device here is "sm120": they are kept for the one that is\n'
+    )
+    assert before is None
+    assert own.stdout == "added 1 decisions and 0 measurements\n"
+    assert found_here(tmp_path / "cache") == Schedule((64, 1, 1))
 
 
 @pytest.mark.usefixtures("filled")

@@ -3,8 +3,12 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vyre import SpeculationReport, encode_counter_tail, parse_counter_tail
-from vyre.plan.counter_tail import TAIL_MAGIC
+from vyre.plan.counter_tail import (
+    TAIL_MAGIC,
+    SpeculationReport,
+    encode_counter_tail,
+    parse_counter_tail,
+)
 
 COUNTS = st.integers(0, 2**32 - 1)
 WORDS = st.binary(max_size=40).map(lambda data: data[: len(data) // 4 * 4])

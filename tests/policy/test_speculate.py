@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vyre import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator, InvalidInput, SpeculationReport
-from vyre.policy.speculate import PROBE_EVERY
+from vyre.errors import InvalidInput
+from vyre.plan.counter_tail import SpeculationReport
+from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, PROBE_EVERY, AdaptiveSpeculator
 
 COUNTS = st.integers(0, 2**32 - 1)
 REPORTS = st.builds(SpeculationReport, COUNTS, COUNTS)

@@ -16,6 +16,7 @@ import pytest
 import vyre
 from vyre import In, Out, f32, kernels, lang, u32
 from vyre.errors import InvalidInput
+from vyre.model import Limits, Measurement, Summary
 from vyre.stats import Interval
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -176,29 +177,30 @@ WORKLOAD = vyre.Workload(
     fingerprint=b"\1\2", buckets=(3, 4), traits=("checked",), device="d", toolchain="t"
 )
 SCHEDULE = vyre.Schedule((64, 2, 1), vyre.Code(items=4, vector=2, checked=False))
-RECORD = vyre.AutotuneRecord(workgroup_size=(64, 1, 1), workload=WORKLOAD)
-KEY = vyre.SpecCacheKey(shader_hash=1, binding_sig=2, workgroup_size=(64, 1, 1), spec_hash=3)
-STEP = vyre.NaturalGradientStep(
+RECORD = vyre.seed.AutotuneRecord(workgroup_size=(64, 1, 1), workload=WORKLOAD)
+KEY = vyre.seed.SpecCacheKey(shader_hash=1, binding_sig=2, workgroup_size=(64, 1, 1), spec_hash=3)
+STEP = vyre.seed.NaturalGradientStep(
     selected_workgroup_size=(64, 1, 1),
     best_measured_workgroup_size=(64, 1, 1),
     best_measured_elapsed_ns=5,
     policy_weights_q16=(1,),
     natural_gradient_q16=(2,),
 )
-LIMITS = vyre.Limits(max_threads=1, max_block=(1, 1, 1), max_grid=(1, 1, 1))
+LIMITS = Limits(max_threads=1, max_block=(1, 1, 1), max_grid=(1, 1, 1))
 VALUES = [
     vyre.Knobs.of({"BLOCK": 64, "fast": True}),
-    vyre.AutotuneKey("00" * 16, "a"),
+    vyre.seed.AutotuneKey("00" * 16, "a"),
     RECORD,
     SCHEDULE.code,
     vyre.Decision(workload=WORKLOAD, config=SCHEDULE, reason=vyre.Reason.ADOPTED, gain=1.5),
-    vyre.DefaultPolicy(),
+    vyre.seed.DefaultPolicy(),
     vyre.open("reference").info,
     vyre.DispatchConfig(label="x", timeout=timedelta(1), workgroup_override=(64, 1, 1)),
     kernels.saxpy.explain(),
     vyre.Failed(SCHEDULE, "why"),
     LIMITS,
-    vyre.Measurement(
+    vyre.seed.LaunchLimits.of("test", LIMITS),
+    Measurement(
         writer="w",
         sequence=1,
         workload=WORKLOAD,
@@ -206,32 +208,32 @@ VALUES = [
         size=7,
         at_ns=9,
     ),
-    vyre.NaturalGradientPolicy(),
+    vyre.seed.NaturalGradientPolicy(),
     STEP,
-    vyre.ResizePolicy(),
+    vyre.seed.ResizePolicy(),
     SCHEDULE,
     KEY,
-    vyre.SpecMap(),
-    vyre.SpecValue.u32(5),
-    vyre.SpeculationOutcome([b"x"], vyre.SpeculationReport(1, 2), True),
-    vyre.SpeculationReport(1, 2),
-    vyre.SpeculativeDispatchPlan(
+    vyre.seed.SpecMap(),
+    vyre.seed.SpecValue.u32(5),
+    vyre.seed.SpeculationOutcome([b"x"], vyre.seed.SpeculationReport(1, 2), True),
+    vyre.seed.SpeculationReport(1, 2),
+    vyre.seed.SpeculativeDispatchPlan(
         fused_program=kernels.saxpy.program,
         prefilter_program=kernels.gelu.program,
         counter_output_index=0,
     ),
-    vyre.StaticProgramShape(workgroup_size=(64, 1, 1)),
+    vyre.seed.StaticProgramShape(workgroup_size=(64, 1, 1)),
     vyre.stats(),
-    vyre.Summary(
-        config=SCHEDULE, count=1, median_ns=5.0, spread_ns=None, first_at_ns=1, last_at_ns=2
-    ),
+    Summary(config=SCHEDULE, count=1, median_ns=5.0, spread_ns=None, first_at_ns=1, last_at_ns=2),
     vyre.Timed(SCHEDULE, 5.0),
-    vyre.TunerFeedback(observed_workgroup_size_x=64, observed_throughput_per_us=1.0, idle_us=0),
-    vyre.TunerProgramKey("v1-" + "0" * 64),
-    vyre.TuningMeasurement((64, 1, 1), 5),
-    vyre.VariantDecision(None, Fraction(1, 3), None, Interval(1.0, 1.1, 1.2)),
-    vyre.VariantKeys(conservative=KEY, speculative=KEY, adapter_id="a"),
-    vyre.VariantRace(
+    vyre.seed.TunerFeedback(
+        observed_workgroup_size_x=64, observed_throughput_per_us=1.0, idle_us=0
+    ),
+    vyre.seed.TunerProgramKey("v1-" + "0" * 64),
+    vyre.seed.TuningMeasurement((64, 1, 1), 5),
+    vyre.seed.VariantDecision(None, Fraction(1, 3), None, Interval(1.0, 1.1, 1.2)),
+    vyre.seed.VariantKeys(conservative=KEY, speculative=KEY, adapter_id="a"),
+    vyre.seed.VariantRace(
         conservative_dispatch_ns=(1,) * 8,
         speculative_dispatch_ns=(2,) * 8,
         conservative_record=RECORD,
@@ -243,12 +245,13 @@ VALUES = [
 ]
 PUBLIC = [
     value
-    for name in vyre.__all__
+    for module in (vyre, vyre.seed)
+    for name in module.__all__
     if name not in lang.__all__
-    for value in [getattr(vyre, name)]
+    for value in [getattr(module, name)]
     if inspect.isclass(value)
 ]
-NOT_VALUES = {vyre.SpeculationTimes}  # holds a clock
+NOT_VALUES = {vyre.seed.SpeculationTimes}  # holds a clock
 
 
 def test_the_values_that_are_tried_are_all_there_are():

@@ -22,9 +22,11 @@ from vyre.policy.measured import Measured
 from vyre.report.gather import evidence_of, label
 from vyre.report.values import Value, config_value, kept_value, summary_value
 from vyre.report.words import amount, day, elements, gain, sure
+from vyre.runtime.devices import opened as machine
 from vyre.store.base import Bounds, Kept, Store, merge_into
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.exchange.bridge import export_records, import_cache, import_records
+from vyre.store.exchange.imported import adapters_of, is_adapter_stem
 from vyre.store.exchange.tuner_cache import TunerCache
 from vyre.store.files import is_file, unreadable
 from vyre.store.open import NAME, files_in, is_own, journal_in, new_writer, open_store
@@ -309,9 +311,16 @@ def export_(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A TOML file that vyre store export wrote.")],
+    file: Annotated[
+        Path, typer.Argument(help="A TOML file of vyre store export, or of the Rust crate.")
+    ],
     adapter: Annotated[
-        str, typer.Option(help="Read a tuner cache of the Rust crate, for this adapter.")
+        str,
+        typer.Option(
+            help="Which device a tuner cache is for; without it the one that the crate names the "
+            "file after, else the default device.",
+            show_default=False,
+        ),
     ] = "",
 ) -> None:
     """Take in decisions from a text file; what was decided later here stands."""
@@ -319,14 +328,27 @@ def import_(
         raise InvalidInput(f"no file {str(file)!r}", "give the path of a TOML file")
     if _is_database(file):
         raise InvalidInput(f"{file} is a database", f'run "vyre store merge {file}"')
-    now = time.time_ns()
+    cache = TunerCache.load(file)
+    if len(cache) == 0 and not adapter:
+        _take_in(AutotuneStore.load(file))
+        return
+    name, info = adapter or file.stem, None
+    if not adapter and not is_adapter_stem(file.stem):
+        info = machine.open().info
+        name = info.identity
     with opened(read_only=False) as store:
-        if adapter:
-            cache = TunerCache.load(file)
-            say(_added(store, lambda: import_cache(cache, adapter, store, now_ns=now)))
-        else:
-            records = AutotuneStore.load(file)
-            say(_added(store, lambda: import_records(records, store, now_ns=now)))
+        if info is not None:
+            store.name({info.identity: info.model})
+        say(_added(store, lambda: import_cache(cache, name, store, now_ns=time.time_ns())))
+    for refused in cache.refused:
+        say(f"left out line {refused.line}, {refused.problem}")
+    if info is None and not any(name in adapters_of(device.info) for device in machine.devices()):
+        say(f'no device here is "{plain(name, 80)}": they are kept for the one that is')
+
+
+def _take_in(records: AutotuneStore) -> None:
+    with opened(read_only=False) as store:
+        say(_added(store, lambda: import_records(records, store, now_ns=time.time_ns())))
 
 
 @app.command()

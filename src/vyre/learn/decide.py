@@ -78,7 +78,7 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
     known = None
     if found is not None and call.is_legal(found.config):
         known = replace(found, reason=Reason.REMEMBERED)
-    if known is None:
+    if known is None and not (learns and call.began):
         guess = call.guess()
         known = guess if guess is not None and call.is_legal(guess.config) else None
     if learns or (by.mode is Mode.ON and call.sweep is None and known is None):
@@ -118,4 +118,5 @@ def _decider(call: Call, known: Decision | None, policy: str) -> Decider:
         step=step,
         clocks=call.clocks,
         neighbours=deciders.neighbours,
+        guess=call.guess,
     )

@@ -74,12 +74,13 @@ class Decider:
         step: NaturalStep = natural_step_q16,
         clocks: Callable[[], Clocks | None] = lambda: None,
         neighbours: Callable[[Workload], Iterable[Known]] = lambda _: (),
+        guess: Callable[[], Decision | None] = lambda: None,
     ) -> None:
         """Learn for `workload`, launching what is `known`, or the default, until more is."""
         self.workload, self.name, self.policy = workload, name, policy
         self._desk, self._subject, self._recorder = desk, subject, recorder
         self._pace, self._step, self._clocks = pace or Pace(), step, clocks
-        self._size, self._neighbours = size, neighbours
+        self._size, self._neighbours, self._guess = size, neighbours, guess
         # -- read by calls
         self.standing = Standing.of(workload, default, known)
         self.best = self.standing.decision.config
@@ -157,6 +158,8 @@ class Decider:
         neighbours = self._neighbours(self.workload)
         legal, default = question.candidates, question.default
         inherited = inherit(self.workload, legal, default, self._recorder, neighbours)
+        if inherited.decision is None and (guess := self._guess()) is not None:
+            inherited = replace(inherited, decision=guess if guess.config in legal else None)
         ready = frozenset(filter(self._subject.is_ready, legal))
         began = Began(question, inherited, ready, self._size, self.policy, self._step)
         self._happened(began)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from vyre.backend.base import Unbuilt
 from vyre.errors import VyreError
+from vyre.learn import process
 from vyre.learn.decide import Call
 from vyre.learn.pace import Pace
 from vyre.learn.subject import Fetched, Question
-from vyre.model import Code, Config, Decision, Schedule, scheduled
+from vyre.model import Code, Config, Decision, Reason, Schedule, scheduled
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import why_not_free
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Pending, Refused
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
+from vyre.store.exchange.imported import imported_choice
 
 TOGETHER = 4
 """Workgroups of one code that are compiled at once."""
@@ -131,6 +133,27 @@ class BundleFetching:
         return failed
 
 
+def _imported(
+    launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]
+) -> Decision | None:
+    """What a file of the Rust crate says that was imported, if it holds the program's key."""
+    recorder = process.recorder()
+    found = imported_choice(
+        lambda workload: recorder.get(workload, writes=False),
+        launcher.program,
+        prod(numbers.extent),
+        launcher.device.info,
+    )
+    if found is None:
+        return None
+    return Decision(
+        workload=launcher.workload(numbers, alignment),
+        config=replace(launcher.default(numbers), workgroup=found.workgroup),
+        reason=Reason.REMEMBERED,
+        detail="from an imported file of the Rust crate",
+    )
+
+
 def call_of(
     launcher: Launcher,
     numbers: Numbers,
@@ -138,7 +161,6 @@ def call_of(
     helper: CompileHelper | None,
     *,
     sweep: Callable[[], Decision] | None = None,
-    guess: Callable[[], Decision | None] = lambda: None,
     advice: str = "",
 ) -> Call:
     """A launch of one of Vyre's programs, as something to decide about."""
@@ -158,7 +180,7 @@ def call_of(
         is_legal=lambda config: config in launcher.space(numbers, alignment).legal,
         why_alone=why_alone,
         began=launcher.has_run,
-        guess=guess,
+        guess=lambda: _imported(launcher, numbers, alignment),
         sweep=sweep,
         pace=Pace.beside(info, backend.unfelt_ns, backend.shortest_ns),
         clocks=backend.clocks,

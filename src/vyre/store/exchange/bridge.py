@@ -35,6 +35,11 @@ def cache_workload(key: str, adapter: str) -> Workload:
     return _exchanged(_CACHE, key, adapter)
 
 
+def record_workload(key: AutotuneKey) -> Workload:
+    """What a record of an autotune store is remembered for that names no workload itself."""
+    return _exchanged(_RECORD, key.key_hex, key.adapter_id)
+
+
 def import_cache(cache: TunerCache, adapter: str, store: Store, *, now_ns: int) -> None:
     """Put a cache's entries into a store; whatever the store knows of a key already stands."""
     store.absorb(
@@ -68,7 +73,7 @@ def import_records(records: AutotuneStore, store: Store, *, now_ns: int) -> None
     store.absorb(
         [
             _kept(
-                record.workload or _exchanged(_RECORD, key.key_hex, key.adapter_id),
+                record.workload or record_workload(key),
                 record.schedule,
                 record.provenance or "from an autotune store",
                 min(_day_ns(record.recorded_at), now_ns),  # nothing is recorded in the future

@@ -64,15 +64,16 @@ class TunerCache:
             self.set(key, size)
 
     @classmethod
-    def load(cls, path: Path) -> TunerCache:
+    def load(cls, path: Path, *, most_bytes: int = MOST_BYTES) -> TunerCache:
         """Read a file; one that is not there is an empty cache.
 
-        Entries that cannot be used are in `refused`, with their lines.
+        Entries that cannot be used are in `refused`, with their lines. A file beyond `most_bytes`
+        is an error.
 
         Raises:
             StoreFailed: the file is there and cannot be read.
         """
-        content = _read(path)
+        content = _read(path, most_bytes)
         cache = cls(content.entries)
         cache._loaded, cache._loaded_from = dict(content.entries), path.absolute()
         cache.refused = content.refused
@@ -148,8 +149,8 @@ class TunerCache:
         return f"TunerCache({dict(self.entries)!r})"
 
 
-def _read(path: Path) -> _Content:
-    text = read_text(path, MOST_BYTES)
+def _read(path: Path, most_bytes: int = MOST_BYTES) -> _Content:
+    text = read_text(path, most_bytes)
     if text is None:
         return _Content()
     lines = text.split("\n")

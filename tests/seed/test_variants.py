@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vyre import (
+from vyre.errors import InvalidInput
+from vyre.seed import (
     AutotuneKey,
     AutotuneRecord,
     AutotuneStore,
-    InvalidInput,
     SpecCacheKey,
     VariantKeys,
     VariantKind,
     VariantRace,
     record_variant_race,
 )
-from vyre.runtime.speculation.variants import LEAST_PAIRS, time_in_turns
+from vyre.seed.variants import LEAST_PAIRS, time_in_turns
 
 CONSERVATIVE, SPECULATIVE = (
     SpecCacheKey(shader_hash=0xFEED, binding_sig=0xBEEF, workgroup_size=(64, 1, 1), spec_hash=n)

@@ -14,7 +14,7 @@ from vyre.policy.natural import (
     TuningMeasurement,
     identity_fisher_q16,
 )
-from vyre.runtime.tuner import BackendTimer, Tuner
+from vyre.seed.tuner import BackendTimer, Tuner
 from vyre.store.keys import StaticProgramShape, TunerProgramKey
 from vyre.store.notice import forget_said
 

@@ -12,7 +12,7 @@ from vyre.learn import rules
 from vyre.learn.recorder import Recorder
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Limits, Mode, Schedule, Timed
 from vyre.plan import DispatchConfig, LaunchLimits
-from vyre.runtime.feedback import LaunchFeedback, record_launch_measurement
+from vyre.seed.feedback import LaunchFeedback, record_launch_measurement
 from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 
@@ -251,7 +251,7 @@ def test_without_a_feedback_of_its_own_a_launch_goes_to_the_processs(
     monkeypatch: pytest.MonkeyPatch, recorder: Recorder
 ):
     feedback = LaunchFeedback(recorder, Mode.NATURAL_GRADIENT)
-    monkeypatch.setattr("vyre.runtime.feedback.launch_feedback", lambda: feedback)
+    monkeypatch.setattr("vyre.seed.feedback.launch_feedback", lambda: feedback)
 
     assert record_launch_measurement(program(), CONFIG, LIMITS, 8192, (64, 1, 1), 100)
     (width,) = {

@@ -4,23 +4,19 @@ import numpy as np
 import pytest
 
 import vyre
-from vyre import (
+from vyre import DeviceFailed, DispatchConfig, InvalidInput, UnsupportedFeature, ir
+from vyre.ir import BufferDecl, DataType, Program
+from vyre.plan.counter_tail import TAIL_MAGIC
+from vyre.policy.speculate import PROBE_EVERY
+from vyre.seed import (
     AdaptiveSpeculator,
-    DeviceFailed,
-    DispatchConfig,
-    InvalidInput,
     SpeculationMode,
     SpeculationReport,
     SpeculationTimes,
     SpeculativeDispatchPlan,
-    UnsupportedFeature,
     dispatch_prefilter_confirm,
     encode_counter_tail,
-    ir,
 )
-from vyre.ir import BufferDecl, DataType, Program
-from vyre.plan.counter_tail import TAIL_MAGIC
-from vyre.policy.speculate import PROBE_EVERY
 
 FUSED = Program.wrapped([], (1, 1, 1), [])
 PREFILTER = Program.wrapped([BufferDecl.read("x", 0, DataType.U32)], (1, 1, 1), [])
