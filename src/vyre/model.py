@@ -407,6 +407,7 @@ class Timed:
     config: Config
     elapsed_ns: float
     idle_ns: float = field(default=0.0, compare=False, repr=False)  # of the device, per launch
+    share: float = field(default=1.0, compare=False, repr=False)  # of a dispatch, that ran so
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,12 +110,12 @@ class Decider:
         """A call is about to take what is asked for."""
         self._post(lambda: self._happened(Took()))
 
-    def ran(self, config: Config, ticket: Ticket, size: int) -> None:
-        """A launch that was asked for is under way."""
+    def ran(self, config: Config, ticket: Ticket, size: int, share: float = 1.0) -> None:
+        """A launch that was asked for is under way, so much of it as was asked."""
         rough = ticket.rough
 
         def heard(came: int | VyreError | None) -> None:
-            self._do(lambda: self._heard(config, came, size, rough=rough))
+            self._do(lambda: self._heard(config, came, size, share, rough=rough))
 
         def watch() -> None:
             self._happened(Launched())
@@ -165,7 +165,13 @@ class Decider:
         self._happened(began)
 
     def _heard(
-        self, config: Config, came: float | VyreError | None, size: int, *, rough: bool
+        self,
+        config: Config,
+        came: float | VyreError | None,
+        size: int,
+        share: float,
+        *,
+        rough: bool,
     ) -> None:
         """The time that was asked for, or why there is none; None where nobody knows."""
         if came is None:
@@ -178,7 +184,7 @@ class Decider:
             throttled = clocks is not None and bool(clocks.throttled)
             # Of this thread alone: on a busy machine the wall's clock goes on while others work.
             began = time.thread_time()
-            self._happened(Ran(config, came, size, rough, clock, throttled))
+            self._happened(Ran(config, came, size, rough, clock, throttled, share))
             self._worked_s += time.thread_time() - began
 
     def _came(self) -> None:

@@ -85,6 +85,7 @@ class Ran:
     rough: bool = False  # the host's time may be a part of it
     clock: str = ""  # the state of the device's clocks; empty where it does not tell
     throttled: bool = False
+    share: float = 1.0  # of the dispatch, that ran so
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +328,7 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
         size=event.size,
         remembered=inherited.ratios,
         step=event.step,
+        share=question.share,
     )
     standing = replace(standing, policy=table.make(event.policy, given))
     standing, effects = _started_from(standing, inherited.decision, pace)
@@ -425,7 +427,7 @@ def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
     trend = standing.trend.told(config, event.size, log(elapsed))
     comparable = exp(log(elapsed) - trend.level(event.size))
     idle_ns = _idle_ns(standing.last_at, at, elapsed)
-    policy = policy.tell(Timed(config, comparable, idle_ns))
+    policy = policy.tell(Timed(config, comparable, idle_ns, event.share))
     ledger = standing.ledger.heard(
         float(elapsed),
         default=config == standing.default,

@@ -119,13 +119,13 @@ class Site:
             self.decision = replace(decision, reason=Reason.REMEMBERED)
             self.best = None
 
-    def ran(self, config: Config, ticket: Ticket | None) -> None:
-        """Hand in a launch whose time was asked for; it may not be to be had."""
+    def ran(self, config: Config, ticket: Ticket | None, share: float = 1.0) -> None:
+        """Hand in a launch whose time was asked for, or a share of it; it may not be to be had."""
         assert self.decider is not None
         if ticket is None:
             self.decider.skipped()
         else:
-            self.decider.ran(config, ticket, self.size)
+            self.decider.ran(config, ticket, self.size, share)
 
     def lost(self) -> None:
         """Say that what was asked for is not launched here, or that its time is not to be had."""

@@ -23,6 +23,7 @@ class Question:
         candidates: what may run it without changing what it computes, the best guess first.
         refused: what may not, and why, for people.
         warm: whether first launches are like later ones, with nothing left to load.
+        share: of a dispatch that a try takes, where a part of it can be run another way.
     """
 
     workload: Workload
@@ -32,6 +33,7 @@ class Question:
     candidates: tuple[Config, ...]
     refused: tuple[str, ...] = ()
     warm: bool = False
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         if len(set(self.candidates)) < len(self.candidates):

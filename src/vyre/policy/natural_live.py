@@ -94,6 +94,7 @@ class NaturalGradient:
     prior: Prior = field(default_factory=Prior)
     budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
     step: Step = field(default=natural_step_q16, compare=False, repr=False)
+    share: float = 1.0  # of a dispatch, that a try takes
     times: Times = ()  # log times over `origin` of each, the latest
     gaps: tuple[float, ...] = ()  # between consecutive times of one schedule, the latest
     failed: frozenset[int] = frozenset()
@@ -240,6 +241,7 @@ class NaturalGradient:
             prior=self.prior,
             budget=self.budget,
             step=self.step,
+            share=self.share,
         )
         return replace(fresh, failed=self.failed, dispatches=self.dispatches)
 
@@ -254,8 +256,8 @@ class NaturalGradient:
         match outcome:
             case Failed():
                 return self._without(place)
-            case Timed(elapsed_ns=elapsed) if 0.0 < elapsed < inf:
-                return self._timed(place, log(elapsed))._settled()
+            case Timed(elapsed_ns=elapsed, share=share) if 0.0 < elapsed < inf:
+                return self._timed(place, log(elapsed), share)._settled()
             case Timed():
                 return self
 
@@ -268,7 +270,7 @@ class NaturalGradient:
             adopted=None if self.adopted == place else self.adopted,
         )
 
-    def _timed(self, place: int, log_ns: float) -> NaturalGradient:
+    def _timed(self, place: int, log_ns: float, share: float) -> NaturalGradient:
         origin = log_ns if self.origin is None else self.origin
         before, time = self.times[place], log_ns - origin
         gaps = (*self.gaps, abs(time - before[-1]))[-GAPS:] if before else self.gaps
@@ -285,7 +287,8 @@ class NaturalGradient:
             told = told._believed_anew(noise)
         else:
             told = told._believed(place)
-        told = replace(told, budget=told.budget.ran(told._cost(place)))
+        cost = 1.0 + share * (told._cost(place) - 1.0)
+        told = replace(told, budget=told.budget.ran(cost))
         return told._reminded(place)._changed(place)
 
     def _believed(self, place: int) -> NaturalGradient:
@@ -425,12 +428,12 @@ class NaturalGradient:
 
     def _worth(self, best: int) -> Vector:
         ahead = max(_AHEAD * self.dispatches, _AHEAD_LEAST)
-        return worth(self.belief, best, self.noise, ahead)
+        return worth(self.belief, best, self.noise, ahead, self.share)
 
     def _open(self, best: int, able: NDArray[np.bool_]) -> NDArray[np.intp]:
         """What is worth a try and fits the budget, the most worth first."""
         more = self._worth(best)
-        worst = plausible_worst(self.belief, self._base, self.budget.worst)
+        worst = self.share * plausible_worst(self.belief, self._base, self.budget.worst)
         open_ = able & (more > 0.0) & (worst <= self.budget.left)
         open_[best] = False
         places = np.flatnonzero(open_)

@@ -28,7 +28,7 @@ _GAIN = np.exp(-(_GRID**2) / 2) / sqrt(2 * pi) + _GRID * np.array(
 )
 
 
-def worth(belief: Belief, best: int, noise: float, ahead: float) -> Vector:
+def worth(belief: Belief, best: int, noise: float, ahead: float, share: float = 1.0) -> Vector:
     """What a try of each is expected to bring beyond its cost, in dispatches of `best`.
 
     Args:
@@ -36,6 +36,7 @@ def worth(belief: Belief, best: int, noise: float, ahead: float) -> Vector:
         best: what is launched otherwise.
         noise: of one log time.
         ahead: dispatches that are expected to follow, and to profit.
+        share: of a dispatch, that a try takes.
     """
     difference, variance = belief.against(best)
     # How far one more time of it would move what is believed of the two.
@@ -47,7 +48,7 @@ def worth(belief: Belief, best: int, noise: float, ahead: float) -> Vector:
     odd = _ODD / difference.size * _expected_gain(difference, np.full_like(spread, _ODD_SPREAD))
     gain = gain + np.where(hardly_timed, odd, 0.0)
     loss = np.exp(np.minimum(difference + variance / 2, FAR)) - 1.0
-    more: Vector = ahead * gain - np.maximum(loss, 0.0)
+    more: Vector = ahead * gain - share * np.maximum(loss, 0.0)
     return more
 
 

@@ -30,11 +30,16 @@ class Given:
     size: int  # of the dispatches, in elements
     remembered: Mapping[Config, Remembered] = field(default_factory=dict)
     step: Step = natural_step_q16
+    share: float = 1.0  # of a dispatch, that a try takes
 
 
 def _natural(given: Given) -> Chooser:
     return NaturalGradient(
-        space=given.space, default=given.default, remembered=given.remembered, step=given.step
+        space=given.space,
+        default=given.default,
+        remembered=given.remembered,
+        step=given.step,
+        share=given.share,
     )
 
 

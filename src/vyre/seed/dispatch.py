@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.ir.program import Program
+from vyre.model import Timed
 from vyre.plan.config import DispatchConfig, SpeculationMode
 from vyre.plan.counter_tail import SpeculationReport, parse_counter_tail, tail_bytes
+from vyre.policy.base import Chooser
 from vyre.policy.speculate import AdaptiveSpeculator
-from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
+from vyre.policy.table import DEFAULT_POLICY, Given, make
+from vyre.policy.ways import Way, regime_of, way_of
 
 Outputs = list[NDArray[Any]]
 
@@ -66,8 +69,24 @@ class SpeculationTimes:
     """
 
     clock: Callable[[], int]
-    policy: WayPolicy | None = None
-    last_rate: float = field(default=0.0)
+    policies: dict[int, Chooser] = field(default_factory=dict)  # by hit rate
+    last_rate: float = 0.0
+
+    def policy(self, guess: Way) -> Chooser:
+        """What decides at the present hit rate; it begins with a guess."""
+        regime = regime_of(self.last_rate, self.policies)
+        if regime not in self.policies:
+            space = tuple(way.knobs for way in (guess, *(way for way in WAYS if way is not guess)))
+            self.policies[regime] = make(
+                DEFAULT_POLICY, Given(space=space, default=guess.knobs, size=1)
+            )
+        return self.policies[regime]
+
+    def tell(self, way: Way, elapsed_ns: float, rate: float | None) -> None:
+        """Learn from a dispatch; where nobody counted, it hits as often as the last that was."""
+        self.last_rate = self.last_rate if rate is None else rate
+        told = self.policy(way).tell(Timed(way.knobs, elapsed_ns))
+        self.policies[regime_of(self.last_rate, self.policies)] = told
 
 
 def dispatch_prefilter_confirm(
@@ -100,9 +119,9 @@ def dispatch_prefilter_confirm(
             "use SpeculationMode.AUTO, or another device",
         )
     plain = replace(config, speculation=None)
-    step = _step(mode, speculator, times, able=able)
+    way = _way(mode, speculator, times, able=able)
     start = times.clock() if times else 0
-    if step.pieces[0].way is Way.EAGER:
+    if way is Way.EAGER:
         outputs = device.dispatch(plan.fused_program, inputs, plain)
         report = _counted(outputs, plan.counter_output_index, plan, "fused")
         fused = True
@@ -116,35 +135,31 @@ def dispatch_prefilter_confirm(
         speculator.skip()
     else:
         speculator.record(report)
-    if times is not None and times.policy is not None and mode is SpeculationMode.AUTO and able:
-        times.last_rate = report.rate if report is not None else times.last_rate
+    if times is not None and mode is SpeculationMode.AUTO and able:
         elapsed = float(times.clock() - start)
-        times.policy = times.policy.tell(step, [elapsed], times.last_rate)
+        times.tell(way, elapsed, None if report is None else report.rate)
     return SpeculationOutcome(outputs, report, fused)
 
 
-def _step(
+def _way(
     mode: SpeculationMode,
     speculator: AdaptiveSpeculator,
     times: SpeculationTimes | None,
     *,
     able: bool,
-) -> Step:
-    """The way to take, as a step over one item."""
+) -> Way:
+    """The way to take."""
     wanted = speculator.should_speculate() or speculator.should_probe()
     by_rate = Way.EAGER if able and wanted else Way.SERIAL
     match mode:
         case SpeculationMode.FORCE:
-            way = Way.EAGER
+            return Way.EAGER
         case SpeculationMode.DISABLE:
-            way = Way.SERIAL
+            return Way.SERIAL
         case SpeculationMode.AUTO:
-            way = by_rate
             if times is not None and able:
-                if times.policy is None:
-                    times.policy = WayPolicy(able=WAYS, guess=by_rate)
-                return times.policy.ask(1, 1)
-    return Step(Purpose.WHOLE, (Piece(way, 0, 1),))
+                return way_of(times.policy(by_rate).choose().config)
+            return by_rate
 
 
 def _counted(

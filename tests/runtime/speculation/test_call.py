@@ -1,6 +1,7 @@
 """A prefilter and a confirm, called as one on the devices that are here."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from hypothesis import strategies as st
 import vyre
 from vyre import In, InvalidInput, Out, UnsupportedFeature, Way, f32, i32, u8, u32
 from vyre.errors import DeviceFailed
-from vyre.learn import rules
+from vyre.learn import process, rules
+from vyre.learn.deciders import Deciders
+from vyre.learn.recorder import Recorder
 from vyre.model import DeviceKind
 from vyre.plan.fusion import fuse
-from vyre.runtime.speculation.call import MOST_COUNTED, MOST_WAITING, Speculation
 from vyre.runtime.speculation.programs import Programs
+from vyre.store.memory import MemoryStore
 
 DEVICES = ["reference", "opencl"]
 
@@ -66,8 +69,28 @@ def made(**options):
 
 @pytest.fixture(autouse=True)
 def every_call_is_learned_from(monkeypatch):
-    """However short it is: what is learned must not depend on the clock."""
-    monkeypatch.setattr("vyre.runtime.speculation.evidence.READING_SHARE", float("inf"))
+    """However short it is, and by nobody else: what is learned must not depend on the clock."""
+    monkeypatch.setattr("vyre.runtime.speculation.size.READING_SHARE", float("inf"))
+    monkeypatch.setattr("vyre.runtime.speculation.size.LONGEST_PAUSE_NS", 0)
+    monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", 1e9)
+    deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
+    monkeypatch.setattr(process, "deciders", lambda: deciders)
+    monkeypatch.setattr(process, "recorder", lambda: recorder)
+    yield
+    recorder.close()
+
+
+def heard(device=None):
+    """Wait until everything that was launched is learned from."""
+    if device is not None:
+        device.synchronize()
+    desk = process.deciders().desk
+    for _ in range(10_000):
+        assert desk.drained(20)
+        if not desk._under_way:
+            break
+        time.sleep(1e-3)
+    assert desk.drained(20)
 
 
 SHARED = made()
@@ -123,24 +146,32 @@ def test_every_way_covers_the_last_item(device, n):
 
 def test_slices_of_a_call_run_different_ways_and_give_the_same_bits(device, monkeypatch):
     monkeypatch.setattr(
-        "vyre.runtime.speculation.call.SLICES", dict.fromkeys(DeviceKind, (256, 64))
+        "vyre.runtime.speculation.ways.SLICES", dict.fromkeys(DeviceKind, (256, 64))
     )
     speculation = made()
     random = np.random.default_rng(0)
-    for _ in range(12):
+    pieces, run = [], Programs.run
+
+    def seen(self, piece, *arguments, **more):
+        pieces.append(piece)
+        return run(self, piece, *arguments, **more)
+
+    monkeypatch.setattr(Programs, "run", seen)
+    for _ in range(60):
         x = random.integers(-50, 200, 3001).astype(np.int32)
         found = speculation(*on(device, x, WEIGHT), limit=70)
         for got, want in zip(found, expected(x, WEIGHT, 70), strict=True):
             assert np.array_equal(np.asarray(got), want)
+        heard(device)
 
-    assert "3 rounds of slices" in speculation.explain()
+    assert {piece.stripes for piece in pieces} == {1, 2}
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 2047, 2049, 5000])
 def test_the_order_of_items_on_gpus_gives_the_same_bits(device, monkeypatch, n):
     """Here on other devices, which take items in a row."""
     monkeypatch.setattr(
-        "vyre.runtime.speculation.call.SLICES", dict.fromkeys(DeviceKind, (256, 64))
+        "vyre.runtime.speculation.ways.SLICES", dict.fromkeys(DeviceKind, (256, 64))
     )
     speculation = made()
     fused = fuse(may_be_low._translation, rounds._translation, DeviceKind.GPU)
@@ -206,16 +237,15 @@ def test_every_way_counts_what_it_committed(device, way, monkeypatch):
     x = np.arange(1000, dtype=np.int32)
 
     speculation(*on(device, x, WEIGHT), limit=96)
-    device.synchronize()
-    speculation.explain()
+    heard(device)
 
     assert speculation.speculator.samples == 1, "the serial way tells, too"
     assert speculation.speculator.commit_rate_ppm == 150_000 + ((100_000 - 150_000) >> 2)
 
 
-def known(speculation):
-    """What each workload's policy has heard."""
-    return [workload.policy for workload in speculation._workloads.values()]
+def rates(speculation):
+    """The hit rate that was last seen of each size."""
+    return [size.rate for size in speculation._sizes.values()]
 
 
 @pytest.mark.parametrize("way", Way)
@@ -225,11 +255,11 @@ def test_from_a_pinned_way_nothing_is_learned(device, way):
 
     for _ in range(5):
         speculation(*on(device, x, WEIGHT), limit=96, way=way)
-    device.synchronize()
+    heard(device)
 
     assert "a guess, nothing has been measured yet" in speculation.explain()
     assert speculation.speculator.samples == 0
-    assert all(policy.rate is None and not policy.regimes for policy in known(speculation))
+    assert rates(speculation) == [None]
 
 
 @pytest.mark.parametrize("way", Way)
@@ -241,43 +271,39 @@ def test_a_pinned_way_does_not_change_what_is_learned_from_others(device, way, m
     for _ in range(6):
         speculation(*on(device, few, WEIGHT), limit=96)
         speculation(*on(device, all_of_them, WEIGHT), limit=96, way=way)
-    device.synchronize()
-    speculation.explain()
+    heard(device)
 
-    assert [policy.rate for policy in known(speculation)] == [0.1]
+    assert rates(speculation) == [0.1]
 
 
 def test_calls_that_wait_are_told_by_their_own_hit_rates(device, monkeypatch):
     """Read together, and not as if they had been one call."""
     speculation = only(made(), Way.GATED, monkeypatch)
-    monkeypatch.setattr(Speculation, "_collect", lambda *_, **__: None)
+    desk = process.deciders().desk
+    go_on = threading.Event()
+    desk.post(go_on.wait)
     limits = [96, 496, 896]
     for limit, size in zip(limits, (1000, 2000, 4000), strict=True):
         speculation(*on(device, np.arange(size, dtype=np.int32), WEIGHT), limit=limit)
-    device.synchronize()
-    monkeypatch.undo()
-    speculation.explain()
+    go_on.set()
+    heard(device)
 
-    rates = [policy.rate for policy in known(speculation)]
-    assert rates == [100 / 1000, 500 / 2000, 900 / 4000]
+    assert rates(speculation) == [100 / 1000, 500 / 2000, 900 / 4000]
     assert speculation.speculator.samples == 3
 
 
 @pytest.mark.slow
-def test_of_many_that_wait_some_are_counted_and_none_by_anothers_hits(device, monkeypatch):
+def test_many_calls_that_wait_are_not_counted_by_anothers_hits(device, monkeypatch):
     speculation = only(made(), Way.GATED, monkeypatch)
-    collect = Speculation._collect
-    monkeypatch.setattr(Speculation, "_collect", lambda *_, **__: None)
-    for number in range(3 * MOST_WAITING):
+    go_on = threading.Event()
+    process.deciders().desk.post(go_on.wait)
+    for number in range(200):
         x = np.arange(1000 if number % 2 else 9000, dtype=np.int32)
         speculation(*on(device, x, WEIGHT), limit=96)
-    device.synchronize()
-    assert sum(one.tail is not None for one in speculation._waiting[device.name]) <= MOST_COUNTED
-    monkeypatch.setattr(Speculation, "_collect", collect)
-    speculation.explain()
+    go_on.set()
+    heard(device)
 
-    assert {policy.rate for policy in known(speculation)} <= {100 / 1000, 100 / 9000, None}
-    assert any(policy.rate for policy in known(speculation))
+    assert set(rates(speculation)) == {100 / 1000, 100 / 9000}
 
 
 class Timing:
@@ -313,12 +339,12 @@ def test_a_clock_that_goes_wrong_teaches_nothing(device, monkeypatch, elapsed):
     monkeypatch.setattr(Programs, "run", _with_times(Programs.run, elapsed))
     x = np.arange(1000, dtype=np.int32)
 
-    for _ in range(4):
+    for _ in range(20):
         count, _ = speculation(*on(device, x, WEIGHT), limit=96)
+        heard(device)
 
-    device.synchronize()
     assert np.array_equal(np.asarray(count), expected(x, WEIGHT, 96)[0])
-    assert "nothing has been measured yet" in speculation.explain()
+    assert [decider.standing.ledger.timings for decider in process.deciders().all()] == [0]
 
 
 def _with_times(run, elapsed):
@@ -340,6 +366,7 @@ def test_it_says_which_way_runs_and_why():
     x = np.arange(1000, dtype=np.int32)
     for _ in range(40):
         speculation(x, WEIGHT, limit=96)
+        heard()
 
     first = speculation.explain().splitlines()[0]
     assert first.startswith("may_be_low_rounds over about 1,000 items on ")
@@ -355,6 +382,7 @@ def test_a_mode_leaves_only_its_ways(mode, words):
     x = np.arange(500, dtype=np.int32)
     for _ in range(10):
         speculation(x, WEIGHT, limit=96)
+        heard()
 
     shown = speculation.explain()
     assert words in shown
@@ -540,6 +568,8 @@ def test_a_program_that_writes_no_counters_is_refused_before_anything_is_learned
     x = np.arange(100, dtype=np.int32)
     monkeypatch.setattr("vyre.runtime.speculation.programs.parse_counter_tail", lambda _data: None)
 
+    speculation(x, WEIGHT, limit=50)
+    heard()
     with pytest.raises(DeviceFailed) as error:
         speculation(x, WEIGHT, limit=50)
 
@@ -567,3 +597,30 @@ def test_a_parameter_cannot_take_a_name_that_calls_of_a_speculation_use():
         "check, way\n"
         "Fix: rename the parameter"
     )
+
+
+def test_the_choice_of_one_process_is_where_the_next_begins(device, monkeypatch):
+    """A fresh speculation over the same store begins with it, as in another process."""
+    monkeypatch.setattr("vyre.runtime.speculation.size.Size._guess", lambda *_: Way.GATED)
+    slow = {Way.SERIAL: 1, Way.GATED: 3, Way.EAGER: 9}
+    monkeypatch.setattr(
+        "vyre.runtime.speculation.ways.Taken.elapsed_ns", lambda taken: 10**6 * slow[taken.way]
+    )
+    x = np.arange(1000, dtype=np.int32)
+    first = made()
+    for _ in range(80):
+        first(*on(device, x, WEIGHT), limit=96)
+        heard(device)
+    assert ": serial at 10.00% hits: adopted" in first.explain()
+
+    second, ways, run = made(), [], Programs.run
+
+    def seen(self, piece, *arguments, **more):
+        ways.append(piece.way)
+        return run(self, piece, *arguments, **more)
+
+    monkeypatch.setattr(Programs, "run", seen)
+    second(*on(device, x, WEIGHT), limit=96)
+
+    assert ways == [Way.SERIAL]
+    assert ": serial" in second.explain()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -14,13 +12,14 @@ import numpy as np
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role
-from vyre.learn import rules
+from vyre.learn import process
+from vyre.learn.rules import rule
 from vyre.model import DeviceKind
 from vyre.plain import shown
 from vyre.plan.config import SpeculationMode
 from vyre.plan.fusion import Fused, fuse
 from vyre.policy.speculate import DEFAULT_THRESHOLD_PCT, AdaptiveSpeculator
-from vyre.policy.ways import Piece, Purpose, Step, Way, WayPolicy
+from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import AnyArray, DeviceArray, host_zeros
 from vyre.runtime.arrays.lending import Loan
 from vyre.runtime.arrays.overlap import copies_needed
@@ -28,8 +27,9 @@ from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import default
-from vyre.runtime.speculation.evidence import Reading, Waiting, Workload
 from vyre.runtime.speculation.programs import Programs
+from vyre.runtime.speculation.size import Size
+from vyre.runtime.speculation.ways import Items, WayStep
 
 MOST_ITEMS = 1 << 31
 """Items of one call; positions stay within 32 bits while several are taken per invocation."""
@@ -39,17 +39,6 @@ CALL_WORDS = frozenset({"check", "way"})
 
 MOST_SHOWN = 8
 """Sizes of calls that an explanation shows."""
-
-MOST_WAITING = 64
-"""Calls whose times are not known yet; beyond them the oldest is forgotten."""
-
-MOST_COUNTED = 4
-"""Of them, those whose hits are counted: reading a tail takes 0.1 ms on PoCL, every 50 ms at most.
-
-The others are taken to hit as often as the last that was counted."""
-
-SLICES = {DeviceKind.CPU: (8192, 64), DeviceKind.GPU: (1 << 20, 16)}
-"""The least items of a slice, and which share of a call it is otherwise."""
 
 Key = tuple[object, ...]
 
@@ -65,9 +54,7 @@ class Speculation:
         self.speculator = AdaptiveSpeculator(threshold_pct)
         self._fused: dict[DeviceKind, Fused] = {}
         self._programs: dict[str, Programs] = {}
-        self._workloads: dict[Key, Workload] = {}
-        self._waiting: dict[str, deque[Waiting]] = {}
-        self._readings: dict[str, Reading] = {}
+        self._sizes: dict[Key, Size] = {}
         self._running = threading.Lock()
         self._call = self._fuse(DeviceKind.CPU).call
 
@@ -128,21 +115,23 @@ class Speculation:
     def _outputs(self) -> list[Param]:
         return [param for param in self._call.params if param.role is Role.OUT]
 
+    @property
+    def _written(self) -> frozenset[str]:
+        return frozenset(param.name for param in self._outputs)
+
     def explain(self) -> str:
         """Which way runs, and why, for each size of call so far; the latest first."""
-        with self._running:
-            for programs in self._programs.values():
-                self._collect(programs, now=True)
-        if not self._workloads:
+        process.deciders().desk.drained(1.0)
+        if not self._sizes:
             return f"{self.name} has not run yet"
         lines = [
-            f"{self.name} over about {known.items:,} items on {known.device.name}: "
-            f"{known.policy.explain()}"
+            f"{self.name} over about {size.items:,} items on {size.programs.device.name}: "
+            f"{size.explain()}"
             + (f"; mode {self.mode}" if self.mode is not SpeculationMode.AUTO else "")
-            for known in islice(reversed(self._workloads.values()), MOST_SHOWN)
+            for size in islice(reversed(self._sizes.values()), MOST_SHOWN)
         ]
-        if len(self._workloads) > MOST_SHOWN:
-            lines.append(f"and {len(self._workloads) - MOST_SHOWN} more sizes, called before these")
+        if len(self._sizes) > MOST_SHOWN:
+            lines.append(f"and {len(self._sizes) - MOST_SHOWN} more sizes, called before these")
         lines += [
             f"{way} cannot run on {programs.device.name}: {reason}"
             for programs in self._programs.values()
@@ -165,106 +154,50 @@ class Speculation:
         items: int,
         pinned: Way | None,
     ) -> None:
-        learns = rules.rule().mode.writes and pinned is None
         programs = self._on(device)
+        size = self._size(programs, call, given, items)
         lent = {name: _lend(loan, device, array) for name, array in given.items()}
-        if learns:
-            self._collect(programs)
-        known = self._workload(programs, call, given, items)
-        step = self._step(programs, known, lent, call, items, pinned, learns=learns)
-        waiting = self._waiting.setdefault(device.name, deque(maxlen=MOST_WAITING))
-        # Those that wait are read when all is over, so then this one must tell when it is.
-        timed = learns or bool(waiting)
-        counts = learns and sum(one.tail is not None for one in waiting) < MOST_COUNTED
-        tail = programs.tail() if counts else None
-        tickets = tuple(
-            tuple(programs.run(piece, lent, call.scalars, items, tail=tail, timed=timed))
-            for piece in step.pieces
-        )
-        if timed:
-            waiting.append(Waiting(known, step, tickets, tail, pinned=not learns))
-        for param in self._outputs:
-            array = given[param.name]
-            if isinstance(array, np.ndarray):
-                device.backend.return_to(lent[param.name].memory, array)
-        if any(isinstance(array, np.ndarray) for array in given.values()):
-            for ticket in (ticket for launched in tickets for ticket in launched):
-                ticket.wait()
-            if learns:
-                self._collect(programs)
-
-    def _step(
-        self,
-        programs: Programs,
-        known: Workload,
-        lent: Mapping[str, DeviceArray],
-        call: Arguments,
-        items: int,
-        pinned: Way | None,
-        *,
-        learns: bool,
-    ) -> Step:
-        """How this call runs, decided before anything is launched."""
-        least, share = SLICES[known.device.info.kind]
-        slice_items = max(least, items // share)
-        if pinned is not None:
+        asked = Items(lent, call.scalars, items)
+        if pinned is None:
+            size.warm(asked)
+            tickets = size.launch(asked, rule())
+        else:
             if pinned in programs.refused:
                 raise UnsupportedFeature(
-                    f"{pinned} cannot run on {known.device.name}: {programs.refused[pinned]}",
+                    f"{pinned} cannot run on {device.name}: {programs.refused[pinned]}",
                     f"use way={programs.able[0].value!r}, or leave way= out",
                 )
-            return Step(Purpose.WHOLE, (Piece(pinned, 0, items),))
-        for way in known.policy.able:
-            for size in (items, slice_items):
-                programs.warm(way, lent, call.scalars, items, size)
-        waiting = not learns or bool(self._waiting.get(known.device.name))
-        return known.policy.ask(items, slice_items, waiting=waiting)
+            tickets = WayStep(programs, pinned).start((asked,), 0)
+        host = False
+        for name, array in given.items():
+            if isinstance(array, np.ndarray):
+                host = True
+                if name in self._written:
+                    device.backend.return_to(lent[name].memory, array)
+        if host:
+            for ticket in tickets:
+                ticket.wait()
 
-    def _collect(self, programs: Programs, *, now: bool = False) -> None:
-        """Learn from the calls so far, if all of them are over; never wait for one.
-
-        Short calls are learned from several at a time, unless it is to be `now`.
-        """
-        waiting = self._waiting.get(programs.device.name)
-        reading = self._readings.setdefault(programs.device.name, Reading())
-        began = time.perf_counter_ns()
-        if not waiting or (began < reading.due_ns and not now):
-            return
-        times = [call.times_ns for call in waiting]
-        if any(found is None for found in times):
-            return
-        calls = tuple(waiting)
-        waiting.clear()
-        for call, found in zip(calls, times, strict=True):
-            report = None if call.tail is None else programs.report(call.tail)
-            if report is not None:
-                self.speculator.record(report)
-            if found and not call.pinned:
-                policy = call.workload.policy
-                rate = None if report is None else report.rate
-                call.workload.policy = policy.tell(call.step, found, rate)
-        reading.done(began, time.perf_counter_ns())
-
-    def _workload(
+    def _size(
         self, programs: Programs, call: Arguments, given: Mapping[str, AnyArray], items: int
-    ) -> Workload:
+    ) -> Size:
         """What is known of calls like this one, moved to the end of the table."""
-        sizes = [array.size.bit_length() for array in given.values()]
-        rounds = [
-            int(call.scalars[name]).bit_length()
-            for name in programs.loop_scalars
-            if name in call.scalars
-        ]
-        key = (programs.device.name, items.bit_length(), *sizes, *rounds)
-        known = self._workloads.pop(key, None)
+        sizes = tuple([array.size.bit_length() for array in given.values()])
+        rounds = tuple(
+            [
+                int(call.scalars[name]).bit_length()
+                for name in programs.loop_scalars
+                if name in call.scalars
+            ]
+        )
+        buckets = (items.bit_length(), *sizes, *rounds)
+        key = (programs.device.name, *buckets)
+        known = self._sizes.pop(key, None)
         if known is None:
-            able = self._able(programs)
-            guess = Way.GATED if self.speculator.should_speculate() else Way.SERIAL
-            guess = guess if guess in able else able[0]
-            known = Workload(programs.device, items, WayPolicy(able=able, guess=guess))
-        if len(self._workloads) >= MOST_WORKLOADS:
-            del self._workloads[next(iter(self._workloads))]
-        self._workloads[key] = known
+            known = Size(programs, self.name, items, buckets, self._able(programs), self.speculator)
+        if len(self._sizes) >= MOST_WORKLOADS:
+            del self._sizes[next(iter(self._sizes))]
+        self._sizes[key] = known
         return known
 
     def _able(self, programs: Programs) -> tuple[Way, ...]:

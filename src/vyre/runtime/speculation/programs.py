@@ -27,7 +27,7 @@ from vyre.plan.fusion import (
 )
 from vyre.plan.geometry import LaunchLimits, ceil_div, tile_grid, validate_launch_geometry
 from vyre.plan.space import default_schedule
-from vyre.policy.ways import Piece, Way
+from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import words_of
@@ -38,6 +38,17 @@ Key = tuple[object, ...]
 
 MOST_PLANNED = 1024
 """Launches whose plans are kept; a stream of ever-new sizes starts anew there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some items of a call, run one way: all from `first` on, or one stripe in `stripes`."""
+
+    way: Way
+    first: int
+    items: int
+    stripe: int = 0
+    stripes: int = 1
 
 
 @dataclass(slots=True)
