@@ -1,5 +1,6 @@
 """What a speculation has chosen is where the next process begins."""
 
+import os
 import subprocess
 import sys
 
@@ -53,7 +54,7 @@ print(size._latest.decision.config["way"], size._latest.decision.reason)
 @pytest.mark.skipif(not vyre.devices()[0].backend.compiles, reason="every way takes long there")
 def test_a_choice_survives_a_restart(tmp_path):
     def said(text):
-        environment = {"VYRE_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path)}
+        environment = {**os.environ, "VYRE_CACHE_DIR": str(tmp_path)}
         path = tmp_path / "program.py"
         path.write_text(KERNELS + text)
         ran = subprocess.run(
