@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.ir.program import Program
-from vyre.model import Timed
+from vyre.learn.by_hand import ByHand
+from vyre.learn.subject import Question
+from vyre.model import DeviceInfo, DeviceKind, Limits, Timed, Workload
 from vyre.plan.config import DispatchConfig, SpeculationMode
 from vyre.plan.counter_tail import SpeculationReport, parse_counter_tail, tail_bytes
-from vyre.policy.base import Chooser
 from vyre.policy.speculate import AdaptiveSpeculator
-from vyre.policy.table import DEFAULT_POLICY, Given, make
 from vyre.policy.ways import Way, regime_of, way_of
 
 Outputs = list[NDArray[Any]]
@@ -69,24 +69,40 @@ class SpeculationTimes:
     """
 
     clock: Callable[[], int]
-    policies: dict[int, Chooser] = field(default_factory=dict)  # by hit rate
+    learners: dict[int, ByHand] = field(default_factory=dict)  # by hit rate
     last_rate: float = 0.0
 
-    def policy(self, guess: Way) -> Chooser:
-        """What decides at the present hit rate; it begins with a guess."""
-        regime = regime_of(self.last_rate, self.policies)
-        if regime not in self.policies:
-            space = tuple(way.knobs for way in (guess, *(way for way in WAYS if way is not guess)))
-            self.policies[regime] = make(
-                DEFAULT_POLICY, Given(space=space, default=guess.knobs, size=1)
+    def learner(self, guess: Way) -> ByHand:
+        """Who decides at the present hit rate; one that is new begins with a guess."""
+        regime = regime_of(self.last_rate, self.learners)
+        if regime not in self.learners:
+            ways = (guess, *(way for way in WAYS if way is not guess))
+            question = Question(
+                workload=_ANY,
+                name="a prefilter and a confirm",
+                device=_HERE,
+                default=guess.knobs,
+                candidates=tuple(way.knobs for way in ways),
+                warm=True,
             )
-        return self.policies[regime]
+            self.learners[regime] = ByHand(question, 1)
+        return self.learners[regime]
 
     def tell(self, way: Way, elapsed_ns: float, rate: float | None) -> None:
         """Learn from a dispatch; where nobody counted, it hits as often as the last that was."""
         self.last_rate = self.last_rate if rate is None else rate
-        told = self.policy(way).tell(Timed(way.knobs, elapsed_ns))
-        self.policies[regime_of(self.last_rate, self.policies)] = told
+        self.learner(way).tell(Timed(way.knobs, elapsed_ns), 1)
+
+
+_ANY = Workload(fingerprint=b"", buckets=(), traits=("prefilter",), device="", toolchain="")
+_HERE = DeviceInfo(
+    backend="",
+    model="",
+    driver="",
+    compiler="",
+    kind=DeviceKind.GPU,
+    limits=Limits(max_threads=0, max_block=(0, 0, 0), max_grid=(0, 0, 0)),
+)
 
 
 def dispatch_prefilter_confirm(
@@ -158,7 +174,7 @@ def _way(
             return Way.SERIAL
         case SpeculationMode.AUTO:
             if times is not None and able:
-                return way_of(times.policy(by_rate).choose().config)
+                return way_of(times.learner(by_rate).ask())
             return by_rate
 
 

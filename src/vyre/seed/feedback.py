@@ -7,25 +7,21 @@ compared by measured times of comparable size alone; estimates only order what i
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
 from functools import cache
-from math import exp, log
-from random import Random
 
 from vyre.analysis import Facts, analyse
 from vyre.ir.program import Program
 from vyre.learn import process, rules
+from vyre.learn.by_hand import ByHand
 from vyre.learn.recorder import Recorder
+from vyre.learn.subject import Question
 from vyre.model import (
     Config,
-    Decision,
     DeviceInfo,
+    DeviceKind,
     Dim3,
-    Failed,
     Limits,
     Mode,
-    Outcome,
-    Reason,
     Schedule,
     Timed,
     Workload,
@@ -41,31 +37,14 @@ from vyre.policy.seed_cold_start import (
     estimate_cold_start_ns,
     seed_cold_start,
 )
-from vyre.policy.sweep import Sweep
-from vyre.policy.trend import Trend
 from vyre.store.keys import adapter_file_stem
 
 MOST_WORKLOADS = 4096
 
-
-@dataclass(frozen=True, slots=True)
-class _Learned:
-    """What is known of one workload: the times of its widths, brought to one size."""
-
-    sweep: Sweep
-    trend: Trend = field(default_factory=Trend)
-
-    def told(self, outcome: Outcome, size: int) -> _Learned:
-        """The same after a launch of `size` elements; a width of the caller's own is one more."""
-        match outcome:
-            case Failed():
-                return replace(self, sweep=self.sweep.tell(outcome))
-            case Timed(schedule, elapsed_ns) if is_time(elapsed_ns):
-                trend = self.trend.told(schedule, size, log(elapsed_ns))
-                comparable = Timed(schedule, exp(log(elapsed_ns) - trend.level(size)))
-                return _Learned(self.sweep.including(schedule).tell(comparable), trend)
-            case Timed():
-                return self
+_NO_LIMITS = Limits(max_threads=0, max_block=(0, 0, 0), max_grid=(0, 0, 0))
+_UNKNOWN = DeviceInfo(
+    backend="", model="", driver="", compiler="", kind=DeviceKind.GPU, limits=_NO_LIMITS
+)
 
 
 class LaunchFeedback:
@@ -83,7 +62,7 @@ class LaunchFeedback:
             device: where the launches run; without it, devices with equal limits are one.
         """
         self._recorder, self._fixed, self._device = recorder, mode, device
-        self._known: dict[Workload, _Learned] = {}
+        self._known: dict[Workload, ByHand] = {}
         self._facts: dict[bytes, Facts] = {}
         self._changing = threading.Lock()
 
@@ -102,7 +81,7 @@ class LaunchFeedback:
                 return self._remembered(workload, n, declared, plain)
             with self._changing:
                 known = self._learned(workload, n, declared, plain)
-                return scheduled(known.sweep.ask(Random(0))).workgroup[0]
+                return scheduled(known.ask()).workgroup[0]
 
         return resolve_launch_workgroup_for_mode(
             program,
@@ -140,35 +119,56 @@ class LaunchFeedback:
         outcome = Timed(Schedule((width, 1, 1)), float(elapsed_ns))
         declared = program.workgroup_size[0]
         with self._changing:
-            known = self._learned(workload, element_count, declared, plain)
-            told = self._known[workload] = known.told(outcome, element_count)
-        self._recorder.record(workload, outcome, element_count)
-        settled = told.sweep.settled
-        if settled is not None and settled != known.sweep.settled:
-            self._recorder.put(
-                Decision(
-                    workload=workload,
-                    config=settled,
-                    reason=Reason.ADOPTED,
-                    detail=f"the fastest of {len(told.sweep.space)} widths by median",
-                    default=Schedule((declared, 1, 1)),
-                )
-            )
+            known = self._learned(workload, element_count, declared, plain, outcome.config)
+            known.tell(outcome, element_count)
         return True
 
-    def _learned(self, workload: Workload, n: int, declared: int, limits: Limits) -> _Learned:
-        """What is known of a workload; a new one starts with what earlier processes measured."""
+    def _learned(
+        self,
+        workload: Workload,
+        n: int,
+        declared: int,
+        limits: Limits,
+        own: Config | None = None,
+    ) -> ByHand:
+        """What is known of a workload; a new one starts with what earlier processes measured.
+
+        A width of the caller's own is one more candidate, and then all is told anew.
+        """
         known = self._known.pop(workload, None)  # and put back as the last used
-        if known is None:
+        widths = known.standing.question.candidates if known and known.standing.question else ()
+        if known is None or (own is not None and own not in widths):
             while len(self._known) >= MOST_WORKLOADS:
                 self._known.pop(next(iter(self._known)))
-            widths = _widths(n, declared, limits)
-            known = _Learned(Sweep(tuple(Schedule((width, 1, 1)) for width in widths)))
-            for row in self._recorder.measurements(workload):
-                if _is_width(row.outcome.config, n, limits) and row.size > 0:
-                    known = known.told(row.outcome, row.size)
+            rows = [
+                row
+                for row in self._recorder.measurements(workload)
+                if _is_width(row.outcome.config, n, limits) and row.size > 0
+                if not isinstance(row.outcome, Timed) or is_time(row.outcome.elapsed_ns)
+            ]
+            tried = (row.outcome.config for row in rows if isinstance(row.outcome, Timed))
+            legal = [Schedule((width, 1, 1)) for width in _widths(n, declared, limits)]
+            asked = () if own is None else (own,)
+            candidates = tuple(dict.fromkeys((*legal, *widths, *tried, *asked)))
+            known = self._begun(workload, candidates, declared, n)
+            for row in rows:
+                known.tell(row.outcome, row.size, keeps=False)
         self._known[workload] = known
         return known
+
+    def _begun(
+        self, workload: Workload, candidates: tuple[Config, ...], declared: int, n: int
+    ) -> ByHand:
+        default = Schedule((declared, 1, 1))
+        question = Question(
+            workload=workload,
+            name="launch feedback",
+            device=self._device or _UNKNOWN,
+            default=default if default in candidates else candidates[0],
+            candidates=candidates,
+            warm=True,
+        )
+        return ByHand(question, n, policy="sweep", recorder=self._recorder)
 
     def _remembered(self, workload: Workload, n: int, declared: int, limits: Limits) -> int:
         found = self._recorder.get(workload, writes=False)
