@@ -1,3 +1,4 @@
+from functools import partial
 from math import exp, log
 from random import Random
 
@@ -445,7 +446,7 @@ def test_what_is_well_measured_pulls_no_longer():
         start = start.tell(Timed(one, 1000.0))
 
     places = np.array([0, 1])
-    gradient = natural_gradient_q16(start.belief, places, 2, start.noise, natural_step_q16)
+    gradient = natural_gradient_q16(start.belief, places, 2, start.noise)
 
     assert gradient[1] > gradient[0]
 
@@ -457,7 +458,7 @@ def test_the_step_is_an_argument():
         calls.append((root.dtype, root.shape, weights.sum()))
         return natural_step_q16(root, weights)
 
-    ours, theirs = policy(), policy(step=step)
+    ours, theirs = policy(), policy(rate=partial(natural_gradient_q16, step=step))
     for _ in range(60):
         asked = ours.ask(RNG)
         assert theirs.ask(RNG) == asked

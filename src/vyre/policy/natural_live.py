@@ -23,9 +23,8 @@ from vyre.policy.budget import Budget
 from vyre.policy.evidence import GAPS, RECENT, WINDOW, agreeing, doubted, locate, moved, noise_of
 from vyre.policy.natural_step import (
     FAR,
-    Step,
+    Rate,
     natural_gradient_q16,
-    natural_step_q16,
     plausible_worst,
     worth,
 )
@@ -103,7 +102,7 @@ class NaturalGradient:
     remembered: Mapping[Schedule, Remembered] = field(default_factory=dict)
     prior: Prior = field(default_factory=Prior)
     budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
-    step: Step = field(default=natural_step_q16, compare=False, repr=False)
+    rate: Rate = field(default=natural_gradient_q16, compare=False, repr=False)
     times: Times = ()  # log times over `origin` of each, the latest
     gaps: tuple[float, ...] = ()  # between consecutive times of one schedule, the latest
     failed: frozenset[int] = frozenset()
@@ -436,8 +435,8 @@ class NaturalGradient:
         if not places.size:
             return None
         places = places[:_SHORTLIST]
-        gradient = natural_gradient_q16(self.belief, places, best, self.noise, self.step)
-        return int(places[np.argmax(gradient)])
+        rated = self.rate(self.belief, places, best, self.noise)
+        return int(places[np.argmax(rated)])
 
 
 def _learn(belief: Belief, place: int, times: tuple[float, ...], noise: float) -> Belief:
