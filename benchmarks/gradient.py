@@ -297,7 +297,7 @@ def beyond(ours: Vector, theirs: Vector) -> dict[str, object]:
 
 def report(title: str, rows: Iterable[tuple[str, Callable[[], Vector]]]) -> dict[str, object]:
     """Print a table as it is made; the first row is what the others are compared with."""
-    print(f"\n{title}\n{'':22}{'N=100':>7}  {'more, %':20}{'N=1000':>7}  more, %")
+    print(f"\n{title}\n{'':26}{'N=100':7}{'more, %':20}{'N=1000':7}more, %")
     found, reference = {}, None
     for name, make in rows:
         ours = make()
@@ -307,8 +307,8 @@ def report(title: str, rows: Iterable[tuple[str, Callable[[], Vector]]]) -> dict
         for side in found[name].values():
             middle, low, high = side["more, %"]
             interval = f"{middle:+.2f} [{low:+.2f} {high:+.2f}]" if ours is not reference else ""
-            cells.append(f"{side['cost']:7.4f}  {interval:20}")
-        print(f"{name:22}{''.join(cells)}".rstrip(), flush=True)
+            cells.append(f"{side['cost']:6.4f} {interval:20}")
+        print(f"{name:26}{''.join(cells)}".rstrip(), flush=True)
     return {"runs of each": int(reference[..., 0].size), **found}
 
 
