@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import erf, exp, inf, log, sqrt
 from random import Random
 
@@ -23,6 +24,7 @@ from vyre.policy.budget import Budget
 from vyre.policy.evidence import GAPS, RECENT, WINDOW, agreeing, doubted, locate, moved, noise_of
 from vyre.policy.natural_step import (
     FAR,
+    Rate,
     Step,
     natural_gradient_q16,
     natural_step_q16,
@@ -48,6 +50,7 @@ _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it 
 _AHEAD = 0.5  # of the dispatches so far are expected to follow, but at least
 _AHEAD_LEAST = 30
 _SHORTLIST = 24  # candidates that a step weighs: more do not change it, and cost their cube
+_UNLIKE = 7.0  # default dispatches that one which is unlike all so far may lose: a factor of eight
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
 _CONTRADICTED = 4.0  # standard deviations from what is remembered, at which that is forgotten
 _MEMORY = 0.08  # how far to believe ratios of times that no longer compare
@@ -95,6 +98,7 @@ class NaturalGradient:
     budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
     step: Step = field(default=natural_step_q16, compare=False, repr=False)
     share: float = 1.0  # of a dispatch, that a try takes
+    rate: Rate | None = field(default=None, compare=False, repr=False)  # instead of the gradient
     times: Times = ()  # log times over `origin` of each, the latest
     gaps: tuple[float, ...] = ()  # between consecutive times of one schedule, the latest
     failed: frozenset[int] = frozenset()
@@ -156,15 +160,40 @@ class NaturalGradient:
         if base not in self.failed and self._default_is_due(best):
             again = "measured again beside what is chosen"
             return self._because(base, Reason.DEFAULT, again, measures=True)
-        open_ = self._open(best, able)
-        recalled = self._recalled(best, open_)
-        if recalled is not None:
-            return self._because(recalled, Reason.PROBE, "remembered as faster", measures=True)
-        probe = self._probe(best, open_)
+        probe = self._probe(best, able)
         if probe is not None:
-            may = "may gain more than it is expected to lose"
-            return self._because(probe, Reason.PROBE, may, measures=True)
+            return self._because(probe[0], Reason.PROBE, probe[1], measures=True)
         return self.incumbent(ready)
+
+    def choose_batch(self, count: int, ready: Ready = None) -> tuple[Choice, ...]:
+        """What to launch at once, before a time of any is back: one or more, at most `count`.
+
+        The first is what `choose` says. Each probe after it is chosen as if those before had been
+        timed at what is believed: that leaves the belief where it is and takes away what they will
+        tell, so the next is worth a try only for what is still open. Together their plausible
+        worst fits the budget. What is left of `count` is the incumbent's.
+
+        Raises:
+            NothingToTry: everything that is ready has failed.
+        """
+        first, able, base = self.choose(ready), self._able(ready), self._base
+        if not first.measures:
+            return (first,)
+        best, chosen = self._fastest(able), [first]
+        if base not in self.failed and not self._default_is_known:
+            best, chosen = base, [first] * min(count, max(FIRST - len(self.times[base]), 1))
+        assert best is not None  # or there would be nothing to measure
+        worst, supposing, heard = self._worst_at_once(), self, 0
+        while len(chosen) < count:
+            for choice in chosen[heard:]:
+                place = self.place[choice.config]
+                supposing, able[place] = supposing._supposing(place, worst[place]), False
+            heard = len(chosen)
+            probe = supposing._probe(best, able & (worst <= supposing.budget.left))
+            if probe is None:
+                break
+            chosen.append(self._because(probe[0], Reason.PROBE, probe[1], measures=True))
+        return tuple(chosen)
 
     def incumbent(self, ready: Ready = None) -> Choice:
         """What to launch while nothing is tried: the fastest so far.
@@ -426,6 +455,27 @@ class NaturalGradient:
             return since >= _BESIDE * len(self.times[self._base])
         return since >= min(max(self.default_at, _AGAIN), _AT_LATEST)
 
+    def _worst_at_once(self) -> Vector:
+        """What each may lose beside others, in default dispatches.
+
+        Among several at once the first surprise warns of no second, so that what was never timed
+        is charged for one; the more was timed without, the less likely that is.
+        """
+        worst = plausible_worst(self.belief, self._base, self.budget.worst)
+        timed = self.belief.precision > 0.0
+        unlike = _UNLIKE / (1 + max(int(timed.sum()), 1))
+        worst = np.where(timed, worst, np.maximum(worst, unlike))
+        worst[self._base] = 0.0
+        return worst
+
+    def _supposing(self, place: int, loss: float) -> NaturalGradient:
+        """The policy as if this had been timed at what is believed, and had lost so much."""
+        belief, more = self.belief, self.noise**-2
+        precision = belief.precision[place] + more
+        location = (belief.weighted[place] + more * belief.mean[place]) / precision
+        budget = replace(self.budget, lost=self.budget.lost + max(loss, 0.0))
+        return replace(self, belief=belief.seen(place, location, precision), budget=budget)
+
     def _worth(self, best: int) -> Vector:
         ahead = max(_AHEAD * self.dispatches, _AHEAD_LEAST)
         return worth(self.belief, best, self.noise, ahead, self.share)
@@ -446,12 +496,18 @@ class NaturalGradient:
         places = places[untimed[places]]
         return int(places[np.argmin(mean[places])]) if places.size else None
 
-    def _probe(self, best: int, places: NDArray[np.intp]) -> int | None:
+    def _probe(self, best: int, able: Mask) -> tuple[int, str] | None:
+        """What to try next, and why."""
+        places = self._open(best, able)
         if not places.size:
             return None
+        recalled = self._recalled(best, places)
+        if recalled is not None:
+            return recalled, "remembered as faster"
         places = places[:_SHORTLIST]
-        gradient = natural_gradient_q16(self.belief, places, best, self.noise, self.step)
-        return int(places[np.argmax(gradient)])
+        rate = self.rate or partial(natural_gradient_q16, step=self.step)
+        rated = rate(self.belief, places, best, self.noise)
+        return int(places[np.argmax(rated)]), "may gain more than it is expected to lose"
 
 
 def _learn(belief: Belief, place: int, times: tuple[float, ...], noise: float) -> Belief:

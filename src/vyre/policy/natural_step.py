@@ -15,6 +15,10 @@ Ints = NDArray[np.int64]
 Step = Callable[[Ints, Ints], Ints]
 """Multiplies a signed matrix by weights, both in 16.16."""
 
+Rate = Callable[[Belief, NDArray[np.intp], int, float], Vector | Ints]
+"""Rates places of a belief, the most worth first, against the fastest, given the noise of a time;
+the highest is tried."""
+
 FAR = 5.0
 """Log times are cut here before they are raised to a time."""
 
@@ -65,8 +69,19 @@ def plausible_worst(belief: Belief, default: int, worst_yet: float) -> Vector:
     return np.maximum(worst, known)
 
 
+def natural_step_q16(root_q16: Ints, weights_q16: Ints) -> Ints:
+    """The product of a matrix and weights: signed, in 16.16, each term rounded down.
+
+    >>> natural_step_q16(np.array([[65536, -32768], [0, 65536]]), np.array([40000, 25536])).tolist()
+    [27232, 25536]
+    """
+    products: Ints = root_q16 * weights_q16[np.newaxis, :] >> 16
+    total: Ints = products.sum(axis=1)
+    return total
+
+
 def natural_gradient_q16(
-    belief: Belief, places: NDArray[np.intp], best: int, noise: float, step: Step
+    belief: Belief, places: NDArray[np.intp], best: int, noise: float, step: Step = natural_step_q16
 ) -> Ints:
     """The softmax over the believed times of some, preconditioned by what is not known of them."""
     covariance = belief.covariance
@@ -79,17 +94,6 @@ def natural_gradient_q16(
     weights = softmax_weights_q16(believed, max(round(cool * Q16_ONE), 1))
     root = np.rint(_root(apart) * Q16_ONE).astype(np.int64)
     return step(root, np.array(weights, np.int64))
-
-
-def natural_step_q16(root_q16: Ints, weights_q16: Ints) -> Ints:
-    """The product of a matrix and weights: signed, in 16.16, each term rounded down.
-
-    >>> natural_step_q16(np.array([[65536, -32768], [0, 65536]]), np.array([40000, 25536])).tolist()
-    [27232, 25536]
-    """
-    products: Ints = root_q16 * weights_q16[np.newaxis, :] >> 16
-    total: Ints = products.sum(axis=1)
-    return total
 
 
 def _expected_gain(difference: Vector, spread: Vector) -> Vector:
