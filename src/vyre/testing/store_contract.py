@@ -33,6 +33,7 @@ from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, Store, merge_into
 from vyre.store.memory import MemoryStore
 
 START_NS = 1_800_000_000_000_000_000
+CLOCKS = ("about 2048 MHz", "about 1024 MHz, throttled", "", "")
 
 
 def workload(number: int) -> Workload:
@@ -73,8 +74,8 @@ def decision(number: int, choice: int = 0) -> Decision:
 
 
 def measurement(number: int, sequence: int, writer: str = "a", *, age_ns: int = 0) -> Measurement:
-    """A row for `workload(number)`; every seventh failed."""
-    outcome: Outcome = Timed(schedule(sequence % 3), 100.0 + sequence)
+    """A row for `workload(number)`; every seventh failed, others have clocks or do not tell."""
+    outcome: Outcome = Timed(schedule(sequence % 3), 100.0 + sequence, clock=CLOCKS[sequence % 4])
     if sequence % 7 == 6:
         outcome = Failed(schedule(sequence % 3), "device lost")
     return Measurement(

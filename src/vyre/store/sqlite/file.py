@@ -209,10 +209,16 @@ class DatabaseFile:
             make(self.path, journal=self._how.journal, steps=self._how.steps)
 
     def _migrate(self, version: int) -> None:
-        """Bring the tables to this version; the lock is held."""
+        """Bring the tables to this version; the lock is held.
+
+        Raises:
+            Damaged: a step would read what the tables lead to, and lose the rest for good.
+        """
         if not version:  # a crash of an earlier release left a file without tables
             make(self.path, journal=self._how.journal, steps=self._how.steps)
             return
+        if is_damaged(self.path):
+            raise Damaged(f"{self.path} is damaged, and of an earlier version")
         connection = self._connect()
         try:
             if version_of(connection, self.path, self._how.steps) < len(self._how.steps):
