@@ -104,6 +104,9 @@ def test_many_damaged_pages_cost_their_own_rows_only(path: Path):
         (56, b"\0\0\0\7"),  # the encoding of text
         (60, b"\xff\0\0\3"),  # the version of the tables
         (60, b"\0\0\0\0"),
+        (60, b"\0\0\0\1"),
+        (60, b"\0\0\0\2"),
+        (60, b"\0\0\0\3"),
         (68, b"XXXX"),  # whose it is
         (0, bytes(100)),
         (0, bytes(PAGE)),  # and the list of tables with it
