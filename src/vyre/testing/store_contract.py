@@ -29,6 +29,7 @@ from vyre.model import (
     Outcome,
     Reason,
     Schedule,
+    Setting,
     Summary,
     Timed,
     Workload,
@@ -39,25 +40,21 @@ from vyre.store.memory import MemoryStore
 START_NS = 1_800_000_000_000_000_000
 CLOCKS = ("about 2048 MHz", "about 1024 MHz, throttled", "", "")
 
-KNOBS = tuple(
-    map(
-        Knobs.of,
-        (
-            {"BLOCK": 256, "num_warps": 4, "fast": True, "alpha": 0.1},
-            {},
-            {"n": 1},
-            {"n": 1.0},
-            {"n": True},
-            {"n": "1"},
-            {"": ""},
-            {"large": 2**62, "small": -(2**62), "tiny": 5e-324, "huge": 1.7e308, "zero": -0.0},
-            {"'; DROP TABLE decisions; --": '"', "\\": "\\u0000", "{}": "[]", "null": "null"},
-            {"\0\x1b]0;owned\x07": "\r\n\u2028\x7f\x9b", "\u202e\ufeff": "\U0001f600e\u0301"},
-            {"knobs": 1, "workgroup": 2, "default": 3, "unfinished_s": 4.0},
-            {"long": "\U0001f600" * 1000},
-        ),
-    )
+_SETTINGS: tuple[dict[str, Setting], ...] = (
+    {"BLOCK": 256, "num_warps": 4, "fast": True, "alpha": 0.1},
+    {},
+    {"n": 1},
+    {"n": 1.0},
+    {"n": True},
+    {"n": "1"},
+    {"": ""},
+    {"large": 2**62, "small": -(2**62), "tiny": 5e-324, "huge": 1.7e308, "zero": -0.0},
+    {"'; DROP TABLE decisions; --": '"', "\\": "\\u0000", "{}": "[]", "null": "null"},
+    {"\0\x1b]0;owned\x07": "\r\n\u2028\x7f\x9b", "\u202e\ufeff": "\U0001f600e\u0301"},
+    {"knobs": 1, "workgroup": 2, "default": 3, "unfinished_s": 4.0},
+    {"long": "\U0001f600" * 1000},
 )
+KNOBS = tuple(map(Knobs.of, _SETTINGS))
 """Configs of what Vyre did not write, with whatever names and settings its author likes."""
 
 
@@ -412,7 +409,8 @@ class StoreContract:
             folder = tmp_path / str(order)
             folder.mkdir()
             store = self.open(folder, Clock())
-            for config in [*KNOBS, schedule(1)][::order]:
+            configs: list[Config] = [*KNOBS, schedule(1)]
+            for config in configs[::order]:
                 of = replace(decision(1), config=config)
                 store.absorb([Kept(decision=of, stamp_ns=7, writer="a", used_ns=7)], ())
             kept = store.get(workload(1))
