@@ -217,11 +217,12 @@ class DatabaseFile:
         if not version:  # a crash of an earlier release left a file without tables
             make(self.path, journal=self._how.journal, steps=self._how.steps)
             return
-        if is_damaged(self.path):
-            raise Damaged(f"{self.path} is damaged, and of an earlier version")
         connection = self._connect()
         try:
             if version_of(connection, self.path, self._how.steps) < len(self._how.steps):
+                verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+                if verdict != "ok":
+                    raise Damaged(f"{self.path} is damaged: {verdict}")
                 migrate(connection, self._how.steps)
         finally:
             connection.close()
