@@ -17,7 +17,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -32,7 +32,7 @@ from vyre.store.keys import AutotuneKey
 from vyre.store.memory import MemoryStore
 from vyre.store.records import AutotuneRecord
 from vyre.store.sqlite.database import Database
-from vyre.testing.store_contract import decision, measurement, workload
+from vyre.testing.store_contract import KNOBS, decision, measurement, workload
 
 PRETTY = """schema = 1
 
@@ -89,6 +89,11 @@ def autotune_texts(folder: Path) -> tuple[str, ...]:
     memory = MemoryStore()
     memory.put(*(decision(k, k) for k in range(4)))
     memory.append(measurement(k % 4, k) for k in range(9))
+    memory.put(*(replace(decision(10 + k), config=knobs) for k, knobs in enumerate(KNOBS[:10])))
+    memory.append(
+        replace(measurement(10 + k, k, "b"), outcome=Timed(knobs, 9.0))
+        for k, knobs in enumerate(KNOBS[:10])
+    )
     second = export_records(memory, "vyre on a test device")
     texts = [PRETTY]
     for number, store in enumerate((first, second)):

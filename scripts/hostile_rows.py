@@ -4,10 +4,11 @@
 
 Every column of every table gets every hostile value: numbers that are none or too large, text with
 escapes, overrides, null characters or ten megabytes, bytes that are no text, other types, JSON that
-nests or does not end. The rows are sealed, as whoever writes them can. Beside them stand good ones.
-Each command must end with a message or none, print JSON that is JSON, print nothing that a terminal
-obeys, still show the good rows, and do no more for a long value than for a short one, counted in
-calls. The last lines count what happened; the exit status is 1 on any failure.
+nests or does not end, knobs of any name. The rows are sealed, as whoever writes them can. Beside
+them stand good ones. Each command must end with a message or none, print JSON that is JSON, print
+nothing that a terminal obeys, still show the good rows, and do no more for a long value than for a
+short one, counted in calls. The last lines count what happened; the exit status is 1 on any
+failure.
 """
 
 from __future__ import annotations
@@ -73,6 +74,17 @@ VALUES: dict[str, object] = {
     '"order":"strided","checked":true}',
     "JSON of large numbers": '{"workgroup":[99999999999999999999,1,1],"items":1,"vector":1,'
     '"unroll":1,"order":"strided","checked":true}',
+    "JSON of knobs": '{"knobs":{"\\u001b]0;owned\\u0007":"\\u202e\\r\\n\\u0000","":-0.0,'
+    '"<img src=x onerror=alert(1)>":"[red]x[/red]","n":4611686018427387904,"t":true}}',
+    "JSON of many long knobs": json.dumps(
+        {"knobs": {f"{k:02}" + "\U0001f600" * 7: "\u0301" * 7 for k in range(64)}},
+        ensure_ascii=False,
+    ),
+    "JSON of too many knobs": json.dumps({"knobs": {str(k): k for k in range(65)}}),
+    "JSON of knobs that are none": '{"knobs":{"a":NaN,"b":[1],"c":null}}',
+    "JSON of knobs and a schedule": '{"knobs":{"a":1},"workgroup":[1,1,1],"items":1}',
+    "JSON of a newer schedule": '{"workgroup":[64,1,1],"items":1,"vector":1,"unroll":1,'
+    '"order":"strided","checked":false,"tiles":2}',
     "JSON of text": '["\\u001b[31m", "autotune store"]',
     "one trait": '["autotune store"]',
     "bytes": b"\xff\x00\x1b[2J",

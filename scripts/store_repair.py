@@ -3,14 +3,14 @@
     python scripts/store_repair.py --count 1000 --seed 1
 
 Each store has decisions, measurements, names and long texts; some have a log that was never written
-back. Bytes flip, pages are zeroed, swapped and overwritten, tails are cut off, headers and logs are
-hit, several of these at once. A row is readable if none of its own bytes was hit: where they lie is
-found by walking the sound file's trees, which the repair never does. Then a writer opens the file,
-writes more, and is told that it is kept; the store is repaired; it is opened once more. Every
-readable row and everything that was told to be kept must be there, nothing may be there that was
-never written, and the second opening must find nothing to repair. Last, processes write to a store
-that is repaired again and again meanwhile; what they are told is kept must be there. The exit code
-is 1 otherwise.
+back, and some are of schema 3, as the release before wrote it. Bytes flip, pages are zeroed,
+swapped and overwritten, tails are cut off, headers and logs are hit, several of these at once. A
+row is readable if none of its own bytes was hit: where they lie is found by walking the sound
+file's trees, which the repair never does. Then a writer opens the file, writes more, and is told
+that it is kept; the store is repaired; it is opened once more. Every readable row and everything
+that was told to be kept must be there, nothing may be there that was never written, and the second
+opening must find nothing to repair. Last, processes write to a store that is repaired again and
+again meanwhile; what they are told is kept must be there. The exit code is 1 otherwise.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ from vyre.store.open import new_writer
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import DatabaseFile, Opening
 from vyre.store.sqlite.repair import fault_of, move_away, put_back
-from vyre.store.sqlite.schema import Damaged
+from vyre.store.sqlite.schema import APPLICATION_ID, STEPS, Damaged
+from vyre.store.sqlite.tables import TABLES as ALL_TABLES
+from vyre.store.sqlite.tables import seal
 from vyre.testing import provenance
 from vyre.testing.store_contract import START_NS, decision, measurement, schedule, workload
 
 PAGE, FRAME, HEAD = 4096, 24, 32
-TABLES = ("workloads", "decisions", "measurements", "names")
+TABLES = tuple(table.name for table in ALL_TABLES)
 Extent = tuple[str, int, int]  # of which file, from, to
 Files = dict[str, bytes]
 
@@ -92,9 +94,48 @@ def make(folder: Path, rng: Random) -> Made:
         ever |= _rows(path)
         files = {end: _read(path, end) for end in ("", "-wal")}
         current = _rows(path)
+    if rng.random() < 0.3:
+        files, current = _older(folder / "older.sqlite3", current, rng)
+        ever = current
     places = dict(_places(files))
-    rows = {row: places[row[-1]] for row in current}
-    return Made(files, {row[:-1]: where for row, where in rows.items()}, _unsealed(ever))
+    where = {row: places[row[-1]] for row in current}
+    return Made(files, {_now(row): found for row, found in where.items()}, _unsealed(ever))
+
+
+def _older(
+    path: Path, rows: set[tuple[object, ...]], rng: Random
+) -> tuple[Files, set[tuple[object, ...]]]:
+    """The same store as schema 3 has it: its files, and its rows."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = wal").fetchone()
+        connection.create_function("row_seal", -1, lambda table, *row: seal(table, row))
+        for step in STEPS[:3]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 3")
+        tables = {table.name: table for table in ALL_TABLES}
+        for part in (rows_of := sorted(rows, key=str))[::2], rows_of[1::2]:
+            connection.execute("BEGIN")
+            for name, *row in part:
+                table = tables[str(name)]
+                values = row[: len(table.of(3))]
+                places = ", ".join("?" * (len(values) + 1))
+                connection.execute(
+                    f"INSERT INTO {name} VALUES ({places})",  # noqa: S608  # our names
+                    (*values, seal(table.name, values)),
+                )
+            connection.execute("COMMIT")
+            if rng.random() < 0.5:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return {end: _read(path, end) for end in ("", "-wal")}, _rows(path)
+
+
+def _now(row: tuple[object, ...]) -> tuple[object, ...]:
+    """A row of any version without its seal, as this version has it."""
+    (table,) = (table for table in ALL_TABLES if table.name == row[0])
+    return (table.name, *table.filled(row[1:-1]))
 
 
 def _long(k: int, rng: Random) -> Measurement:
@@ -114,7 +155,7 @@ def _rows(path: Path) -> set[tuple[object, ...]]:
 
 
 def _unsealed(rows: set[tuple[object, ...]]) -> frozenset[tuple[object, ...]]:
-    return frozenset(row[:-1] for row in rows)
+    return frozenset(map(_now, rows))
 
 
 def _read(path: Path, end: str) -> bytes:

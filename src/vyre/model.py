@@ -361,7 +361,19 @@ class Clocks:
         ('about 2048 MHz', 'about 2048 MHz, throttled')
         """
         about = round(2 ** (round(8 * log2(self.mhz)) / 8))
-        return f"about {about} MHz{', throttled' if self.throttled else ''}"
+        return f"about {about} MHz{_THROTTLED if self.throttled else ''}"
+
+
+_THROTTLED = ", throttled"
+
+
+def is_throttled(state: str) -> bool:
+    """Whether a state of clocks is one in which the device was held back.
+
+    >>> is_throttled(Clocks(mhz=900, throttled=("heat",)).state), is_throttled("")
+    (True, False)
+    """
+    return state.endswith(_THROTTLED)
 
 
 STRUCTURE = "structure="
@@ -407,6 +419,7 @@ class Timed:
     config: Config
     elapsed_ns: float
     idle_ns: float = field(default=0.0, compare=False, repr=False)  # of the device, per launch
+    clock: str = ""  # the state of its clocks, as `Clocks` says it; empty where it does not tell
     share: float = field(default=1.0, compare=False, repr=False)  # of a dispatch, that ran so
 
 

@@ -21,6 +21,7 @@ from vyre.learn.deciders import Deciders
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import (
+    Clocks,
     Code,
     Decision,
     Measurement,
@@ -156,6 +157,21 @@ def test_it_finds_the_fastest_schedule_from_the_calls_alone(bench):
     assert standing.decision.confidence > 0.95
     assert standing.ledger.probes > 0
     assert live.recorder.get(standing.decision.workload).config == WINNER
+
+
+def test_timings_are_kept_with_the_clocks_they_were_taken_at(bench):
+    clocks = Clocks(mhz=1000, throttled=("power cap", "heat"))
+    live = bench()
+    live.device.backend.told_clocks = clocks
+
+    live.call(30)
+    live.recorder.flush()
+
+    rows = list(live.store.measurements())
+    assert {row.outcome.clock for row in rows} == {clocks.state}
+    said = str(live.kernel.explain())
+    assert f"  throttled   the device was, for {live.standing().ledger.throttled} of the " in said
+    assert "launches timed (heat, power cap)" in said
 
 
 def test_each_call_launches_exactly_one_variant_once(bench):

@@ -177,6 +177,120 @@ class TestProcesses:
         assert found.steps == ((DEFAULT, 100.0), (DEFAULT, 300.0), (FAST, 70.0))
 
 
+STATES = ("", "about 2048 MHz", "about 1024 MHz, throttled", "about 724 MHz")
+
+
+def clocked(rows, clock):
+    """The same rows, timed in a state of the clocks."""
+    return [
+        replace(row, outcome=replace(row.outcome, clock=clock))
+        if isinstance(row.outcome, Timed)
+        else row
+        for row in rows
+    ]
+
+
+class TestClocks:
+    def test_a_throttled_device_does_not_make_a_schedule_slow(self):
+        """The choice was timed mostly while the clock was at a third, in the same process."""
+        quick = rows(*[(DEFAULT, 100.0, 1)] * 2, *[(FAST, 50.0, 1)] * 3)
+        slow = rows(*[(DEFAULT, 300.0, 1)], *[(FAST, 150.0, 1)] * 60, start=900)
+
+        found = measured([*clocked(quick, STATES[1]), *clocked(slow, STATES[2])], DEFAULT)
+
+        assert found.of(FAST).speed == pytest.approx(2.0)
+        assert measured([*quick, *slow], DEFAULT).of(FAST).speed == pytest.approx(2 / 3)
+
+    def test_times_in_a_state_without_the_default_are_left_out(self):
+        shared = clocked(rows((DEFAULT, 100.0, 1), (FAST, 50.0, 1)), STATES[1])
+        alone = clocked(rows(*[(FAST, 400.0, 1)] * 9, start=10), STATES[2])
+
+        found = measured([*shared, *alone], DEFAULT)
+
+        assert (found.of(FAST).speed, found.of(FAST).count) == (2.0, 1)
+        assert found.of(FAST).last_at_ns == 18  # it was seen all the same
+        assert found.steps == ((DEFAULT, 100.0), (FAST, 50.0))
+
+    def test_what_shares_no_state_with_the_default_stands_as_it_was_timed(self):
+        apart = clocked(rows((DEFAULT, 100.0, 1)), STATES[1])
+        apart += clocked(rows((FAST, 50.0, 1), start=10), STATES[2])
+
+        assert measured(apart, DEFAULT).of(FAST).speed == 2.0
+
+    def test_without_a_default_every_time_counts(self):
+        told = clocked(rows((FAST, 50.0, 1)), "") + clocked(rows((FAST, 90.0, 1), start=5), "x")
+
+        assert measured(told).of(FAST).count == measured(told, DEFAULT).of(FAST).count == 2
+
+    def test_a_process_without_the_default_counts_as_its_state_does(self):
+        ours = clocked(rows(*[(DEFAULT, 100.0, 1)] * 5, writer="a"), STATES[1])
+        ours += clocked(rows(*[(DEFAULT, 300.0, 1)] * 5, writer="a", start=10), STATES[2])
+        theirs = clocked(rows((FAST, 150.0, 1), writer="b", start=20), STATES[2])
+
+        assert measured([*ours, *theirs], DEFAULT).of(FAST).speed == pytest.approx(2.0)
+
+    @given(
+        st.lists(st.floats(0.1, 10), min_size=len(STATES), max_size=len(STATES)),
+        st.lists(
+            st.tuples(
+                st.sampled_from([DEFAULT, FAST, SLOW, CODED]),
+                st.sampled_from(range(len(STATES))),
+                st.sampled_from("ab"),
+            ),
+            max_size=40,
+        ),
+        st.randoms(use_true_random=False),
+    )
+    def test_a_ratio_is_that_of_the_states_both_were_timed_in(self, speeds, launches, rng):
+        """However fast each state is, and whatever was timed in which."""
+        true_ns = {DEFAULT: 1000.0, FAST: 500.0, SLOW: 4000.0, CODED: 900.0}
+        told = []
+        for number, (one, state, writer) in enumerate(launches):
+            made = rows((one, true_ns[one] * speeds[state], 1), writer=writer, start=number)
+            told += clocked(made, STATES[state])
+        rng.shuffle(told)
+
+        found = measured(told, DEFAULT)
+
+        known = {state for one, state, _ in launches if one == DEFAULT}
+        for one in {one for one, _, _ in launches}:
+            shared = [state for like, state, _ in launches if like == one and state in known]
+            if shared:
+                assert found.of(one).speed == pytest.approx(true_ns[DEFAULT] / true_ns[one])
+                assert found.of(one).count == len(shared)
+
+    @given(
+        TOLD, st.lists(st.sampled_from(STATES), min_size=25, max_size=25), st.sampled_from(STATES)
+    )
+    def test_only_whether_states_are_the_same_counts(self, told, states, one):
+        plain = rows(*told)
+        several = [
+            like
+            for row, state in zip(plain, states, strict=False)
+            for like in clocked([row], state)
+        ]
+        renamed = [
+            like
+            for row, state in zip(plain, states, strict=False)
+            for like in clocked([row], f"{state}, renamed")
+        ]
+
+        assert measured(clocked(plain, one), DEFAULT) == measured(plain, DEFAULT)
+        assert measured(renamed, DEFAULT) == measured(several, DEFAULT)
+        assert measured(several[::-1], DEFAULT) == measured(several, DEFAULT)
+
+    def test_sizes_compare_within_a_state(self):
+        """Small ones ran at full speed, large ones throttled: that is no growth with size."""
+        told = []
+        for number in range(40):
+            size, state, factor = ((1000, 1, 1.0), (1900, 2, 3.0))[number % 2]
+            ns = (100.0 if number % 4 < 2 else 50.0) * factor
+            config = DEFAULT if number % 4 < 2 else FAST
+            told += clocked(rows((config, ns, size), start=number), STATES[state])
+
+        assert measured(told, DEFAULT).of(FAST).speed == pytest.approx(2.0)
+
+
 class TestDecisions:
     EVIDENCE = measured(rows((DEFAULT, 8.0, 1), (FAST, 4.0, 1), (SLOW, 16.0, 1)), DEFAULT)
 

@@ -46,6 +46,17 @@ def test_every_timing_is_there_and_none_is_hidden(store):
     assert sum(len(one.times_ns) for one in case.tried) == len(timed)
 
 
+def test_timings_of_a_throttled_device_are_counted():
+    states = ["about 2048 MHz", "", "about 1024 MHz, throttled", "about 724 MHz, throttled"]
+    made = MemoryStore()
+    for row, clock in zip(rows_of([(DEFAULT, 100.0, 1000)] * 4), states, strict=True):
+        made.append([replace(row, outcome=replace(row.outcome, clock=clock))])
+
+    (case,) = gather(made).cases
+
+    assert case.throttled == case.value()["throttled"] == 2
+
+
 def test_a_schedule_that_was_tried_once_is_shown():
     """As live learning leaves them: the default often, the choice often, the others once each."""
     others = [Schedule((width, 1, 1), Code(items=4)) for width in (32, 64, 128, 256, 512)]

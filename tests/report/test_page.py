@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -48,6 +49,18 @@ def test_the_page_loads_nothing_from_anywhere(store):
 
     assert read(text).loads == ["data:,"]
     assert "default-src 'none'" in text
+
+
+def test_it_says_when_a_device_was_throttled(store):
+    assert "hrottled" not in "".join(read(page(gather(store), now=NOW)).text)
+    (row, *_) = store.measurements()
+    slow = replace(row.outcome, clock="about 1024 MHz, throttled")
+    store.append([replace(row, writer="later", outcome=slow)])
+
+    words = " ".join(read(page(gather(store), now=NOW)).text)
+
+    assert "The device was throttled for 1 timing; they are compared" in words
+    assert "throttled the device was, for 1 timing" in words
 
 
 def test_the_text_says_it_all_without_the_pictures(store):

@@ -10,7 +10,7 @@ import pytest
 import vyre
 from vyre import In, InOut, Out, f32, kernels, u32
 from vyre.learn import process, rules
-from vyre.model import Code, Decision, Failed, Reason, Schedule
+from vyre.model import Clocks, Code, Decision, Failed, Reason, Schedule
 from vyre.plan.space import Space
 from vyre.policy.contest import Contest, Late
 from vyre.runtime.compile.helper import CompileHelper
@@ -415,6 +415,16 @@ def test_a_second_tuning_is_answered_from_memory():
     assert first.reason in (Reason.ADOPTED, Reason.DEFAULT)
     assert second.reason is Reason.REMEMBERED
     assert second.config == first.config
+
+
+def test_a_sweep_keeps_the_clocks_that_its_timings_ended_at(monkeypatch):
+    clocks = Clocks(mhz=1000, throttled=("heat",))
+    monkeypatch.setattr(type(vyre.open().backend), "clocks", lambda _: clocks)
+
+    made = heavy.tune(np.ones(3003, np.float32), budget_s=0.5, again=True)
+
+    latest = max(process.recorder().measurements(made.workload), key=lambda row: row.at_ns)
+    assert latest.outcome.clock == clocks.state
 
 
 def test_what_is_tuned_in_a_frozen_process_is_remembered_like_any_other():

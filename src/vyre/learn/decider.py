@@ -180,8 +180,7 @@ class Decider:
             self._happened(Fell({config: came.problem}))
         else:
             clocks = self._clocks()
-            clock = "" if clocks is None else clocks.state
-            throttled = clocks is not None and bool(clocks.throttled)
+            clock, throttled = ("", ()) if clocks is None else (clocks.state, clocks.throttled)
             # Of this thread alone: on a busy machine the wall's clock goes on while others work.
             began = time.thread_time()
             self._happened(Ran(config, came, size, rough, clock, throttled, share))

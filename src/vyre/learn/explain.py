@@ -48,6 +48,7 @@ class Explained:
     compiling_s: float = 0.0
     pending: int = 0
     throttled: int = 0
+    throttled_by: tuple[str, ...] = ()
     next: str = ""
     stopped: str = ""
 
@@ -69,8 +70,9 @@ class Explained:
             yield _line("default", self.default.text)
         yield _line("calls", f"{self.dispatches:,}, {self.timings:,} of them timed")
         if self.throttled:
+            why = f" ({', '.join(self.throttled_by)})" if self.throttled_by else ""
             yield _line(
-                "throttled", f"the device was, for {self.throttled:,} of the launches timed"
+                "throttled", f"the device was, for {self.throttled:,} of the launches timed{why}"
             )
         if self.legal:
             yield _line("space", f"{self.candidates} candidates of {self.legal} legal schedules")
@@ -247,6 +249,7 @@ def _learned(plain: Explained, standing: Standing) -> Explained:
         compiling_s=ledger.fetched_s,
         pending=ledger.fetching,
         throttled=ledger.throttled,
+        throttled_by=ledger.throttled_by,
         stopped=standing.stopped,
     )
 

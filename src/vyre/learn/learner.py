@@ -84,7 +84,7 @@ class Ran:
     size: int
     rough: bool = False  # the host's time may be a part of it
     clock: str = ""  # the state of the device's clocks; empty where it does not tell
-    throttled: bool = False
+    throttled: tuple[str, ...] = ()  # why the device was held back, if it was
     share: float = 1.0  # of the dispatch, that ran so
 
 
@@ -366,8 +366,7 @@ def _heard(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         )
         return _next(standing, at, pace)
     if event.throttled:
-        counted = replace(standing.ledger, throttled=standing.ledger.throttled + 1)
-        standing = replace(standing, ledger=counted)
+        standing = replace(standing, ledger=standing.ledger.held_back(event.throttled))
     standing, comparable = _clocked(standing, event, pace)
     if not comparable:
         return _next(replace(standing, told=standing.told + 1), at, pace)
@@ -378,7 +377,7 @@ def _heard(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         short = f"{elapsed / 1e3:.1f} us are too short for an idle device's timer"
         return _left_alone(standing, short, pace)
     standing = replace(_learned(standing, event, at), trouble=0)
-    record = Record(Timed(config, float(elapsed)), event.size)
+    record = Record(Timed(config, float(elapsed), clock=event.clock), event.size)
     took = standing.ledger.default_ns
     if len(standing.ledger.default_times) >= pace.enough and took and took < pace.unfelt_ns:
         little = f"{took / 1e3:.1f} us are little beside what a call costs"
@@ -427,7 +426,7 @@ def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
     trend = standing.trend.told(config, event.size, log(elapsed))
     comparable = exp(log(elapsed) - trend.level(event.size))
     idle_ns = _idle_ns(standing.last_at, at, elapsed)
-    policy = policy.tell(Timed(config, comparable, idle_ns, event.share))
+    policy = policy.tell(Timed(config, comparable, idle_ns=idle_ns, share=event.share))
     ledger = standing.ledger.heard(
         float(elapsed),
         default=config == standing.default,

@@ -22,6 +22,7 @@ class Ledger:
     fetching: int = 0  # under way
     fetched_s: float = 0.0  # of compiling
     throttled: int = 0  # times that were taken while the device was
+    throttled_by: tuple[str, ...] = ()  # what it said why, each reason once
 
     @property
     def default_ns(self) -> float | None:
@@ -48,6 +49,11 @@ class Ledger:
             explored_s=self.explored_s + probe * elapsed_ns * 1e-9,
             default_times=times,
         )
+
+    def held_back(self, reasons: tuple[str, ...]) -> Ledger:
+        """The ledger after a timing while the device was throttled, for these reasons."""
+        known = tuple(sorted({*self.throttled_by, *reasons}))
+        return replace(self, throttled=self.throttled + 1, throttled_by=known)
 
     def fetch_cost_s(self, first_s: float) -> float:
         """What one more fetch is expected to take."""

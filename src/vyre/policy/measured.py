@@ -1,8 +1,9 @@
 """What the measurements of a workload say together, for all who start from them or show them.
 
-Times of one workload differ in size and were taken in different processes. Here they are brought
-to the workload's usual size, by `trend`, and to one speed of the machine, by the default's times of
-each process; so a ratio to the default is one of like with like.
+Times of one workload differ in size, and were taken in different processes and at different clocks
+of the device. Here they are brought to the workload's usual size, by `trend`, and to one speed of
+the machine, by the default's times of each process and state of the clocks; so a ratio to the
+default is one of like with like.
 """
 
 from __future__ import annotations
@@ -154,37 +155,73 @@ def _middle(sizes: list[int]) -> int:
 def _comparable(
     rows: Sequence[Measurement], size: int, default: Config | None
 ) -> list[tuple[Config, float]]:
-    """Each time as it would be at this size, and at the machine's usual speed."""
+    """Each time as it would be at this size, and at the machine's usual speed.
+
+    Times of different states of the clocks are compared through the default's times in each state,
+    and not otherwise. So where a schedule was timed in some state in which the default was, too,
+    its times in states in which the default never was are left out: of its median, its count and
+    its ratio, as if they had not been taken. Where it shares no state with the default, its times
+    stand as they are: they are all that is known of it. A device that does not tell its clocks has
+    one state, the empty one.
+    """
     slope = _slope(rows)
     sized = [(row, _elapsed(row) * (size / row.size) ** slope) for row in rows]
     slower = _slower(sized, default)
-    return [(row.outcome.config, ns / slower.get(row.writer, 1.0)) for row, ns in sized]
+    known = {_clock(row) for row in rows if row.outcome.config == default}
+    shared = {row.outcome.config for row in rows if _clock(row) in known}
+    return [
+        (row.outcome.config, ns / slower.get((row.writer, _clock(row)), 1.0))
+        for row, ns in sized
+        if _clock(row) in known or row.outcome.config not in shared
+    ]
 
 
 def _slope(rows: Sequence[Measurement]) -> float:
-    """How log times grow with log sizes."""
+    """How log times grow with log sizes, among those of one schedule at one state of the clocks."""
     trend = Trend()
+    numbers: dict[tuple[Config, str], int] = {}
     if len({row.size for row in rows}) > 1:
         for row in rows[-_ENOUGH:]:
-            trend = trend.told(row.outcome.config, row.size, log(_elapsed(row)))
+            like = numbers.setdefault((row.outcome.config, _clock(row)), len(numbers))
+            trend = trend.told(like, row.size, log(_elapsed(row)))
     return trend.slope
 
 
 def _slower(
     sized: Sequence[tuple[Measurement, float]], default: Config | None
-) -> Mapping[str, float]:
-    """How many times slower than usual each process ran, by what the default took there."""
-    logs: dict[str, list[float]] = {}
+) -> Mapping[tuple[str, str], float]:
+    """How many times slower than usual each process ran in each state of the clocks.
+
+    A state is as slow as the default's median in it, whoever timed it. Within a state, a process is
+    as slow as the default was there, and the less believed the fewer times it has of it; one that
+    has none ran as the state does.
+    """
+    logs: dict[str, dict[str, list[float]]] = {}
     for row, ns in sized:
         if row.outcome.config == default:
-            logs.setdefault(row.writer, []).append(log(ns))
-    if len(logs) < 2:
+            logs.setdefault(_clock(row), {}).setdefault(row.writer, []).append(log(ns))
+    if not logs:
         return {}
-    usual = median([one for times in logs.values() for one in times])
-    return {
-        writer: exp((median(times) - usual) * len(times) / (len(times) + _FEW))
-        for writer, times in logs.items()
-    }
+    states = {clock: _all(by_writer.values()) for clock, by_writer in logs.items()}
+    levels = {clock: median(times) for clock, times in states.items()}
+    usual = median(_all(states.values()))
+
+    def slowness(writer: str, clock: str) -> float:
+        times = logs[clock].get(writer, [])
+        own = median(times) - levels[clock] if times else 0.0
+        return exp(levels[clock] - usual + own * len(times) / (len(times) + _FEW))
+
+    groups = {(row.writer, _clock(row)) for row, _ in sized}
+    return {group: slowness(*group) for group in groups if group[1] in logs}
+
+
+def _all(lists: Iterable[Iterable[float]]) -> list[float]:
+    return [one for some in lists for one in some]
+
+
+def _clock(row: Measurement) -> str:
+    """The state of the clocks that a time was taken at."""
+    return row.outcome.clock if isinstance(row.outcome, Timed) else ""
 
 
 def _elapsed(row: Measurement) -> float:

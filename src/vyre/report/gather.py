@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from vyre.model import Config, Decision, Measurement, Summary, Workload
+from vyre.model import Config, Decision, Measurement, Summary, Timed, Workload, is_throttled
 from vyre.plain import plain
 from vyre.policy.measured import Measured, default_of, measured
 from vyre.report.values import (
@@ -64,6 +64,7 @@ class Case:
     writers: tuple[str, ...] = ()
     first_at_ns: int = 0
     last_at_ns: int = 0
+    throttled: int = 0  # timings that were taken while the device was held back
 
     @property
     def elements(self) -> int:
@@ -156,6 +157,7 @@ class Case:
             "spent_ns": self.spent_ns,
             "explored": self.explored,
             "timings": self.timings,
+            "throttled": self.throttled,
             "schedules": [
                 {
                     **config_value(one.config),
@@ -250,6 +252,9 @@ def _case(
         writers=tuple(sorted({row.writer for row in rows})),
         first_at_ns=min(stamps, default=0),
         last_at_ns=max(stamps, default=0),
+        throttled=sum(
+            isinstance(row.outcome, Timed) and is_throttled(row.outcome.clock) for row in rows
+        ),
     )
 
 

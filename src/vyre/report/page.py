@@ -105,6 +105,11 @@ def _device(device: str, cases: list[tuple[int, Case]]) -> Iterator[str]:
     yield f"<h2>{escape(device)}</h2>"
     toolchains = dict.fromkeys(case.toolchain for _, case in cases)
     yield f"<p class='muted'>{escape('; '.join(toolchains))}</p>"
+    if throttled := sum(case.throttled for _, case in cases):
+        yield (
+            f"<p>The device was throttled for {_count(throttled, 'timing')}; they are compared "
+            "with the default's times in that state only.</p>"
+        )
     yield "<div class='card'>"
     if any(case.default_ns and case.chosen_ns for _, case in cases):
         yield f"<figure data-kind='overview' data-device='{escape(device, quote=True)}'></figure>"
@@ -181,6 +186,9 @@ def _case(number: int, case: Case) -> Iterator[str]:
         "saved a call": span(case.saved_ns) if case.saved_ns > 0 else "",
         "tried": f"{len(case.tried)} schedules, {case.timings:,} timings" if case.tried else "",
         "of it exploring": f"{case.explored:.0%}" if case.spent_ns else "",
+        "throttled": f"the device was, for {_count(case.throttled, 'timing')}"
+        if case.throttled
+        else "",
     }
     shown = "".join(f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in facts.items() if v)
     yield f"<dl class='facts'>{shown}</dl>"

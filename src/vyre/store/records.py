@@ -8,7 +8,8 @@ from datetime import date
 from math import inf
 
 from vyre.errors import InvalidInput
-from vyre.model import Code, Dim3, Order, Schedule, Workload, config_order
+from vyre.model import Code, Config, Dim3, Knobs, Order, Schedule, Workload, config_order
+from vyre.plain import shown
 from vyre.store.fields import dim3, u32
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -16,10 +17,10 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterEvidence:
-    """What one process measured of one schedule."""
+    """What one process measured of one config."""
 
     writer: str
-    schedule: Schedule
+    schedule: Config
     count: int
     median_ns: float
     last_at_ns: int
@@ -47,6 +48,31 @@ class AutotuneRecord:
     provenance: str = ""
     workload: Workload | None = None
     evidence: tuple[WriterEvidence, ...] = ()
+    knobs: Knobs | None = None  # of a kernel that Vyre did not write, in place of a schedule
+
+    @classmethod
+    def of_knobs(
+        cls,
+        knobs: Knobs,
+        *,
+        recorded_at: str = "",
+        provenance: str = "",
+        workload: Workload | None = None,
+        evidence: tuple[WriterEvidence, ...] = (),
+    ) -> AutotuneRecord:
+        """What won for a kernel that Vyre did not write; it says nothing of a schedule.
+
+        >>> AutotuneRecord.of_knobs(Knobs.of({"BLOCK": 256})).config.text
+        'BLOCK=256'
+        """
+        return cls(
+            workgroup_size=(1, 1, 1),
+            recorded_at=recorded_at,
+            provenance=provenance,
+            workload=workload,
+            evidence=evidence,
+            knobs=knobs,
+        )
 
     def __post_init__(self) -> None:
         dim3("workgroup_size", self.workgroup_size)
@@ -71,6 +97,11 @@ class AutotuneRecord:
             u32(name, getattr(self, name))
             if getattr(self, name) == 0:
                 raise InvalidInput(f"{name} is 0", "give at least 1")
+        if self.knobs is not None and (self.schedule != _NO_SCHEDULE or any(self.tile)):
+            raise InvalidInput(
+                f"knobs {shown(self.knobs.text)} beside the schedule {self.schedule.text}",
+                "give one of them",
+            )
 
     @property
     def extended(self) -> bool:
@@ -82,6 +113,11 @@ class AutotuneRecord:
             recorded_at=self.recorded_at,
         )
         return self != plain
+
+    @property
+    def config(self) -> Config:
+        """What it names: knobs, or a schedule."""
+        return self.schedule if self.knobs is None else self.knobs
 
     @property
     def schedule(self) -> Schedule:
@@ -103,11 +139,14 @@ class AutotuneRecord:
 
     def with_evidence_of(self, other: AutotuneRecord) -> AutotuneRecord:
         """This record, with what `other` says was measured; of one writer, the larger count."""
-        best: dict[tuple[str, Schedule], WriterEvidence] = {}
+        best: dict[tuple[str, Config], WriterEvidence] = {}
         for item in (*self.evidence, *other.evidence):
             name = (item.writer, item.schedule)
             best[name] = max(best.get(name, item), item, key=_evidence_order)
         return replace(self, evidence=tuple(sorted(best.values(), key=_evidence_place)))
+
+
+_NO_SCHEDULE = Schedule((1, 1, 1))
 
 
 def _record_order(record: AutotuneRecord) -> tuple[object, ...]:
@@ -120,6 +159,7 @@ def _record_order(record: AutotuneRecord) -> tuple[object, ...]:
         record.checked,
         record.provenance,
         workload,
+        () if record.knobs is None else config_order(record.knobs),
     )
 
 

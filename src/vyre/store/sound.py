@@ -26,6 +26,9 @@ LONGEST = 16_384
 LONGEST_FIELD = LONGEST // 2
 """Letters of a field in an exchange file: a key and an adapter make one workload."""
 
+LONGEST_CLOCK = 100
+"""Letters of what a timing says of the device's clocks: four times of what `Clocks.state` gives."""
+
 LATEST_NS = 1 << 62
 """Of a stamp: the year 2116, below what a column holds, so that one more can always be added."""
 
@@ -94,11 +97,16 @@ def is_sound_stamp(stamp_ns: int) -> bool:
 def is_sound_measurement(row: Measurement) -> bool:
     """Whether a dispatch can have taken that long, or failed with that reason."""
     match row.outcome:
-        case Timed(elapsed_ns=ns):
-            said = ns == 0.0 or _QUICKEST_NS <= ns <= _SLOWEST_NS
+        case Timed(elapsed_ns=ns, clock=clock):
+            said = (ns == 0.0 or _QUICKEST_NS <= ns <= _SLOWEST_NS) and is_sound_clock(clock)
         case Failed(reason=reason):
             said = len(reason) <= LONGEST
     return said and is_sound_config(row.outcome.config) and len(row.writer) <= LONGEST
+
+
+def is_sound_clock(clock: str) -> bool:
+    """Whether it can be the label of a state of clocks, or the empty one of none."""
+    return len(clock) <= LONGEST_CLOCK and clock.isprintable()
 
 
 def cut(text: str) -> str:

@@ -7,24 +7,29 @@ class TestMine(StoreContract):
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from vyre.model import (
     STRUCTURE,
     Code,
+    Config,
     Decision,
     Failed,
+    Knobs,
     Measurement,
     Order,
     Outcome,
     Reason,
     Schedule,
+    Setting,
     Summary,
     Timed,
     Workload,
@@ -33,6 +38,24 @@ from vyre.store.base import DAY_NS, Bounds, Kept, Pruned, Store, merge_into
 from vyre.store.memory import MemoryStore
 
 START_NS = 1_800_000_000_000_000_000
+CLOCKS = ("about 2048 MHz", "about 1024 MHz, throttled", "", "")
+
+_SETTINGS: tuple[dict[str, Setting], ...] = (
+    {"BLOCK": 256, "num_warps": 4, "fast": True, "alpha": 0.1},
+    {},
+    {"n": 1},
+    {"n": 1.0},
+    {"n": True},
+    {"n": "1"},
+    {"": ""},
+    {"large": 2**62, "small": -(2**62), "tiny": 5e-324, "huge": 1.7e308, "zero": -0.0},
+    {"'; DROP TABLE decisions; --": '"', "\\": "\\u0000", "{}": "[]", "null": "null"},
+    {"\0\x1b]0;owned\x07": "\r\n\u2028\x7f\x9b", "\u202e\ufeff": "\U0001f600e\u0301"},
+    {"knobs": 1, "workgroup": 2, "default": 3, "unfinished_s": 4.0},
+    {"long": "\U0001f600" * 1000},
+)
+KNOBS = tuple(map(Knobs.of, _SETTINGS))
+"""Configs of what Vyre did not write, with whatever names and settings its author likes."""
 
 
 def workload(number: int) -> Workload:
@@ -73,8 +96,8 @@ def decision(number: int, choice: int = 0) -> Decision:
 
 
 def measurement(number: int, sequence: int, writer: str = "a", *, age_ns: int = 0) -> Measurement:
-    """A row for `workload(number)`; every seventh failed."""
-    outcome: Outcome = Timed(schedule(sequence % 3), 100.0 + sequence)
+    """A row for `workload(number)`; every seventh failed, others have clocks or do not tell."""
+    outcome: Outcome = Timed(schedule(sequence % 3), 100.0 + sequence, clock=CLOCKS[sequence % 4])
     if sequence % 7 == 6:
         outcome = Failed(schedule(sequence % 3), "device lost")
     return Measurement(
@@ -108,6 +131,13 @@ class StoreContract:
     def make(self, folder: Path, now_ns: Callable[[], int]) -> Store:
         """Make the store under test, empty."""
         raise NotImplementedError
+
+    def rewrite(self, folder: Path, change: Callable[[str], str]) -> bool:  # noqa: ARG002  # for those that do
+        """Change the JSON of every config that the store of a folder keeps.
+
+        Whether it keeps any: another version of this program may have written it.
+        """
+        return False
 
     @pytest.fixture(autouse=True)
     def _close_what_was_opened(self) -> Iterator[None]:
@@ -334,3 +364,103 @@ class StoreContract:
             assert found is not None
             assert found.gain is None
             assert found.confidence == (0.0 if gain == 0.0 else None)
+
+    def test_knobs_come_back_as_they_were_given(self, tmp_path: Path) -> None:
+        """Chosen, as a default, and measured, whatever their names and settings are."""
+        store = self.open(tmp_path, Clock())
+        made = [
+            replace(decision(number), config=knobs, default=KNOBS[number - 1])
+            for number, knobs in enumerate(KNOBS)
+        ]
+        rows = [
+            replace(measurement(number, number), outcome=outcome)
+            for number, outcome in enumerate(
+                outcome for knobs in KNOBS for outcome in (Timed(knobs, 5.0), Failed(knobs, "no"))
+            )
+        ]
+        store.put(*made)
+        store.append(rows)
+
+        assert [store.get(one.workload) for one in made] == made
+        assert {kept.decision for kept in store.kept()} == set(made)
+        assert set(store.measurements()) == set(rows)
+        assert [
+            exactly(row.outcome.config) for row in sorted(store.measurements(), key=_place)
+        ] == [exactly(row.outcome.config) for row in rows]
+
+    def test_a_number_a_fraction_and_a_truth_stay_apart(self, tmp_path: Path) -> None:
+        """Python takes 1, 1.0 and True for the same; a kernel's author does not."""
+        store = self.open(tmp_path, Clock())
+        alike = [Knobs.of({"n": setting}) for setting in (1, 1.0, True, "1")]
+        store.append(
+            replace(measurement(1, place), outcome=Timed(knobs, 1.0 + place), size=1)
+            for place, knobs in enumerate(alike)
+        )
+
+        said = {summary.config: summary.median_ns for summary in store.summaries(workload(1))}
+
+        assert said == {knobs: 1.0 + place for place, knobs in enumerate(alike)}
+        assert {exactly(knobs) for knobs in said} == set(map(exactly, alike))
+
+    def test_knobs_merge_like_any_other_config(self, tmp_path: Path) -> None:
+        """The later decision holds; of two at once, the same one in either order."""
+        found = set()
+        for order in (1, -1):
+            folder = tmp_path / str(order)
+            folder.mkdir()
+            store = self.open(folder, Clock())
+            configs: list[Config] = [*KNOBS, schedule(1)]
+            for config in configs[::order]:
+                of = replace(decision(1), config=config)
+                store.absorb([Kept(decision=of, stamp_ns=7, writer="a", used_ns=7)], ())
+            kept = store.get(workload(1))
+            assert kept is not None
+            found.add(exactly(kept.config))
+
+        assert len(found) == 1
+
+    def test_a_config_of_a_newer_version_is_left_out(self, tmp_path: Path) -> None:
+        """What an unknown field changes cannot be guessed; rows beside it stand."""
+        store = self.open(tmp_path, Clock())
+        store.put(decision(1), decision(2, 1))
+        store.append([measurement(1, 0), measurement(1, 1)])
+
+        def newer(text: str) -> str:
+            value = json.loads(text)
+            return json.dumps({**value, "tiles": 2} if value["items"] == 1 else value)
+
+        if not self.rewrite(tmp_path, newer):
+            pytest.skip("it keeps values, not text")
+
+        assert store.get(workload(1)) is None
+        assert store.get(workload(2)) == decision(2, 1)
+        assert list(store.measurements()) == [measurement(1, 1)]
+
+    def test_a_field_that_an_older_version_did_not_have_is_at_its_default(
+        self, tmp_path: Path
+    ) -> None:
+        """A decision outlives the version that made it."""
+        store = self.open(tmp_path, Clock())
+        chosen = Schedule((64, 1, 1), Code(items=4, vector=2, unroll=8, checked=False))
+        store.put(replace(decision(1), config=chosen))
+        store.append([replace(measurement(1, 1), outcome=Timed(chosen, 5.0))])
+
+        def older(text: str) -> str:
+            value: dict[str, Any] = json.loads(text)
+            return json.dumps({k: v for k, v in value.items() if k not in ("unroll", "checked")})
+
+        if not self.rewrite(tmp_path, older):
+            pytest.skip("it keeps values, not text")
+
+        plain = Schedule((64, 1, 1), Code(items=4, vector=2))
+        assert store.get(workload(1)) == replace(decision(1), config=plain)
+        assert [row.outcome for row in store.measurements()] == [Timed(plain, 5.0)]
+
+
+def exactly(config: Config) -> str:
+    """A config by the types of its settings, too; a zero of either sign is one."""
+    return repr(config).replace("-0.0", "0.0")
+
+
+def _place(row: Measurement) -> int:
+    return row.sequence

@@ -6,11 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput, StoreFailed
-from vyre.model import Code, Order, Schedule, Workload
+from vyre.model import Code, Knobs, Order, Schedule, Workload
+from vyre.plain import plain
 from vyre.store.exchange import autotune_store
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.keys import AutotuneKey
 from vyre.store.records import AutotuneRecord, WriterEvidence
+from vyre.testing.store_contract import KNOBS
 
 KEY = AutotuneKey("42000100010000000240000000000000", "native-sm120")
 RECORD = AutotuneRecord(
@@ -188,6 +190,113 @@ def test_schema_2_is_read_as_strictly(old: str, new: str, problem: str, tmp_path
     assert f": {problem}" in caught.value.problem
 
 
+TURNED = AutotuneRecord.of_knobs(
+    Knobs.of({"BLOCK": 256, "alpha": 1.0, "fast": True, "unroll": "1"}),
+    recorded_at="2026-11-15",
+    provenance="vyre 0.1.0",
+    workload=WORKLOAD,
+    evidence=(replace(EVIDENCE, schedule=Knobs.of({"BLOCK": 64, "a, b": "}"})), EVIDENCE),
+)
+TURNED_TEXT = f"""schema = 2
+
+[[record]]
+key = "{WORKLOAD.key()}"
+adapter = "d"
+recorded_at = "2026-11-15"
+provenance = "vyre 0.1.0"
+
+[record.knobs]
+"BLOCK" = 256
+"alpha" = 1.0
+"fast" = true
+"unroll" = "1"
+
+[record.workload]
+"""
+
+
+def test_a_record_of_another_authors_kernel_has_knobs_in_place_of_a_schedule(tmp_path: Path):
+    path = tmp_path / "store.toml"
+    AutotuneStore({FULL_KEY: TURNED}).save_if_dirty(path)
+
+    assert path.read_text().startswith(TURNED_TEXT)
+    assert '\nknobs = {"BLOCK" = 64, "a, b" = "}"}\n' in path.read_text()
+    assert dict(AutotuneStore.load(path)) == {FULL_KEY: TURNED}
+
+
+@pytest.mark.parametrize("knobs", KNOBS, ids=lambda knobs: plain(knobs.text, 20))
+def test_knobs_come_back_from_a_file_as_they_were_given(knobs: Knobs, tmp_path: Path):
+    path = tmp_path / "store.toml"
+    made = replace(TURNED, knobs=knobs, evidence=(replace(EVIDENCE, schedule=knobs),))
+    AutotuneStore({FULL_KEY: made, KEY: RECORD}).save_if_dirty(path)
+
+    found = AutotuneStore.load(path)
+
+    assert dict(found) == {FULL_KEY: made, KEY: RECORD}
+    assert repr(found.get(FULL_KEY).knobs) == repr(knobs)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (
+            '"BLOCK" = 256',
+            f'"BLOCK" = {2**63}',
+            "line 10: knobs set 'BLOCK' to what is no text, no truth value and no number",
+        ),
+        ('"alpha" = 1.0', '"alpha" = nan', "line 11: knobs set 'alpha' to what is no text"),
+        ('"alpha" = 1.0', '"\\u001b[2J" = [1]', "line 11: knobs set '\\x1b[2J' to what is no text"),
+        ('"unroll" = "1"', '"unroll" = 1979-05-27', "line 13: knobs set 'unroll' to what is no"),
+        ('"alpha" = 1.0', '"alpha" = {x = 1}', "line 11: knobs set 'alpha' to what is no text"),
+        (
+            'adapter = "d"',
+            'adapter = "d"\nunroll = 4',
+            "line 6: unroll is of a schedule, and there",
+        ),
+        ('adapter = "d"', 'adapter = "d"\nchecked = true', "line 6: checked is of a schedule"),
+        ("[record.knobs]", "[[record.knobs]]", "line 9: knobs is not a table"),
+        ("schema = 2", "schema = 1", "is not a field of this schema"),
+        (
+            'knobs = {"BLOCK" = 64',
+            'knobs = {"BLOCK" = nan',
+            "evidence is refused: knobs set 'BLOCK'",
+        ),
+        (
+            'knobs = {"BLOCK" = 64',
+            'items = 2\nknobs = {"B" = 1',
+            "evidence is refused: items is of",
+        ),
+        (
+            '"BLOCK" = 256',
+            "\n".join(f'"{k}" = 1' for k in range(65)),
+            "line 9: knobs is refused: 68",
+        ),
+        (
+            '"fast" = true',
+            f'"fast" = "{"x" * 1025}"',
+            "line 12: knobs set 'fast' to what is no text",
+        ),
+    ],
+)
+def test_knobs_are_read_as_strictly(old: str, new: str, problem: str, tmp_path: Path):
+    path = tmp_path / "store.toml"
+    AutotuneStore({FULL_KEY: TURNED}).save_if_dirty(path)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+
+    with pytest.raises(StoreFailed) as caught:
+        AutotuneStore.load(path)
+
+    assert problem in caught.value.problem
+
+
+def test_a_record_has_knobs_or_a_schedule():
+    with pytest.raises(InvalidInput) as caught:
+        AutotuneRecord(workgroup_size=(64, 1, 1), knobs=Knobs.of({"n": 1}))
+
+    assert str(caught.value) == "knobs 'n=1' beside the schedule 64\nFix: give one of them"
+
+
 def test_two_writers_keep_each_others_records(tmp_path: Path):
     """Of the seed's two writers one record survives."""
     path = written(tmp_path, FIRST)
@@ -248,12 +357,19 @@ schedules = st.builds(
 evidence = st.builds(
     WriterEvidence,
     writer=st.sampled_from("ab"),
-    schedule=schedules,
+    schedule=schedules | st.builds(Knobs, st.sampled_from([(), (("n", 1),), (("n", 1.0),)])),
     count=small,
     median_ns=st.sampled_from([1.0, 2.0]),
     last_at_ns=small,
 )
-records = st.builds(
+settings_of = st.one_of(st.booleans(), st.integers(0, 1), st.sampled_from([0.0, 1.0, "", "1"]))
+turned = st.builds(
+    AutotuneRecord.of_knobs,
+    st.dictionaries(st.text(max_size=3), settings_of, max_size=3).map(Knobs.of),
+    recorded_at=st.sampled_from(["", "2026-01-01", "2026-01-02"]),
+    evidence=st.lists(evidence, max_size=3).map(tuple),
+)
+scheduled = st.builds(
     AutotuneRecord,
     workgroup_size=st.tuples(small, small, st.just(1)),
     recorded_at=st.sampled_from(["", "2026-01-01", "2026-01-02"]),
@@ -261,6 +377,7 @@ records = st.builds(
     provenance=st.sampled_from(["", "x"]),
     evidence=st.lists(evidence, max_size=3).map(tuple),
 )
+records = scheduled | turned
 keys = st.builds(AutotuneKey, st.sampled_from(["0" * 32, "1" * 64]), st.sampled_from("ab"))
 stores = st.dictionaries(keys, records, max_size=3).map(AutotuneStore)
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from vyre.store.keys import AutotuneKey
 from vyre.store.memory import MemoryStore
 from vyre.store.records import AutotuneRecord, WriterEvidence
 from vyre.testing.store_contract import (
+    KNOBS,
     START_NS,
     contents,
     decision,
@@ -138,6 +140,19 @@ def test_exported_choices_come_back_in_another_store(choices: list[tuple[int, in
         found = other.get(kept.decision.workload)
         assert found is not None
         assert found.config == kept.decision.config
+
+
+def test_choices_of_kernels_of_others_go_through_a_file(tmp_path: Path):
+    store, other = MemoryStore(now_ns=lambda: START_NS), MemoryStore()
+    for number, knobs in enumerate(KNOBS):
+        store.put(replace(decision(number), config=knobs))
+        store.append([replace(measurement(number, number), outcome=Timed(knobs, 9.0))])
+    export_records(store, "here").save_if_dirty(tmp_path / "choices.toml")
+
+    import_records(AutotuneStore.load(tmp_path / "choices.toml"), other, now_ns=START_NS)
+
+    assert [other.get(workload(number)).config for number in range(len(KNOBS))] == list(KNOBS)
+    assert all(record.evidence for _, record in AutotuneStore.load(tmp_path / "choices.toml"))
 
 
 def test_failures_are_not_exported_as_evidence():

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from vyre.errors import StoreFailed
+from vyre.model import Measurement
 from vyre.store.base import Bounds
 from vyre.store.sqlite import file as file_module
 from vyre.store.sqlite.database import Database
@@ -103,6 +104,9 @@ def test_many_damaged_pages_cost_their_own_rows_only(path: Path):
         (56, b"\0\0\0\7"),  # the encoding of text
         (60, b"\xff\0\0\3"),  # the version of the tables
         (60, b"\0\0\0\0"),
+        (60, b"\0\0\0\1"),
+        (60, b"\0\0\0\2"),
+        (60, b"\0\0\0\3"),
         (68, b"XXXX"),  # whose it is
         (0, bytes(100)),
         (0, bytes(PAGE)),  # and the list of tables with it
@@ -166,17 +170,41 @@ def test_a_store_whose_rows_are_broken_is_repaired_once(path: Path):
         assert store.left_out == 0
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_damaged_store_of_an_earlier_version_keeps_its_rows(
-    old_store: Callable[..., Path], version: int
+    old_store: Callable[..., Path], old_rows: Callable[..., frozenset[Measurement]], version: int
 ):
     path = old_store(version, 100)
     overwrite(path, 0, bytes(100))
 
     with closing(Database(path, writer="me")) as store:
         assert all(store.get(workload(k)) == decision(k) for k in range(100))
-        assert len(list(store.measurements())) == 400
+        assert frozenset(store.measurements()) == old_rows(100)
         assert store.names() == ({"ab": "saxpy"} if version > 1 else {})
+    assert not is_damaged(path)
+
+
+def test_rows_that_no_tree_leads_to_outlive_a_migration(
+    old_store: Callable[..., Path], old_rows: Callable[..., frozenset[Measurement]]
+):
+    """A migration takes what SQLite finds and drops the rest, so damage is mended first."""
+    path = old_store(3, 100)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    data = path.read_bytes()
+    leaf = next(
+        at
+        for at in range(PAGE, len(data), PAGE)
+        if data[at] == 10 and b"strided" in data[at : at + PAGE]
+    )
+    overwrite(path, leaf + 3, b"\0\1")  # the page says that it has one row
+
+    with closing(Database(path, writer="me")) as store:
+        kept, rows = len(list(store.kept())), frozenset(store.measurements())
+
+    assert kept == 100
+    assert rows == old_rows(100)
+    assert asides(path) == ["store.sqlite3.damaged-1"]
 
 
 def test_what_was_written_to_a_damaged_file_is_there_after_its_repair(path: Path):

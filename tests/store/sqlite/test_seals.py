@@ -17,6 +17,7 @@ from vyre.model import Failed, Measurement, Timed
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.file import Opening
 from vyre.store.sqlite.repair import is_damaged
+from vyre.store.sqlite.rows import DamagedRow, measurement_row, read_measurement
 from vyre.store.sqlite.schema import STEPS
 from vyre.store.sqlite.tables import SEAL_BYTES, TABLES, Table, seal
 from vyre.testing.store_contract import START_NS, contents, decision, measurement, workload
@@ -24,6 +25,7 @@ from vyre.testing.store_contract import START_NS, contents, decision, measuremen
 READ_ONLY = Opening(read_only=True)
 COLUMNS = [(table, column) for table in TABLES for column in table.columns]
 Old = Callable[..., Path]
+Rows = Callable[..., frozenset[Measurement]]
 
 
 def filled(path: Path) -> None:
@@ -50,7 +52,7 @@ def flipped(value: object) -> object:
         case None:
             return 0
         case str():
-            return chr(ord(value[0]) ^ 1) + value[1:]
+            return chr(ord(value[0]) ^ 1) + value[1:] if value else "x"
         case bytes():
             return bytes([value[0] ^ 1]) + value[1:]
         case float():
@@ -125,6 +127,12 @@ numbers = st.integers(0, 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 outcomes = st.one_of(
     st.builds(Timed, st.just(decision(1).config), st.floats(0.001, 1e18)),
+    st.builds(
+        Timed,
+        st.just(decision(1).config),
+        st.just(5.0),
+        clock=st.text(st.characters(exclude_categories=["C", "Zl", "Zp", "Zs"]), max_size=100),
+    ),
     st.builds(Timed, st.just(decision(1).config), st.sampled_from([0.0, -0.0, 1.0, 1e15])),
     st.builds(Failed, st.just(decision(1).config), texts),
 )
@@ -165,25 +173,31 @@ def test_no_two_rows_share_a_seal_by_joining(row):
     assert seal("a", (b"x", *row)) != seal("a", ("x", *row))
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_an_earlier_version_is_sealed_and_keeps_its_rows(old_store: Old, version: int):
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_store_of_an_earlier_version_is_sealed_and_keeps_its_rows(
+    old_store: Old, old_rows: Rows, version: int
+):
     path = old_store(version)
     assert not is_damaged(path)
 
     with closing(Database(path, writer="me")) as store:
         assert store.get(workload(1)) == decision(1)
-        assert frozenset(store.measurements()) == {measurement(k % 2, k) for k in range(8)}
+        assert frozenset(store.measurements()) == old_rows()
         assert store.names() == ({"ab": "saxpy"} if version > 1 else {})
         assert store.left_out == 0
         store.put(decision(3))
+        store.append([measurement(3, 100)])
+        assert measurement(3, 100) in set(store.measurements())
 
     assert value(path, "PRAGMA user_version") == len(STEPS)
     assert not is_damaged(path)
+    sealed = "SELECT count(*) FROM measurements WHERE length(seal) = 8 AND clock = ''"
+    assert value(path, sealed) == 8
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_store_of_an_earlier_version_is_read_where_it_cannot_be_written(
-    old_store: Old, version: int
+    old_store: Old, old_rows: Rows, version: int
 ):
     """Another user's, or one on a full disk."""
     path = old_store(version)
@@ -192,11 +206,72 @@ def test_a_store_of_an_earlier_version_is_read_where_it_cannot_be_written(
     with closing(Database(path, writer="me", opening=READ_ONLY)) as store:
         assert store.get(workload(1)) == decision(1)
         assert len(list(store.kept())) == 2
-        assert len(list(store.measurements())) == 8
+        assert frozenset(store.measurements()) == old_rows()
+        assert len(list(store.measurements(workload(1)))) == 4
+        assert store.left_out == 0
         assert store.names() == ({"ab": "saxpy"} if version > 1 else {})
         assert store.related(workload(1)) == []
 
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("change", ["size = 1", "schedule = 'x'", "seal = NULL"])
+def test_a_migration_makes_no_broken_row_whole(old_store: Old, old_rows: Rows, change: str):
+    path = old_store(3)
+    execute(path, f"UPDATE measurements SET {change} WHERE sequence = 5")
+
+    with closing(Database(path, writer="me")) as store:
+        found = frozenset(store.measurements())
+        assert store.left_out == 1
+
+    assert len(found) == 7
+    assert found < old_rows()
+    assert is_damaged(path)
+
+
+def test_what_a_process_of_schema_3_still_writes_counts(path: Path):
+    """It runs on while another migrates the file under it, and seals the columns it knows."""
+    filled(path)
+    row = measurement_row(measurement(1, 99, "old"))[:8]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO measurements (writer, sequence, workload, schedule, elapsed_ns, failure, "
+            "size, at_ns, seal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, seal("measurements", row)),
+        )
+        connection.commit()
+
+    with closing(Database(path, writer="me")) as store:
+        found = {row.writer: row for row in store.measurements()}["old"]
+        assert found.outcome == replace(measurement(1, 99).outcome, clock="")
+        assert store.left_out == 0
+    assert not is_damaged(path)
+
+
+@pytest.mark.parametrize(
+    "clock", ["x" * 101, "about\x1b[31m", "two\nlines", b"about", "\u202eabout", 7, None]
+)
+def test_a_clock_that_is_none_makes_no_sense(clock: object):
+    row = measurement_row(measurement(1, 1))
+
+    with pytest.raises(DamagedRow):
+        read_measurement((*row[:-1], clock), workload(1))
+
+
+def test_a_clock_that_is_none_is_not_written(path: Path):
+    bad = replace(measurement(1, 1), outcome=Timed(decision(1).config, 5.0, clock="\ud800"))
+
+    with closing(Database(path, writer="me")) as store:
+        store.append([bad, measurement(1, 2)])
+        assert list(store.measurements()) == [measurement(1, 2)]
+
+
+def test_what_failed_has_no_clock():
+    row = measurement_row(measurement(1, 6))
+    assert row[-1] == ""
+
+    with pytest.raises(DamagedRow):
+        read_measurement((*row[:-1], "about 2048 MHz"), workload(1))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,16 @@ import numpy as np
 from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
 from vyre.learn.recorder import Recorder
-from vyre.model import Config, Decision, Failed, Reason, Schedule, Workload, scheduled
+from vyre.model import (
+    Config,
+    Decision,
+    Failed,
+    Outcome,
+    Reason,
+    Schedule,
+    Workload,
+    scheduled,
+)
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import Space, why_not_free
@@ -87,7 +96,7 @@ def tune(
         budget_s=budget_s,
         rng=Random(seed),
         report=progress,
-        told=lambda outcome: recorder.record(workload, outcome, size),
+        told=lambda outcome: recorder.record(workload, _clocked(outcome, launcher), size),
     )
     began = time.monotonic()
     try:
@@ -186,6 +195,14 @@ def _measure(
     except VyreError as error:
         return Failed(schedule, error.problem)
     return float(median(times)) if times else Failed(schedule, "the device gives no times")
+
+
+def _clocked(outcome: Outcome, launcher: Launcher) -> Outcome:
+    """What came of a block of launches that has just ended, with the clocks it ended at."""
+    clocks = launcher.device.backend.clocks()
+    if clocks is None or isinstance(outcome, Failed):
+        return outcome
+    return replace(outcome, clock=clocks.state)
 
 
 def _times(

@@ -1,7 +1,8 @@
 """The Rust crate's autotune store: a record per variant and adapter.
 
 Schema 1 is the crate's. Schema 2 adds what its records leave out: the whole schedule, the workload
-it was chosen for, where it comes from, and what each writer measured.
+it was chosen for, where it comes from, and what each writer measured. The record of a kernel that
+Vyre did not write has a table of knobs in place of the fields of a schedule.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from statistics import median
 
 from vyre.errors import InvalidInput
 from vyre.model import (
+    Config,
     Decision,
+    Knobs,
     Measurement,
     Reason,
     Schedule,
@@ -74,7 +76,7 @@ def import_records(records: AutotuneStore, store: Store, *, now_ns: int) -> None
         [
             _kept(
                 record.workload or record_workload(key),
-                record.schedule,
+                record.config,
                 record.provenance or "from an autotune store",
                 min(_day_ns(record.recorded_at), now_ns),  # nothing is recorded in the future
                 now_ns,
@@ -94,8 +96,8 @@ def export_records(store: Store, provenance: str) -> AutotuneStore:
     records = {}
     for kept in store.kept():
         workload = kept.decision.workload
-        if workload.traits[:1] == (_CACHE,) or not isinstance(kept.decision.config, Schedule):
-            continue  # a record has fields for schedules alone
+        if workload.traits[:1] == (_CACHE,):
+            continue
         foreign = _key_in(workload, _RECORD)
         try:
             key = AutotuneKey(foreign or workload.key(), workload.device)
@@ -108,39 +110,52 @@ def export_records(store: Store, provenance: str) -> AutotuneStore:
 def _record(
     kept: Kept, provenance: str, foreign: bool, rows: Iterable[Measurement]
 ) -> AutotuneRecord:
-    code = kept.decision.schedule.code
-    # As they were timed: a record tells no size that they could be brought to.
-    timed: dict[tuple[str, Schedule], list[tuple[float, int]]] = {}
+    # As they were timed: a record tells no size, and no clock, that they could be brought to.
+    timed: dict[tuple[str, Config], list[tuple[float, int]]] = {}
     for row in rows:
-        if isinstance(row.outcome, Timed) and isinstance(row.outcome.config, Schedule):
+        if isinstance(row.outcome, Timed):
             group = timed.setdefault((row.writer, row.outcome.config), [])
             group.append((row.outcome.elapsed_ns, row.at_ns))
-    return AutotuneRecord(
-        workgroup_size=kept.decision.schedule.workgroup,
-        unroll=code.unroll,
-        recorded_at=_day(kept.stamp_ns),
-        items=code.items,
-        vector=code.vector,
-        order=code.order,
-        checked=code.checked,
-        provenance="" if foreign else provenance,
-        workload=None if foreign else kept.decision.workload,
-        evidence=tuple(
-            WriterEvidence(
-                writer=writer,
-                schedule=schedule,
-                count=len(group),
-                median_ns=median(elapsed_ns for elapsed_ns, _ in group),
-                last_at_ns=max(at_ns for _, at_ns in group),
-            )
-            for (writer, schedule), group in sorted(timed.items(), key=_place)
-        ),
+    evidence = tuple(
+        WriterEvidence(
+            writer=writer,
+            schedule=config,
+            count=len(group),
+            median_ns=median(elapsed_ns for elapsed_ns, _ in group),
+            last_at_ns=max(at_ns for _, at_ns in group),
+        )
+        for (writer, config), group in sorted(timed.items(), key=_place)
     )
+    provenance = "" if foreign else provenance
+    workload = None if foreign else kept.decision.workload
+    recorded_at = _day(kept.stamp_ns)
+    match kept.decision.config:
+        case Schedule(workgroup, code):
+            return AutotuneRecord(
+                workgroup_size=workgroup,
+                unroll=code.unroll,
+                recorded_at=recorded_at,
+                items=code.items,
+                vector=code.vector,
+                order=code.order,
+                checked=code.checked,
+                provenance=provenance,
+                workload=workload,
+                evidence=evidence,
+            )
+        case Knobs() as knobs:
+            return AutotuneRecord.of_knobs(
+                knobs,
+                recorded_at=recorded_at,
+                provenance=provenance,
+                workload=workload,
+                evidence=evidence,
+            )
 
 
-def _place(item: tuple[tuple[str, Schedule], object]) -> tuple[object, ...]:
-    (writer, schedule), _ = item
-    return (writer, config_order(schedule))
+def _place(item: tuple[tuple[str, Config], object]) -> tuple[object, ...]:
+    (writer, config), _ = item
+    return (writer, config_order(config))
 
 
 def _key_in(workload: Workload, form: str) -> str | None:
@@ -153,8 +168,8 @@ def _exchanged(form: str, key: str, adapter: str) -> Workload:
     return Workload(fingerprint=b"", buckets=(), traits=(form, key), device=adapter, toolchain="")
 
 
-def _kept(workload: Workload, schedule: Schedule, detail: str, stamp_ns: int, used_ns: int) -> Kept:
-    decision = Decision(workload=workload, config=schedule, reason=Reason.REMEMBERED, detail=detail)
+def _kept(workload: Workload, config: Config, detail: str, stamp_ns: int, used_ns: int) -> Kept:
+    decision = Decision(workload=workload, config=config, reason=Reason.REMEMBERED, detail=detail)
     return Kept(decision=decision, stamp_ns=stamp_ns, writer="", used_ns=used_ns)
 
 

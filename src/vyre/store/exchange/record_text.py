@@ -8,27 +8,40 @@ from pathlib import Path
 from typing import Any
 
 from vyre.errors import InvalidInput, StoreFailed
-from vyre.model import U32_MAX, Code, Dim3, Order, Schedule, Workload
+from vyre.model import (
+    U32_MAX,
+    Code,
+    Config,
+    Dim3,
+    Knobs,
+    Order,
+    Schedule,
+    Setting,
+    Workload,
+)
+from vyre.plain import shown
 from vyre.store.exchange.text import key_of, parse, quoted, statements
 from vyre.store.keys import AutotuneKey
 from vyre.store.records import AutotuneRecord, WriterEvidence
 from vyre.store.sound import LONGEST_FIELD, is_sound_workload
 
 _FIRST = ("key", "adapter", "workgroup_size", "unroll", "tile", "recorded_at")
-_SECOND = ("items", "vector", "order", "checked", "provenance", "workload", "evidence")
+_SECOND = ("items", "vector", "order", "checked", "provenance", "workload", "evidence", "knobs")
 _WORKLOAD = ("fingerprint", "buckets", "traits", "device", "toolchain")
 _EVIDENCE = (
     *("writer", "workgroup_size", "items", "vector", "unroll", "order", "checked"),
-    *("count", "median_ns", "last_at_ns"),
+    *("count", "median_ns", "last_at_ns", "knobs"),
 )
+_OF_SCHEDULES = ("workgroup_size", "unroll", "tile", "items", "vector", "order", "checked")
+_KNOBS = "knobs"
 
 
 class _Bad(Exception):
-    """A field that cannot be used."""
+    """A field that cannot be used; `place` leads to its line where the field has several."""
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field, problem)
-        self.field = field
+    def __init__(self, field: str, problem: str, place: str = "") -> None:
+        super().__init__(field, problem, place)
+        self.field, self.place = field, place or field
         self.problem = problem if len(problem) <= 200 else f"{problem[:200]} …"
 
 
@@ -66,7 +79,7 @@ def read_records(text: str, path: Path) -> dict[AutotuneKey, AutotuneRecord]:
             _refuse_twice(key, records)
         except _Bad as bad:
             raise StoreFailed(
-                f"{path} line {lines.of_field(number, bad.field)}: {bad.field[:40]} {bad.problem}",
+                f"{path} line {lines.of_field(number, bad.place)}: {bad.field[:40]} {bad.problem}",
                 "mend or remove that record; the file is left as it is",
             ) from None
         records[key] = record
@@ -93,23 +106,25 @@ class _Lines:
     def of(cls, text: str) -> _Lines:
         top: dict[str, int] = {}
         records: list[dict[str, int]] = []
-        here = top
+        here, under = top, ""
         for statement in statements(text):
             head = statement.text.partition("#")[0].replace(" ", "").replace("\t", "")
             if head.startswith("[[record]]"):
-                here = {"": statement.line}
+                here, under = {"": statement.line}, ""
                 records.append(here)
             elif statement.is_table:
-                here.setdefault(head.strip("[]").rpartition(".")[2], statement.line)
+                name = head.strip("[]").rpartition(".")[2]
+                here.setdefault(name, statement.line)
+                under = f"{name}." if name == _KNOBS else ""  # they may be called like any field
             elif (key := key_of(statement)) is not None:
-                here.setdefault(key, statement.line)
+                here.setdefault(f"{under}{key}", statement.line)
         return cls(top, tuple(records))
 
     def of_field(self, record: int, field: str) -> int:
         if record >= len(self.records):  # written as `record = [{…}]`
             return self.top.get("record", 1)
         found = self.records[record]
-        return found.get(field, found[""])
+        return found.get(field, found.get(field.partition(".")[0], found[""]))
 
 
 def _refuse_twice(key: AutotuneKey, records: Mapping[AutotuneKey, AutotuneRecord]) -> None:
@@ -131,10 +146,11 @@ def _record(table: object, schema: int) -> tuple[AutotuneKey, AutotuneRecord]:
     if not isinstance(evidence, list):
         raise _Bad("evidence", "is not an array of tables")
     try:
+        knobs = _knobs(fields) if _KNOBS in fields else None
         record = AutotuneRecord(
-            workgroup_size=_dim3(fields, "workgroup_size"),
-            unroll=_number(fields, "unroll"),
-            tile=_dim3(fields, "tile"),
+            workgroup_size=_dim3(fields, "workgroup_size") if knobs is None else (1, 1, 1),
+            unroll=_number(fields, "unroll") if knobs is None else 1,
+            tile=_dim3(fields, "tile") if knobs is None else (0, 0, 0),
             recorded_at=_text(fields, "recorded_at", ""),
             items=_number(fields, "items", 1),
             vector=_number(fields, "vector", 1),
@@ -143,10 +159,31 @@ def _record(table: object, schema: int) -> tuple[AutotuneKey, AutotuneRecord]:
             provenance=_text(fields, "provenance", ""),
             workload=None if workload is None else _workload(workload, key),
             evidence=tuple(_evidence(item) for item in evidence),
+            knobs=knobs,
         )
     except InvalidInput as error:
         raise _Bad(error.problem.partition(" ")[0], error.problem.partition(" ")[2]) from None
     return key, record
+
+
+def _knobs(fields: Mapping[str, Any]) -> Knobs:
+    """The knobs that stand in place of a schedule's fields."""
+    both = [name for name in _OF_SCHEDULES if name in fields]
+    if both:
+        raise _Bad(both[0], "is of a schedule, and there are knobs")
+    found = _table(fields[_KNOBS], _KNOBS)
+    for name, setting in found.items():
+        try:
+            Knobs.of({name: setting})
+        except InvalidInput:
+            problem = (
+                f"set {shown(name)} to what is no text, no truth value and no number of 64 bits"
+            )
+            raise _Bad(_KNOBS, problem, f"{_KNOBS}.{name}") from None
+    try:
+        return Knobs.of(found)
+    except InvalidInput as error:
+        raise _Bad(_KNOBS, f"is refused: {error.problem}") from None
 
 
 def _workload(table: object, key: AutotuneKey) -> Workload:
@@ -180,18 +217,13 @@ def _evidence(table: object) -> WriterEvidence:
     if not isinstance(median, float):
         raise _Bad("median_ns", "is not a number with a point")
     try:
+        knobs = _knobs(fields) if _KNOBS in fields else None
+    except _Bad as bad:  # the record has knobs of its own, which are elsewhere
+        raise _Bad("evidence", f"is refused: {bad.field} {bad.problem}") from None
+    try:
         return WriterEvidence(
             writer=_text(fields, "writer"),
-            schedule=Schedule(
-                _dim3(fields, "workgroup_size"),
-                Code(
-                    items=_number(fields, "items"),
-                    vector=_number(fields, "vector"),
-                    unroll=_number(fields, "unroll"),
-                    order=_order(fields),
-                    checked=_truth(fields),
-                ),
-            ),
+            schedule=_schedule(fields) if knobs is None else knobs,
             count=_number(fields, "count"),
             median_ns=median,
             last_at_ns=_number(fields, "last_at_ns", most=(1 << 63) - 1),
@@ -200,10 +232,23 @@ def _evidence(table: object) -> WriterEvidence:
         raise _Bad("evidence", f"is refused: {error.problem}") from None
 
 
-def _table(value: object, name: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+def _schedule(fields: Mapping[str, Any]) -> Schedule:
+    return Schedule(
+        _dim3(fields, "workgroup_size"),
+        Code(
+            items=_number(fields, "items"),
+            vector=_number(fields, "vector"),
+            unroll=_number(fields, "unroll"),
+            order=_order(fields),
+            checked=_truth(fields),
+        ),
+    )
+
+
+def _table(value: object, name: str, known: tuple[str, ...] | None = None) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _Bad(name, "is not a table")
-    unknown = sorted(value.keys() - set(known))
+    unknown = [] if known is None else sorted(value.keys() - set(known))
     if unknown:
         raise _Bad(unknown[0], "is not a field of this schema")
     return value
@@ -256,14 +301,20 @@ def _written(key: AutotuneKey, record: AutotuneRecord) -> str:
         "[[record]]",
         f"key = {quoted(key.key_hex)}",
         f"adapter = {quoted(key.adapter_id)}",
-        f"workgroup_size = {list(record.workgroup_size)}",
-        f"unroll = {record.unroll}",
-        f"tile = {list(record.tile)}",
-        f"recorded_at = {quoted(record.recorded_at)}",
     ]
+    if record.knobs is None:
+        lines += [
+            f"workgroup_size = {list(record.workgroup_size)}",
+            f"unroll = {record.unroll}",
+            f"tile = {list(record.tile)}",
+        ]
+    lines.append(f"recorded_at = {quoted(record.recorded_at)}")
     if record.extended:
-        lines += _code_lines(record.schedule.code, unroll=False)
+        if record.knobs is None:
+            lines += _code_lines(record.schedule.code, unroll=False)
         lines.append(f"provenance = {quoted(record.provenance)}")
+    if record.knobs is not None:
+        lines += ["", f"[record.{_KNOBS}]", *_knob_lines(record.knobs)]
     if record.workload is not None:
         workload = record.workload
         lines += [
@@ -280,13 +331,35 @@ def _written(key: AutotuneKey, record: AutotuneRecord) -> str:
             "",
             "[[record.evidence]]",
             f"writer = {quoted(item.writer)}",
-            f"workgroup_size = {list(item.schedule.workgroup)}",
-            *_code_lines(item.schedule.code, unroll=True),
+            *_config_lines(item.schedule),
             f"count = {item.count}",
             f"median_ns = {item.median_ns!r}",
             f"last_at_ns = {item.last_at_ns}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _config_lines(config: Config) -> list[str]:
+    match config:
+        case Schedule(workgroup, code):
+            return [f"workgroup_size = {list(workgroup)}", *_code_lines(code, unroll=True)]
+        case Knobs() as knobs:
+            return [f"{_KNOBS} = {{{', '.join(_knob_lines(knobs))}}}"]
+
+
+def _knob_lines(knobs: Knobs) -> list[str]:
+    return [f"{quoted(name)} = {_setting(one)}" for name, one in knobs.settings]
+
+
+def _setting(setting: Setting) -> str:
+    """A setting as TOML has it; its type is in how it is written."""
+    match setting:
+        case bool():
+            return str(setting).lower()
+        case str():
+            return quoted(setting)
+        case _:
+            return repr(setting)
 
 
 def _code_lines(code: Code, *, unroll: bool) -> list[str]:

@@ -209,13 +209,20 @@ class DatabaseFile:
             make(self.path, journal=self._how.journal, steps=self._how.steps)
 
     def _migrate(self, version: int) -> None:
-        """Bring the tables to this version; the lock is held."""
+        """Bring the tables to this version; the lock is held.
+
+        Raises:
+            Damaged: a step would read what the tables lead to, and lose the rest for good.
+        """
         if not version:  # a crash of an earlier release left a file without tables
             make(self.path, journal=self._how.journal, steps=self._how.steps)
             return
         connection = self._connect()
         try:
             if version_of(connection, self.path, self._how.steps) < len(self._how.steps):
+                verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+                if verdict != "ok":
+                    raise Damaged(f"{self.path} is damaged: {verdict}")
                 migrate(connection, self._how.steps)
         finally:
             connection.close()

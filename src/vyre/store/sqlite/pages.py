@@ -11,10 +11,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from vyre.store.sqlite.log import PAGE, frames, journal_pages
 from vyre.store.sqlite.rows import DamagedRow, Row
-from vyre.store.sqlite.tables import SEAL_BYTES, TABLES, Table, seal
+from vyre.store.sqlite.tables import SEAL_BYTES, SEALED, TABLES, Table
 
 _SEAL_TYPE = 12 + 2 * SEAL_BYTES  # of its bytes in the head of a record; below 128, so one byte
 _LONGEST_HEAD = 40  # ten columns, each type a number of three bytes at most
@@ -23,8 +24,11 @@ _LEAST_HERE = (PAGE - 12) * 32 // 255 - 23
 _LEAF, _INNER = 10, 2  # kinds of pages that hold rows of tables without rowid
 _WHOLE = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes of whole numbers, by their type
 
-_BY_WIDTH = {len(table.columns) + 1: table for table in TABLES}
-_BY_OLD_WIDTH = {len(table.columns): table for table in TABLES}
+_BY_WIDTH = {
+    width + 1: [table for table in TABLES if width in table.widths]
+    for width in {width for table in TABLES for width in table.widths}
+}
+_BY_OLD_WIDTH = {len(table.of(SEALED - 1)): table for table in TABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +97,14 @@ def _sealed(image: bytes, pages: Pages) -> Iterator[tuple[Table, Row]]:
             if image[start] != last + 1 - start:
                 continue
             types = _types(image, start + 1, last + 1)
-            table = _BY_WIDTH.get(len(types))
+            tables = _BY_WIDTH.get(len(types), ())
             size = last + 1 - start + sum(map(_size, types))
-            if table is None or not image.endswith(_number(size), 0, start):
+            if not tables or not image.endswith(_number(size), 0, start):
                 continue
-            for among in (pages.now, pages.perhaps):
+            for table, among in product(tables, (pages.now, pages.perhaps)):
                 row = _record(table, image, start, types, size, among)
-                if row is not None and row[-1] == seal(table.name, row[:-1]):
-                    yield table, row[:-1]
+                if row is not None and table.proves(row[:-1], row[-1]):
+                    yield table, table.filled(row[:-1])
                     break
         last = image.find(_SEAL_TYPE, last + 1)
 
@@ -119,7 +123,7 @@ def _unsealed(image: bytes, pages: Mapping[int, bytes]) -> Iterator[tuple[Table,
         if table is not None and size == head + sum(map(_size, types)):
             row = _record(table, image, start, types, size, pages)
             if row is not None:
-                yield table, row
+                yield table, table.filled(row)
 
 
 def _record(

@@ -194,9 +194,10 @@ def measurement_row(row: Measurement) -> Row:
     """A row of `measurements`."""
     elapsed_ns: float | None = None
     failure: str | None = None
+    clock = ""
     match row.outcome:
-        case Timed(elapsed_ns=time):
-            elapsed_ns = float(time)
+        case Timed(elapsed_ns=time, clock=state):
+            elapsed_ns, clock = float(time), state
         case Failed(reason=reason):
             failure = cut(reason)
     return (
@@ -208,22 +209,24 @@ def measurement_row(row: Measurement) -> Row:
         failure,
         row.size,
         row.at_ns,
+        clock,
     )
 
 
 def read_measurement(row: Row, workload: Workload) -> Measurement:
     """What a row of `measurements` says of its workload."""
-    writer, sequence, key, schedule, elapsed_ns, failure, size, at_ns = row
+    writer, sequence, key, schedule, elapsed_ns, failure, size, at_ns, clock = row
     if not (
         isinstance(writer, str)
         and isinstance(key, bytes)
+        and isinstance(clock, str)
         and all(isinstance(number, int) for number in (sequence, size, at_ns))
     ):
         raise DamagedRow("a measurement of other types")
     outcome: Outcome
     if isinstance(elapsed_ns, float) and failure is None:
-        outcome = Timed(read_config(schedule), elapsed_ns)
-    elif elapsed_ns is None and isinstance(failure, str):
+        outcome = Timed(read_config(schedule), elapsed_ns, clock=clock)
+    elif elapsed_ns is None and isinstance(failure, str) and not clock:
         outcome = Failed(read_config(schedule), failure)
     else:
         raise DamagedRow("a measurement that neither ran nor failed")

@@ -72,6 +72,35 @@ STEPS: tuple[Step, ...] = (
         "ALTER TABLE names ADD COLUMN seal BLOB",
         "UPDATE names SET seal = row_seal('names', digest, text)",
     ),
+    # A column that is added comes last, and there the seal has to be: the table is made anew. A row
+    # whose seal is broken keeps it, and so stays broken.
+    (
+        "ALTER TABLE measurements RENAME TO measurements_before",
+        """CREATE TABLE measurements (
+            writer TEXT NOT NULL,
+            sequence INTEGER NOT NULL,
+            workload BLOB NOT NULL,
+            schedule TEXT NOT NULL,
+            elapsed_ns REAL,
+            failure TEXT,
+            size INTEGER NOT NULL,
+            at_ns INTEGER NOT NULL,
+            clock TEXT NOT NULL DEFAULT '',
+            seal BLOB,
+            PRIMARY KEY (writer, sequence)
+        ) WITHOUT ROWID""",
+        """INSERT INTO measurements SELECT
+            writer, sequence, workload, schedule, elapsed_ns, failure, size, at_ns, '',
+            CASE row_seal('measurements',
+                writer, sequence, workload, schedule, elapsed_ns, failure, size, at_ns)
+            WHEN seal THEN row_seal('measurements',
+                writer, sequence, workload, schedule, elapsed_ns, failure, size, at_ns, '')
+            ELSE seal END
+            FROM measurements_before""",
+        "DROP TABLE measurements_before",
+        "CREATE INDEX measurements_by_workload ON measurements (workload)",
+        "CREATE INDEX measurements_by_time ON measurements (at_ns)",
+    ),
 )
 """Step n takes version n to n + 1; a step that was released never changes."""
 
@@ -115,9 +144,11 @@ def _refuse_other_tables(connection: sqlite3.Connection, path: Path, version: in
         if table.since > version:
             continue
         found = connection.execute(f"PRAGMA table_xinfo({table.name})").fetchall()
-        expected = (*table.columns, "seal") if version >= SEALED else table.columns
+        columns = table.of(version)
+        expected = (*columns, "seal") if version >= SEALED else columns
         names, computed = tuple(row[1] for row in found), any(row[6] for row in found)
-        if computed or names[: len(expected)] != expected:
+        newer = version < SEALED and "seal" in names  # its number was hit, not its tables
+        if computed or newer or names[: len(expected)] != expected:
             raise Damaged(f"{path} has another table {table.name}")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import blake3
 
@@ -35,13 +35,23 @@ class Table:
     keys: int
     read: Callable[[Row], object]  # raises DamagedRow
     since: int = 1  # the version of the schema that brought it
+    newer: Mapping[str, int] = field(default_factory=dict)  # that brought a column, the last ones
     reals: frozenset[str] = frozenset()  # SQLite keeps whole numbers in them as such
     stamps: tuple[str, ...] = ()  # of two rows for a key, that with the later ones holds
 
+    def of(self, version: int) -> tuple[str, ...]:
+        """The columns that it has in a version of the schema."""
+        return tuple(one for one in self.columns if self.newer.get(one, self.since) <= version)
+
     def listed(self, version: int) -> str:
-        """The columns of a SELECT, seal included; older tables have none."""
+        """The columns of a SELECT, seal included; older tables have none, and not every column."""
+        there = [f"{self.name}.{column}" for column in self.of(version)]
         sealed = f"{self.name}.seal" if version >= SEALED else "NULL"
-        return ", ".join([*(f"{self.name}.{column}" for column in self.columns), sealed])
+        return ", ".join([*self.filled(tuple(there), "''"), sealed])
+
+    def filled(self, row: Row, empty: str = "") -> Row:
+        """A row of an earlier version, with empty text for the columns that it does not have."""
+        return (*row, *(empty for _ in self.columns[len(row) :]))
 
     @property
     def insert(self) -> str:
@@ -64,6 +74,22 @@ class Table:
             f"DO UPDATE SET {changes} WHERE ({theirs}) > ({ours})"
         )
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns its rows have had since there are seals, the most first."""
+        versions = (SEALED, *self.newer.values())
+        return tuple(sorted({len(self.of(version)) for version in versions}, reverse=True))
+
+    def proves(self, row: Row, found: object) -> bool:
+        """Whether a row is what was sealed.
+
+        A process of an earlier version that still runs seals the columns it knows; the others are
+        then empty.
+        """
+        return any(
+            found == seal(self.name, row[:width]) for width in self.widths if not any(row[width:])
+        )
+
     def sealed(self, row: Row) -> Row:
         """The row as it is written."""
         return (*row, seal(self.name, row))
@@ -74,13 +100,12 @@ class Table:
         Raises:
             DamagedRow: it is not what was written.
         """
-        *values, found = row
-        if version >= SEALED and found != seal(self.name, values):
+        if version >= SEALED and not self.proves(row[:-1], row[-1]):
             raise DamagedRow(f"a row of {self.name} whose seal is broken")
-        return tuple(values)
+        return row[:-1]
 
 
-def seal(table: str, row: Row | list[object]) -> bytes:
+def seal(table: str, row: Sequence[object]) -> bytes:
     """A digest over a table's name and a row's values; it makes a row known by its bytes alone.
 
     It tells of flipped bits, not of people: whoever writes a row can seal it.
@@ -125,9 +150,13 @@ DECISIONS = Table(
 )
 MEASUREMENTS = Table(
     "measurements",
-    (*("writer", "sequence", "workload", "schedule"), *("elapsed_ns", "failure", "size", "at_ns")),
+    (
+        *("writer", "sequence", "workload", "schedule"),
+        *("elapsed_ns", "failure", "size", "at_ns", "clock"),
+    ),
     2,
     lambda row: read_measurement(row, _ANY),
+    newer={"clock": 4},
     reals=frozenset(("elapsed_ns",)),
 )
 NAMES = Table("names", ("digest", "text"), 1, read_name, since=2)
