@@ -95,23 +95,77 @@ def test_only_the_settings_read_the_environment():
     assert {layer_of(path) for path in readers} <= {"settings"}
 
 
-def rooms_used(path: Path) -> set[str]:
-    """The rooms of the runtime that a module loads; what only types ask for does not count."""
+def loaded(path: Path) -> set[str]:
+    """The modules that importing a module loads; what only types ask for does not count."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             node.body = []
-    names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return {str(name).split(".")[2] for name in names if str(name).startswith("vyre.runtime.")}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {one if is_module(one) else str(node.module) for one in inner}
+    return found
 
 
-def test_the_room_of_arrays_loads_no_other_room():
-    arrays = sorted((SOURCE / "runtime" / "arrays").glob("*.py"))
+def is_module(name: str) -> bool:
+    path = SOURCE.parent / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
-    assert arrays
-    assert {path.name: rooms_used(path) - {"arrays"} for path in arrays} == {
-        path.name: set() for path in arrays
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+ROOMS = ["arrays", "compile", "devices", "call", "speculation"]
+"""The rooms of the runtime; each loads those before it."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_the_runtime_loads_those_before_it(room: str):
+    later = ROOMS[ROOMS.index(room) + 1 :]
+    paths = sorted((SOURCE / "runtime" / room).glob("*.py"))
+
+    assert paths
+    for path in paths:
+        rooms = {name.split(".")[2] for name in loaded(path) if name.startswith("vyre.runtime.")}
+        assert not rooms & set(later), path.name
+
+
+def test_the_runtime_is_nothing_but_rooms():
+    assert {path.name for path in (SOURCE / "runtime").glob("*.py")} == {"__init__.py"}
+    folders = {path.name for path in (SOURCE / "runtime").iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "learn").glob("*.py")), ids=lambda p: p.name)
+def test_learning_knows_no_kernel_and_no_source(path: Path):
+    """What is launched is a subject's: `learn` has no part in programs, plans and emitters."""
+    assert layers_used(path) & {"ir", "lang", "analysis", "emit", "plan", "runtime"} == set()
+
+
+def test_no_module_is_imported_by_what_it_imports():
+    names = {name_of(path): path for path in modules()}
+    edges = {
+        name: {other for other in loaded(path) if other in names and other != name}
+        for name, path in names.items()
+        if name != "vyre"
     }
+    ended: set[str] = set()
+
+    def walk(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, " -> ".join((*above[above.index(name) :], name))
+        if name not in ended:
+            for other in sorted(edges.get(name, ())):
+                walk(other, (*above, name))
+            ended.add(name)
+
+    for name in sorted(edges):
+        walk(name, ())
 
 
 NAMES_BACKENDS = ("backend/", "runtime/devices/opened.py")
@@ -172,20 +226,28 @@ def test_code_asks_what_a_backend_can_do_and_never_what_it_is_called():
     assert asking == []
 
 
-def test_no_module_hides_an_import_inside_a_function_of_a_pure_layer():
-    hidden = []
-    for path in modules():
-        if layer_of(path) not in PURE:
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
-                hidden += [
-                    f"{path.name}:{inner.lineno}"
-                    for inner in ast.walk(node)
-                    if isinstance(inner, (ast.Import, ast.ImportFrom))
-                ]
+def test_no_module_hides_an_import_inside_a_function():
+    """But for an optional library, which is loaded when its backend or its arrays are asked for."""
+    hidden = [
+        f"{path.relative_to(SOURCE)}:{inner.lineno}"
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.Import, ast.ImportFrom)) and not is_optional(inner)
+    ]
 
     assert hidden == []
+
+
+def is_optional(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether an import is of an optional library, or of our module that needs one."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        if node.module == "vyre.backend":
+            return set(names) <= {"cuda", "opencl"}
+        names = [str(node.module)]
+    return all(name.split(".")[0] in OPTIONAL for name in names)
 
 
 def test_importing_vyre_loads_no_optional_library():
