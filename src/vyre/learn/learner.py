@@ -74,6 +74,8 @@ class Looked:
 class Launched:
     """What was asked for is under way, and its time will be heard of."""
 
+    config: Config
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -225,7 +227,7 @@ class Standing:
     inherited: Decision | None = None  # what is launched on the word of others
     certain: Decision | None = None  # what was last remembered
     failures: Mapping[Config, str] = field(default_factory=dict)
-    strikes: Mapping[Config, int] = field(default_factory=dict)  # times of each that were none
+    strikes: Mapping[Config, int] = field(default_factory=dict)  # times in a row that were none
     timed: Mapping[Config, int] = field(default_factory=dict)  # how often each was
     launched: frozenset[Config] = frozenset()  # before: a first launch also loads code
     trend: Trend = field(default_factory=Trend, repr=False)
@@ -280,14 +282,16 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
     if standing.began_s is None:
         standing = replace(standing, began_s=at.now_s)
     match what:
-        case Began():
+        case Began() if standing.question is None and not standing.is_over:
             return _begin(standing, what, at, pace)
         case Decided(decision):
             return _settled(standing, replace(decision, reason=Reason.REMEMBERED), pace)
         case Ended(why):
             return _stopped(standing, why), ()
-        case Broke(error):
+        case Broke(error) if not standing.is_over:
             return _broken(standing, error, at, pace)
+        case Began() | Broke():  # once is enough
+            return standing, ()
         case _ if standing.policy is None:
             return standing, ()
         case Woke(ask):
@@ -296,8 +300,8 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
             return _look_after(standing, at, pace)
         case Looked():
             return _looked(standing, what, at, pace)
-        case Launched():
-            return _under_way(standing), ()
+        case Launched(config):
+            return _under_way(standing, config), ()
         case Ran():
             return _heard(standing, what, at, pace)
         case Lost(config):
@@ -310,15 +314,21 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
 
 def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     question, inherited = event.question, event.inherited
-    candidates = _shortened(question, inherited, pace)
+    started = standing.inherited
+    candidates = _shortened(question, inherited, started, pace)
+    # Calls run the default anyway, so that it failed once keeps nobody from timing it.
+    failures = {one: why for one, why in inherited.failures.items() if one != standing.default}
     standing = replace(
         standing,
         question=question,
         size=event.size,
-        failures=inherited.failures,
-        ready=standing.ready | event.ready,
+        failures=failures,
+        ready=(standing.ready | event.ready) - failures.keys(),
         launched=standing.launched | (frozenset(candidates) if question.warm else frozenset()),
     )
+    if started is not None and started.config not in candidates:
+        left = f"{started.config.text} is no candidate here"
+        standing = replace(standing, inherited=None, decision=_default(standing, left))
     if candidates == (standing.default,):
         return _stopped(standing, "there is one schedule only"), ()
     given = table.Given(
@@ -352,6 +362,8 @@ def _heard(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
     config, elapsed = event.config, event.elapsed_ns
     standing = _given_up(standing, config)
     assert standing.policy is not None
+    if config in standing.failures:  # one that was launched before it was dropped
+        return _next(replace(standing, told=standing.told + 1), at, pace)
     if not is_time(elapsed):
         return _struck(standing, config, f"the device gave a time of {elapsed} ns", at, pace)
     if config not in standing.launched:  # the first launch also loads the code
@@ -437,6 +449,7 @@ def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
         trend=trend,
         told=told + 1,
         timed={**standing.timed, config: standing.timed.get(config, 0) + 1},
+        strikes={one: count for one, count in standing.strikes.items() if one != config},
         ledger=replace(ledger, spent=policy.budget.spent, lost=policy.budget.lost),
         last_at=at,
     )
@@ -487,6 +500,8 @@ def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace
     )
     if standing.default in reasons:
         why = f"the default cannot be timed: {reasons[standing.default]}"
+        if standing.decision.config in reasons:  # then calls say themselves why it cannot run
+            standing = replace(standing, decision=_default(standing, why))
         return _stopped(standing, why), tuple(effects)
     return _then(_next(standing, at, pace), tuple(effects))
 
@@ -505,7 +520,7 @@ def _came(standing: Standing, event: Came, at: Moment, pace: Pace) -> Advanced:
     standing = replace(standing, ledger=ledger, broken=broken, ready=ready, mask=None)
     effects: tuple[Effect, ...] = ()
     inherited = standing.inherited
-    if inherited is not None and _holds(standing, inherited):
+    if inherited is not None and _holds(standing, inherited, pace):
         standing, effects = _settled(standing, inherited, pace)
     assert standing.policy is not None
     known = frozenset(standing.policy.space)
@@ -528,9 +543,11 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     except NothingToTry as error:
         return _stopped(standing, error.problem), ()
     ask, inherited, effects = choice.config, standing.inherited, tuple[Effect, ...]()
-    if inherited is not None and _holds(standing, inherited):
-        if not choice.measures:
+    if inherited is not None and _holds(standing, inherited, pace):
+        if not choice.measures and not standing.timed.get(inherited.config):
             ask = inherited.config  # it has to show first whether it still holds
+    elif keep.config not in standing.ready and standing.decision.config in standing.ready:
+        pass  # no call waits for what is on its way
     elif keep.config != standing.default and keep.gain < pace.margin and not keep.binding:
         little = f"nothing is faster by {pace.margin - 1:.0%}"
         standing, effects = _settled(standing, _default(standing, little), pace)
@@ -560,13 +577,16 @@ def _when(standing: Standing, at: Moment, pace: Pace, *, resting: bool) -> tuple
     return replace(standing, resting_s=rest_s), at.now_s + max(owed, rest_s)
 
 
-def _holds(standing: Standing, inherited: Decision) -> bool:
-    """Whether what was inherited is still neither confirmed nor refuted here."""
-    config = inherited.config
+def _holds(standing: Standing, inherited: Decision, pace: Pace) -> bool:
+    """Whether what was inherited is still neither confirmed nor refuted here.
+
+    Its own times say nothing without the default's.
+    """
+    config, timed = inherited.config, standing.timed
     return (
         config in standing.ready
         and config != standing.default
-        and not standing.timed.get(config)
+        and not (timed.get(config) and timed.get(standing.default, 0) >= pace.enough)
         and config not in standing.failures
     )
 
@@ -581,10 +601,10 @@ def _asked(standing: Standing, ask: int, at: Moment, pace: Pace) -> Advanced:
     return replace(standing, wanted=asked), (Ask(wanted.config),)
 
 
-def _under_way(standing: Standing) -> Standing:
+def _under_way(standing: Standing, config: Config) -> Standing:
     wanted = standing.wanted
-    if wanted is None:
-        return standing
+    if wanted is None or wanted.config != config:
+        return standing  # it was given up before, and another is asked for
     return replace(standing, wanted=replace(wanted, phase=Phase.LAUNCHED))
 
 
@@ -609,9 +629,10 @@ def _look_after(standing: Standing, at: Moment, pace: Pace) -> Advanced:
 
 def _looked(standing: Standing, event: Looked, at: Moment, pace: Pace) -> Advanced:
     wanted = standing.wanted
-    waits = wanted is not None and wanted.phase is not Phase.LAUNCHED
-    if not waits or event.ask != standing.asks or event.still_asked:
+    if wanted is None or wanted.phase is not Phase.ASKED or event.still_asked:
         return replace(standing, looking=False), ()
+    if event.ask != standing.asks:  # a later one was taken meanwhile
+        return _look_after(replace(standing, looking=False), at, pace)
     if at.dispatches - event.taken_at >= pace.lost_after:
         return _next(replace(standing, looking=False, wanted=None), at, pace)
     after_s = min(2 * event.after_s, pace.lost_at_latest_s)
@@ -710,11 +731,14 @@ def _log_gain(decision: Decision) -> float:
     return log(decision.gain) if decision.gain and decision.gain < inf else 0.0
 
 
-def _shortened(question: Question, inherited: Inherited, pace: Pace) -> tuple[Config, ...]:
+def _shortened(
+    question: Question, inherited: Inherited, started: Decision | None, pace: Pace
+) -> tuple[Config, ...]:
     """What to choose from in the order of the guess: its first, the remembered, the default."""
     default: Config = question.default
     ordered = [one for one in question.candidates if one not in inherited.failures]
-    must: set[Config] = {default, *inherited.ratios}
+    decided = [one.config for one in (inherited.decision, started) if one is not None]
+    must: set[Config] = {default, *inherited.ratios, *decided}
     room = max(pace.candidates - len(must), 0)
     kept = set(_first(ordered, must, room)) | must
     return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)
