@@ -173,8 +173,11 @@ class Resize:
     def tell(self, outcome: Outcome) -> Resize:
         config = outcome.config
         if isinstance(outcome, Failed):
-            return replace(self, failed=self.failed | {config})
-        if self.policy is None or config not in self.widths or not outcome.elapsed_ns > 0:
+            known = config == self.default or config in self.widths
+            return replace(self, failed=self.failed | {config}) if known else self
+        if self.policy is None or config not in self.widths or config in self.failed:
+            return self
+        if not 0.0 < outcome.elapsed_ns < math.inf or not 0.0 <= outcome.idle_ns < math.inf:
             return self
         took_us, idle_us = outcome.elapsed_ns / 1e3, outcome.idle_ns / 1e3
         window = TunerFeedback(
