@@ -330,7 +330,7 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
         left = f"{started.config.text} is no candidate here"
         standing = replace(standing, inherited=None, decision=_default(standing, left))
     if candidates == (standing.default,):
-        return _stopped(standing, "there is one schedule only"), ()
+        return _stopped(standing, "there is one candidate only"), ()
     given = table.Given(
         space=candidates,
         default=standing.default,
@@ -477,7 +477,7 @@ def _left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
     effects: tuple[Effect, ...] = ()
     if standing.decision.reason is not Reason.REMEMBERED:
         standing, effects = _settled(standing, _default(standing, took), pace)
-    return _stopped(standing, f"{took}; kernel.tune measures many in a row"), effects
+    return _stopped(standing, f"{took}; tuning on purpose measures many in a row"), effects
 
 
 def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace: Pace) -> Advanced:
