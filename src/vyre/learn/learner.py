@@ -223,7 +223,7 @@ class Standing:
     size: int = 0  # of a dispatch, about
     policy: Chooser | None = field(default=None, repr=False)  # until it is over
     ready: frozenset[Config] = frozenset()
-    mask: Any = field(default=None, repr=False)  # of it, for the policy
+    mask: Any = field(default=None, compare=False, repr=False)  # of it, for the policy
     inherited: Decision | None = None  # what is launched on the word of others
     certain: Decision | None = None  # what was last remembered
     failures: Mapping[Config, str] = field(default_factory=dict)
@@ -518,24 +518,19 @@ def _came(standing: Standing, event: Came, at: Moment, pace: Pace) -> Advanced:
     broken = next((one.broken for one in event.fetched if one.broken), standing.broken)
     ready = (standing.ready | event.ready) - standing.failures.keys()
     standing = replace(standing, ledger=ledger, broken=broken, ready=ready, mask=None)
-    effects: tuple[Effect, ...] = ()
-    inherited = standing.inherited
-    if inherited is not None and _holds(standing, inherited, pace):
-        standing, effects = _settled(standing, inherited, pace)
     assert standing.policy is not None
     known = frozenset(standing.policy.space)
     every = (item for one in event.fetched for item in one.failed.items())
     failed = {config: why for config, why in every if config in known}
     if failed:
-        return _then(_dropped(standing, failed, at, pace), effects)
-    return _then(_next(standing, at, pace), effects)
+        return _dropped(standing, failed, at, pace)
+    return _next(standing, at, pace)
 
 
 def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     """Decide what calls launch from now on, and what to ask for next."""
     policy = standing.policy
-    if policy is None:
-        return standing, ()
+    assert policy is not None
     mask = policy.mask(standing.ready) if standing.mask is None else standing.mask
     standing = replace(standing, mask=mask)
     try:
@@ -543,16 +538,18 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     except NothingToTry as error:
         return _stopped(standing, error.problem), ()
     ask, inherited, effects = choice.config, standing.inherited, tuple[Effect, ...]()
-    if inherited is not None and _holds(standing, inherited, pace):
+    if inherited is not None and _holds(standing, inherited, keep, pace):
+        standing, effects = _settled(standing, inherited, pace)
         if not choice.measures and not standing.timed.get(inherited.config):
             ask = inherited.config  # it has to show first whether it still holds
     elif keep.config not in standing.ready and standing.decision.config in standing.ready:
         pass  # no call waits for what is on its way
     elif keep.config != standing.default and keep.gain < pace.margin and not keep.binding:
-        little = f"nothing is faster by {pace.margin - 1:.0%}"
-        standing, effects = _settled(standing, _default(standing, little), pace)
+        left = _default(standing, f"nothing is faster by {pace.margin - 1:.0%}")
+        standing, effects = _settled(standing, _taken_back(standing, left, keep), pace)
     else:
-        standing, effects = _settled(standing, _decision(standing, keep), pace)
+        kept = _taken_back(standing, _decision(standing, keep), keep)
+        standing, effects = _settled(standing, kept, pace)
     standing, effects = _then(_compiled_ahead(standing, pace), effects)
     probing = choice.reason is Reason.PROBE
     standing = replace(standing, next=ask, because=choice.detail, probing=probing)
@@ -577,18 +574,34 @@ def _when(standing: Standing, at: Moment, pace: Pace, *, resting: bool) -> tuple
     return replace(standing, resting_s=rest_s), at.now_s + max(owed, rest_s)
 
 
-def _holds(standing: Standing, inherited: Decision, pace: Pace) -> bool:
+def _holds(standing: Standing, inherited: Decision, keep: Choice, pace: Pace) -> bool:
     """Whether what was inherited is still neither confirmed nor refuted here.
 
-    Its own times say nothing without the default's.
+    Its own times say nothing as long as the default is launched only to be timed.
     """
     config, timed = inherited.config, standing.timed
-    return (
-        config in standing.ready
-        and config != standing.default
-        and not (timed.get(config) and timed.get(standing.default, 0) >= pace.enough)
-        and config not in standing.failures
-    )
+    if config == standing.default or config not in standing.ready or config in standing.failures:
+        return False
+    cold = keep.config == standing.default and keep.reason is Reason.COLD_START
+    return not timed.get(config) or (cold and timed.get(standing.default, 0) < pace.enough)
+
+
+def _taken_back(standing: Standing, decision: Decision, keep: Choice) -> Decision:
+    """The decision as one that others hear of, where it refutes what is remembered."""
+    before, policy = standing.certain, standing.policy
+    if before is None and standing.inherited is not None:
+        before = standing.inherited if standing.inherited.reason is Reason.REMEMBERED else None
+    assert policy is not None
+    if decision.reason is not Reason.DEFAULT or before is None or before.config == decision.config:
+        return decision
+    if keep.binding:  # it may not have looked at times at all
+        refuted = policy.ratios().get(before.config, -inf) >= 0.0
+    else:
+        refuted = bool(standing.timed.get(before.config))
+    if not refuted:
+        return decision
+    why = f"{before.config.text} does not hold: {decision.detail}"
+    return replace(decision, reason=Reason.TAKEN_BACK, detail=why)
 
 
 def _asked(standing: Standing, ask: int, at: Moment, pace: Pace) -> Advanced:
