@@ -165,7 +165,7 @@ def test_where_nothing_that_is_ready_works_it_says_so():
     )
 
 
-@pytest.mark.parametrize("elapsed", [0.0, -1.0, nan, inf])
+@pytest.mark.parametrize("elapsed", [0.0, -1.0, nan, inf, 2.0**64])
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_a_time_that_is_none_is_ignored(name, elapsed):
     chooser = plain(name)

@@ -11,6 +11,7 @@ from statistics import median
 from vyre.model import Config, Failed, Outcome, Reason, Timed, config_order
 from vyre.policy.base import Choice, NothingToTry, Policy, Ready
 from vyre.policy.budget import Budget
+from vyre.policy.measured import is_time
 
 _REMEMBERED = 15  # times per config, for medians
 _ENOUGH = 3  # times of what is ready, while it waits for what is not
@@ -140,4 +141,4 @@ class Plain:
 
 
 def _says_something(outcome: Outcome) -> bool:
-    return isinstance(outcome, Failed) or 0.0 < outcome.elapsed_ns < inf
+    return isinstance(outcome, Failed) or is_time(outcome.elapsed_ns)
