@@ -1,18 +1,26 @@
-from math import inf, nan
+import json
+from math import inf, isfinite, nan
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput, VyreError
 from vyre.model import (
+    MOST_KNOBS,
+    MOST_LETTERS,
     Code,
     DeviceInfo,
     DeviceKind,
+    Knobs,
     Limits,
     Measurement,
     Order,
     Schedule,
     Timed,
     Workload,
+    config_of,
+    config_order,
 )
 
 LIMITS = Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(1, 1, 1))
@@ -137,3 +145,226 @@ def test_an_error_survives_a_process_boundary():
 
     assert isinstance(rebuilt, VyreError)
     assert str(rebuilt) == str(error) == "what\nFix: do that"
+
+
+sizes = st.integers(1, 1024)
+schedules = st.builds(
+    Schedule,
+    st.tuples(sizes, sizes, sizes),
+    st.builds(
+        Code,
+        items=sizes,
+        vector=sizes,
+        unroll=sizes,
+        order=st.sampled_from(Order),
+        checked=st.booleans(),
+    ),
+)
+words = st.text(st.characters(codec="utf-8"), max_size=8)
+integers = st.integers(-(2**63) + 1, 2**63 - 1)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+knobs = st.dictionaries(words, st.booleans() | integers | floats | words, max_size=6).map(Knobs.of)
+
+
+class TestConfigs:
+    """Two sorts, and what both promise."""
+
+    @given(schedules | knobs)
+    def test_a_value_gives_the_config_back(self, config):
+        back = config_of(json.loads(json.dumps(config.value())))
+
+        assert back == config
+        assert hash(back) == hash(config)
+        assert back.text == config.text
+        assert back.place() == config.place()
+        assert config_order(back) == config_order(config)
+
+    @given(st.lists(schedules | knobs, max_size=5))
+    def test_their_order_is_total(self, configs):
+        """Of 1, 1.0 and True, too."""
+        ordered, backwards = list(configs), configs[::-1]
+        ordered.sort(key=config_order)
+        backwards.sort(key=config_order)
+
+        assert ordered == backwards
+
+    @given(st.lists(schedules, min_size=2, max_size=2))
+    def test_schedules_have_places_of_one_length(self, two):
+        assert len(two[0].place()) == len(two[1].place())
+        assert (two[0] == two[1]) <= (two[0].place() == two[1].place())
+
+    @given(
+        st.dictionaries(
+            words, st.sampled_from([integers | floats, st.booleans(), words]), min_size=1
+        ).flatmap(lambda kinds: st.tuples(*[st.fixed_dictionaries(kinds)] * 2))
+    )
+    def test_knobs_of_one_space_have_finite_places_of_one_length(self, two):
+        one, other = map(Knobs.of, two)
+
+        assert len(one.place()) == len(other.place())
+        assert all(map(isfinite, one.place()))
+
+    def test_doublings_are_steps_of_one(self):
+        at = [Knobs.of({"BLOCK": n}).place()[0] for n in (64, 128, 256)]
+
+        assert at == [6.0, 7.0, 8.0]
+
+    def test_places_go_on_below_one(self):
+        at = [Knobs.of({"n": n}).place()[0] for n in (-1000, -1, -0.5, 0, 1)]
+
+        assert at == sorted(at)
+
+    def test_words_lie_near_each_other_and_apart(self):
+        one, other = (Knobs.of({"layout": word}).place() for word in ("rows", "columns"))
+
+        assert one != other
+        assert max(abs(a - b) for a, b in zip(one, other, strict=True)) <= 0.6
+
+
+class TestScheduleValues:
+    def test_what_is_missing_has_its_default(self):
+        assert Schedule.of({"workgroup": [64, 1, 1]}) == Schedule((64, 1, 1))
+        assert config_of({"workgroup": (64, 1, 1), "items": 4}) == Schedule(
+            (64, 1, 1), Code(items=4)
+        )
+
+    def test_a_field_of_another_version_is_refused(self):
+        with pytest.raises(InvalidInput) as caught:
+            Schedule.of({"workgroup": [64, 1, 1], "warps": 4, "rows": 2})
+
+        assert str(caught.value) == (
+            "a schedule with 'rows', 'warps'\nFix: upgrade vyre: another version has written it"
+        )
+
+    @pytest.mark.parametrize(
+        ("value", "problem"),
+        [
+            ({}, "workgroup None, checked True of a schedule"),
+            ({"workgroup": 64}, "workgroup 64, checked True of a schedule"),
+            ({"workgroup": "abc"}, "workgroup 'abc', checked True of a schedule"),
+            (
+                {"workgroup": [64, 1, 1], "checked": 1},
+                "workgroup [64, 1, 1], checked 1 of a schedule",
+            ),
+        ],
+    )
+    def test_what_a_field_cannot_hold_is_refused(self, value, problem):
+        with pytest.raises(InvalidInput) as caught:
+            Schedule.of(value)
+
+        assert str(caught.value) == f"{problem}\nFix: give three sizes, and true or false"
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {"workgroup": [64, 1]},
+            {"workgroup": [64, 1, True]},
+            {"workgroup": [64, 1, [1]]},
+            {"workgroup": [64, 1, 1], "items": "4"},
+            {"workgroup": [64, 1, 1], "items": None},
+            {"workgroup": [64, 1, 1], "order": ["strided"]},
+            {"workgroup": [64, 1, 1], "order": {}},
+            {"workgroup": [64, 1, 1], 7: 7},
+            {"workgroup": [64, 1, 1], "knobs": {}},
+        ],
+    )
+    def test_hostile_values_are_refused_and_nothing_else_happens(self, value):
+        with pytest.raises(InvalidInput):
+            config_of(value)
+
+
+class TestKnobs:
+    def test_they_are_read_by_their_names(self):
+        config = Knobs.of({"BLOCK": 256, "fast": True, "layout": "rows"})
+
+        assert (config["BLOCK"], config["fast"], config["layout"]) == (256, True, "rows")
+        assert config.text == "BLOCK=256, fast=True, layout=rows"
+        assert config.build == config
+        with pytest.raises(KeyError):
+            config["WARPS"]
+
+    def test_without_any_it_runs_as_it_is(self):
+        assert Knobs(()).text == "as it is"
+        assert Knobs(()).place() == ()
+        assert config_of(Knobs(()).value()) == Knobs(())
+
+    def test_one_and_true_are_two_settings(self):
+        assert len({Knobs.of({"n": one}) for one in (1, 1.0, True, "1")}) == 4
+        assert Knobs.of({"n": 1}) != Schedule((1, 1, 1))
+
+    @pytest.mark.parametrize(
+        ("settings", "shown"),
+        [
+            ((("BLOCK", None),), "('BLOCK', None)"),
+            ((("BLOCK", nan),), "('BLOCK', nan)"),
+            ((("BLOCK", inf),), "('BLOCK', inf)"),
+            ((("BLOCK", 1 << 63),), "('BLOCK', 9223372036854775808)"),
+            ((("BLOCK", [1]),), "('BLOCK', [1])"),
+            (((1, 1),), "(1, 1)"),
+            ((("\ud800", 1),), "('\\ud800', 1)"),
+            ((("BLOCK", "\ud800"),), "('BLOCK', '\\ud800')"),
+            (("BLOCK",), "'BLOCK'"),
+            ([("BLOCK", 1)], "[('BLOCK', 1)]"),
+            (None, "None"),
+        ],
+    )
+    def test_what_is_no_pair_of_name_and_setting_is_refused(self, settings, shown):
+        with pytest.raises(InvalidInput) as caught:
+            Knobs(settings)
+
+        assert str(caught.value) == (
+            f"{shown} among knobs\nFix: give pairs of a name and a number, a text, or true or false"
+        )
+
+    def test_a_name_is_given_once(self):
+        with pytest.raises(InvalidInput) as caught:
+            Knobs((("BLOCK", 1), ("BLOCK", 2)))
+
+        assert str(caught.value) == (
+            "knobs that name one twice: BLOCK=1, BLOCK=2\nFix: give each name once"
+        )
+
+    @pytest.mark.parametrize(
+        ("settings", "problem"),
+        [
+            ({str(n): n for n in range(MOST_KNOBS + 1)}, "65 knobs of 120 letters"),
+            ({"a": "x" * MOST_LETTERS}, "1 knobs of 1025 letters"),
+        ],
+    )
+    def test_there_is_an_end_to_them(self, settings, problem):
+        with pytest.raises(InvalidInput) as caught:
+            Knobs.of(settings)
+
+        assert str(caught.value) == (f"{problem}\nFix: give at most 64 of 1024 letters together")
+
+    @pytest.mark.parametrize("value", [None, 7, "knobs", [], [("knobs", {})]])
+    def test_what_is_no_value_is_refused(self, value):
+        with pytest.raises(InvalidInput) as caught:
+            config_of(value)
+
+        assert str(caught.value) == f"a config of {value!r}\nFix: give what its value() gave"
+
+    @pytest.mark.parametrize(
+        "value", [{"knobs": []}, {"knobs": None}, {"knobs": {}, "workgroup": [1, 1, 1]}]
+    )
+    def test_what_is_no_value_of_knobs_is_refused(self, value):
+        with pytest.raises(InvalidInput) as caught:
+            config_of(value)
+
+        assert str(caught.value) == f"knobs of {value!r}\nFix: give what their value() gave"
+
+    @given(
+        st.recursive(st.none() | floats | words, lambda v: st.lists(v) | st.dictionaries(words, v))
+    )
+    def test_whatever_a_stranger_wrote_is_a_config_or_refused(self, value):
+        for one in (
+            value,
+            {"knobs": value},
+            {"workgroup": value},
+            {"workgroup": [1, 1, 1], "order": value},
+        ):
+            try:
+                config = config_of(one)
+            except InvalidInput:
+                continue
+            assert config_of(config.value()) == config

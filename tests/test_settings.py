@@ -141,3 +141,27 @@ def test_without_a_home_there_is_no_private_folder():
     asked = load({"VYRE_CACHE_DIR": "~nobodyhasthisname/x", "XDG_CACHE_HOME": "/proc/self"})
 
     assert private_cache_dir(asked) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "policy"),
+    [
+        ("", "natural"),
+        (" ", "natural"),
+        ("sweep", "sweep"),
+        (" Resize ", "resize"),
+        ("SEED", "seed"),
+    ],
+)
+def test_a_policy_is_read_whatever_its_case(word: str, policy: str):
+    assert load({"VYRE_POLICY": word}).policy == policy
+
+
+def test_any_other_policy_is_an_error_that_lists_the_words():
+    with pytest.raises(InvalidInput) as caught:
+        load({"VYRE_POLICY": "fast"})
+
+    assert str(caught.value) == (
+        "VYRE_POLICY is 'fast': no policy 'fast'\n"
+        "Fix: use one of natural, seed, resize, sweep, fixed"
+    )

@@ -674,7 +674,7 @@ class TestRoughTimes:
         standing = live.standing()
         assert standing.decision.config == DEFAULT
         assert standing.decision.detail == ("2000.0 us are too short for an idle device's timer")
-        assert standing.stopped.endswith("; kernel.tune measures many in a row")
+        assert standing.stopped.endswith("; tuning on purpose measures many in a row")
         assert set(live.device.backend.launched) == {DEFAULT}
 
     def test_a_launch_that_nobody_would_notice_is_left_at_the_default(self, bench, monkeypatch):

@@ -5,6 +5,7 @@ import contextvars
 import gc
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -249,3 +250,98 @@ def test_blocks_fit_a_stack():
         assert held() is Mode.OFF
 
     assert held() is USUAL
+
+
+class TestPolicies:
+    """What a learner learns by, beside the mode."""
+
+    def seen(self):
+        rule = rules.rule()
+        return rule.mode, rule.strict, rule.policy
+
+    def test_it_holds_for_the_process_or_for_a_block(self):
+        vyre.policy("sweep")
+        assert rules.rule().policy == "sweep"
+
+        with vyre.policy(" Resize "):
+            assert rules.rule().policy == "resize"
+            assert _policy_elsewhere() == "sweep"
+
+        assert rules.rule().policy == "sweep"
+
+    def test_a_mode_and_a_freeze_leave_it_and_it_leaves_them(self):
+        with vyre.policy("sweep"):
+            with vyre.mode("on"):
+                assert self.seen() == (Mode.ON, False, "sweep")
+                with vyre.freeze("error"), vyre.policy("fixed"):
+                    assert self.seen() == (Mode.OFF, True, "fixed")
+                assert self.seen() == (Mode.ON, False, "sweep")
+            assert self.seen() == (USUAL, False, "sweep")
+
+    def test_what_is_said_for_the_process_adds_up(self):
+        vyre.freeze("error")
+        vyre.policy("seed")
+        assert self.seen() == (Mode.OFF, True, "seed")
+
+        vyre.mode("natural")
+
+        assert self.seen() == (USUAL, False, "seed")
+
+    def test_many_words_of_one_sort_leave_the_other(self):
+        vyre.policy("sweep")
+        for _ in range(1000):
+            vyre.mode("on")
+
+        assert self.seen() == (Mode.ON, False, "sweep")
+
+    def test_a_block_is_no_word_for_the_process(self):
+        held = vyre.policy("sweep")
+        with held:
+            pass
+
+        assert rules.rule().policy == "natural"
+
+    def test_the_environment_says_what_holds_at_first(self, monkeypatch):
+        asked = replace(rules.current(), mode=Mode.ON, policy="fixed")
+        monkeypatch.setattr(rules, "current", lambda: asked)
+
+        assert self.seen() == (Mode.ON, False, "fixed")
+        with vyre.mode("off"):
+            assert self.seen() == (Mode.OFF, False, "fixed")
+        with vyre.policy("sweep"):
+            assert self.seen() == (Mode.ON, False, "sweep")
+
+    def test_a_policy_in_a_wrong_environment_says_what_is_wrong(self, monkeypatch):
+        def wrong():
+            raise InvalidInput("VYRE_POLICY is 'fast': no policy 'fast'", "use one of natural")
+
+        monkeypatch.setattr(rules, "current", wrong)
+
+        with pytest.raises(InvalidInput, match="VYRE_POLICY is 'fast'"), vyre.policy("sweep"):
+            pass
+        with vyre.mode("on"), vyre.policy("sweep"):
+            assert self.seen() == (Mode.ON, False, "sweep")
+
+    @pytest.mark.parametrize("word", ["fast", "", None, 7, Mode.ON])
+    def test_a_word_that_is_none_is_refused(self, word):
+        with pytest.raises(InvalidInput) as caught:
+            vyre.policy(word)
+
+        assert caught.value.problem.startswith("no policy ")
+        assert caught.value.fix == "use one of natural, seed, resize, sweep, fixed"
+        assert rules._said == ()
+
+    def test_a_rule_is_one_object(self):
+        """Every call looks something up by it."""
+        with vyre.policy("sweep"):
+            first = rules.rule()
+        with vyre.policy("SWEEP"):
+            assert rules.rule() is first
+
+
+def _policy_elsewhere():
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(rules.rule().policy))
+    thread.start()
+    thread.join()
+    return seen[0]

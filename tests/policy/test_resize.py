@@ -1,13 +1,16 @@
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
 from math import inf, log2, nan
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput
-from vyre.policy.resize import DefaultPolicy, ResizePolicy, TunerFeedback
+from vyre.model import Code, Failed, Knobs, Schedule, Timed
+from vyre.policy.base import NothingToTry, Policy
+from vyre.policy.resize import DefaultPolicy, Resize, ResizePolicy, TunerFeedback
 
 
 def window(width: int, *, throughput: float = 2.0, idle_us: int = 0) -> TunerFeedback:
@@ -270,3 +273,77 @@ def test_feedback_below_zero_is_refused():
         " wall_time_us=10000000, per_opcode_counts=()) has a size or time below 0\n"
         "Fix: give sizes and times from 0"
     )
+
+
+WIDTHS = tuple(Schedule((n, 1, 1)) for n in (64, 128, 256, 512))
+
+
+def resize(**changed: object) -> Resize:
+    return Resize(**({"widths": WIDTHS, "default": WIDTHS[1], "elements": 1000} | changed))
+
+
+def after(policy: Resize, *outcomes: object) -> Schedule:
+    for outcome in outcomes:
+        policy = policy.tell(outcome)
+    return policy.ask(Random(0))
+
+
+class TestResize:
+    """The same policy, asked and told."""
+
+    def test_it_is_a_policy_that_begins_with_the_default(self):
+        policy: Policy = resize()
+
+        assert policy.ask(Random(0)) == policy.settled == WIDTHS[1]
+
+    def test_what_does_not_saturate_grows_and_what_idles_shrinks(self):
+        slow, idle = Timed(WIDTHS[1], 1e9), Timed(WIDTHS[1], 1e3, 2e8)
+
+        assert after(resize(), slow) == WIDTHS[2]
+        assert after(resize(), idle) == WIDTHS[0]
+        assert after(resize(), Timed(WIDTHS[1], 1e3)) == WIDTHS[1]
+
+    def test_it_stays_between_its_widths(self):
+        policy = resize()
+        for _ in range(10):
+            policy = policy.tell(Timed(policy.ask(Random(0)), 1e9))
+
+        assert policy.ask(Random(0)) == WIDTHS[-1]
+
+    def test_what_failed_is_passed_over(self):
+        assert after(resize(), Failed(WIDTHS[2], "no"), Timed(WIDTHS[1], 1e9)) == WIDTHS[1]
+        assert after(resize(), Failed(WIDTHS[1], "no")) == WIDTHS[0]
+        assert after(resize(), Timed(WIDTHS[1], 1e9), Failed(WIDTHS[2], "no")) == WIDTHS[1]
+        failed = resize().tell(Failed(WIDTHS[2], "no"))
+        assert failed.tell(Timed(WIDTHS[2], 1e9)) == failed
+
+    def test_where_everything_failed_it_says_so(self):
+        policy = resize()
+        for width in WIDTHS:
+            policy = policy.tell(Failed(width, "no"))
+
+        assert policy.settled is None
+        with pytest.raises(NothingToTry) as caught:
+            policy.ask(Random(0))
+        assert str(caught.value) == (
+            "every width of the space has failed\nFix: look at the reasons of the failures"
+        )
+
+    @pytest.mark.parametrize(
+        "outcome",
+        [
+            Timed(Schedule((64, 4, 1)), 1e9),
+            Timed(Schedule((64, 1, 1), Code(items=2)), 1e9),
+            Timed(Knobs.of({"BLOCK": 64}), 1e9),
+            Failed(Schedule((1, 1, 1)), "no"),
+            *(Timed(WIDTHS[1], elapsed) for elapsed in (0.0, -1.0, nan, inf)),
+            *(Timed(WIDTHS[1], 1e9, idle) for idle in (-1.0, nan, inf)),
+        ],
+    )
+    def test_what_is_none_of_its_business_changes_nothing(self, outcome):
+        assert resize().tell(outcome) == resize()
+
+    def test_without_widths_it_stays_with_the_default(self):
+        knobs = Knobs.of({"BLOCK": 64})
+
+        assert after(resize(widths=(), default=knobs), Timed(knobs, 1e9)) == knobs

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from vyre.model import Knobs, Measurement, Timed, Workload
 from vyre.report.gather import gather
 from vyre.report.page import page
+from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 
 playwright = pytest.importorskip(
@@ -125,6 +127,45 @@ def test_a_figure_follows_the_width_of_the_window(opened):
 
     after = shown.locator("figure[data-kind='overview'] svg").first.bounding_box()["width"]
     assert after < before - 300
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [{"BLOCK": n, "num_warps": warps} for n in (128, 64) for warps in (2, 4)],
+        [{"layout": word} for word in ("rows", "columns")],
+        [{"n": 1}, {"n": "1"}, {}],
+    ],
+)
+def test_the_knobs_of_somebody_elses_kernel_are_drawn(browser, tmp_path, settings):
+    """They have no workgroup to be drawn by."""
+    configs = [Knobs.of(one) for one in settings]
+    workload = Workload(fingerprint=b"f", buckets=(1,), traits=(), device="d", toolchain="t")
+    store = MemoryStore(writer="ada")
+    store.append(
+        Measurement(
+            writer="ada",
+            sequence=number,
+            workload=workload,
+            outcome=Timed(config, 1e6 + 1e5 * number),
+            size=1000,
+            at_ns=1 + number,
+        )
+        for number, config in enumerate(configs * 3)
+    )
+    file, said = tmp_path / "report.html", []
+    file.write_text(page(gather(store), now=datetime(2026, 11, 15, tzinfo=UTC)))
+    shown = browser.new_page()
+    shown.on("pageerror", lambda error: said.append(str(error)))
+    shown.goto(file.as_uri())
+    for figure in shown.locator("figure[data-kind]").all():
+        figure.scroll_into_view_if_needed()
+        figure.locator("svg").first.wait_for()
+    drawn = shown.locator("figure[data-kind='strip'] g[aria-label='dot'] circle").count()
+    shown.close()
+
+    assert said == []
+    assert drawn == len(configs)
 
 
 SCREENSHOTS = {"light": (1180, 1330), "dark": (1180, 1330), "narrow": (400, 1330)}

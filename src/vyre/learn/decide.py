@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from vyre.errors import NotRemembered
+from vyre.errors import InvalidInput, NotRemembered
 from vyre.learn import process
 from vyre.learn.decider import Decider
+from vyre.learn.explain import Explained, Explanation, explained
 from vyre.learn.pace import Pace
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
@@ -45,7 +46,7 @@ class Call:
     device: DeviceInfo
     default: Config
     size: int
-    is_legal: Callable[[Config], bool]
+    is_legal: Callable[[Config], bool] = lambda _: True
     why_alone: str | None = None
     began: bool = False
     guess: Callable[[], Decision | None] = lambda: None
@@ -53,6 +54,31 @@ class Call:
     pace: Pace = field(default_factory=Pace)
     clocks: Callable[[], Clocks | None] = lambda: None
     advice: str = "let it be learned first, in a process that is not frozen"
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InvalidInput(
+                f"calls of {self.name} over {self.size} elements",
+                "give a size of at least 1, and launch nothing where there is nothing to do",
+            )
+
+    @classmethod
+    def of(
+        cls, subject: Subject, prepare: Prepare, *, size: int = 1, pace: Pace | None = None
+    ) -> Call:
+        """The call of a subject as its question describes it."""
+        question = subject.question()
+        return cls(
+            subject=subject,
+            prepare=prepare,
+            workload=question.workload,
+            name=question.name,
+            device=question.device,
+            default=question.default,
+            size=size,
+            is_legal=frozenset(question.candidates).__contains__,
+            pace=pace or Pace.beside(question.device),
+        )
 
 
 def site_of(call: Call, by: Rule | None = None) -> Site:
@@ -119,4 +145,24 @@ def _decider(call: Call, known: Decision | None, policy: str) -> Decider:
         clocks=call.clocks,
         neighbours=deciders.neighbours,
         guess=call.guess,
+    )
+
+
+def explain(name: str, called: Iterable[tuple[Call, Site]]) -> Explanation:
+    """What is known of something whose configs are its author's word, by the calls made of it.
+
+    Args:
+        name: what people call it.
+        called: each kind of call, and the site that `site_of` gave for it.
+    """
+    seen: dict[object, Explained] = {}
+    for call, site in called:
+        like = site.decider or site
+        if like not in seen:
+            question = call.subject.question()
+            able = frozenset(question.candidates)
+            evidence = process.recorder().evidence(call.workload, able, call.default)
+            seen[like] = explained(site, evidence, (call.size,), call.device.model)
+    return Explanation(
+        kernel=name, free=True, proof=(), workloads=tuple(seen.values()), foreign=True
     )

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from vyre.learn.learner import (
     Looked,
     Lost,
     Moment,
+    Phase,
     Put,
     Ran,
     Record,
@@ -45,7 +46,7 @@ from vyre.learn.learner import (
 )
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
-from vyre.learn.subject import Fetching, Subject
+from vyre.learn.subject import Fetched, Fetching, Subject
 from vyre.learn.tally import Tally
 from vyre.model import Clocks, Config, Decision, Failed, Workload
 from vyre.policy.natural_step import Step as NaturalStep
@@ -118,7 +119,7 @@ class Decider:
             self._do(lambda: self._heard(config, came, size, share, rough=rough))
 
         def watch() -> None:
-            self._happened(Launched())
+            self._happened(Launched(config))
             self._desk.watch(ticket, heard)
 
         self._post(watch)
@@ -190,12 +191,23 @@ class Decider:
         """Something was fetched."""
         if self.standing.question is None or self.standing.is_over:
             return
-        taken = [(one, one.taken()) for one in self._fetching]
+        taken = [(one, _taken(one, self.name)) for one in self._fetching]
         self._fetching = [one for one, came in taken if came is None]
-        fetched = tuple(came for _, came in taken if came is not None)
+        self._came_of(tuple(came for _, came in taken if came is not None))
+
+    def _came_of(self, fetched: tuple[Fetched, ...]) -> None:
+        assert self.standing.question is not None
         candidates = self.standing.question.candidates
         ready = frozenset(filter(self._subject.is_ready, candidates))
         self._happened(Came(fetched, ready, len(self._fetching)))
+
+    def _fetch(self, configs: Sequence[Config]) -> None:
+        """Have these made ready; where not even asking for it works, nothing more can be."""
+        try:
+            self._fetching.append(self._subject.fetch(configs, lambda: self._post(self._came)))
+        except Exception as error:
+            logger.exception("%s: nothing can be made ready", self.name)
+            self._came_of((Fetched(broken=repr(error)),))
 
     def _happened(self, what: What) -> None:
         """Tell the learner, and do what it says."""
@@ -207,8 +219,9 @@ class Decider:
             with self._joining:
                 for site in self._sites:
                     site.best = None
+        if standing.wanted is None or standing.wanted.phase is Phase.PLANNED:
+            self.asked.clear()  # nothing that was asked for before is wanted any more
         if standing.is_over:
-            self.asked.clear()
             for fetching in self._fetching:
                 fetching.cancel()
             self._fetching = []
@@ -220,8 +233,7 @@ class Decider:
             case Ask(config):
                 self.asked.append(config)
             case Fetch(configs):
-                done = lambda: self._post(self._came)  # noqa: E731  # said where it is used
-                self._fetching.append(self._subject.fetch(configs, done))
+                self._fetch(configs)
             case Record(outcome, size):
                 if isinstance(outcome, Failed):
                     dropped, why = outcome.config.text, outcome.reason
@@ -239,3 +251,11 @@ class Decider:
         if isinstance(event, Looked):
             event = replace(event, still_asked=bool(self.asked))
         self._happened(event)
+
+
+def _taken(fetching: Fetching, name: str) -> Fetched | None:
+    try:
+        return fetching.taken()
+    except Exception as error:
+        logger.exception("%s: nobody knows what was made ready", name)
+        return Fetched(broken=repr(error))

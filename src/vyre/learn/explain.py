@@ -75,7 +75,7 @@ class Explained:
                 "throttled", f"the device was, for {self.throttled:,} of the launches timed{why}"
             )
         if self.legal:
-            yield _line("space", f"{self.candidates} candidates of {self.legal} legal schedules")
+            yield _line("space", f"{self.candidates} candidates of {self.legal} legal configs")
         if self.spent_s:
             word = "saved" if self.saved_s >= 0 else "lost"
             yield _line(

@@ -74,6 +74,8 @@ class Looked:
 class Launched:
     """What was asked for is under way, and its time will be heard of."""
 
+    config: Config
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -222,11 +224,11 @@ class Standing:
     size: int = 0  # of a dispatch, about
     policy: Chooser | None = field(default=None, repr=False)  # until it is over
     ready: frozenset[Config] = frozenset()
-    mask: Any = field(default=None, repr=False)  # of it, for the policy
+    mask: Any = field(default=None, compare=False, repr=False)  # of it, for the policy
     inherited: Decision | None = None  # what is launched on the word of others
     certain: Decision | None = None  # what was last remembered
     failures: Mapping[Config, str] = field(default_factory=dict)
-    strikes: Mapping[Config, int] = field(default_factory=dict)  # times of each that were none
+    strikes: Mapping[Config, int] = field(default_factory=dict)  # times in a row that were none
     timed: Mapping[Config, int] = field(default_factory=dict)  # how often each was
     launched: frozenset[Config] = frozenset()  # before: a first launch also loads code
     trend: Trend = field(default_factory=Trend, repr=False)
@@ -281,14 +283,16 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
     if standing.began_s is None:
         standing = replace(standing, began_s=at.now_s)
     match what:
-        case Began():
+        case Began() if standing.question is None and not standing.is_over:
             return _begin(standing, what, at, pace)
         case Decided(decision):
             return _settled(standing, replace(decision, reason=Reason.REMEMBERED), pace)
         case Ended(why):
             return _stopped(standing, why), ()
-        case Broke(error):
+        case Broke(error) if not standing.is_over:
             return _broken(standing, error, at, pace)
+        case Began() | Broke():  # once is enough
+            return standing, ()
         case _ if standing.policy is None:
             return standing, ()
         case Woke(ask):
@@ -297,8 +301,8 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
             return _look_after(standing, at, pace)
         case Looked():
             return _looked(standing, what, at, pace)
-        case Launched():
-            return _under_way(standing), ()
+        case Launched(config):
+            return _under_way(standing, config), ()
         case Ran():
             return _heard(standing, what, at, pace)
         case Lost(config):
@@ -311,17 +315,23 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
 
 def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     question, inherited = event.question, event.inherited
-    candidates = _shortened(question, inherited, pace)
+    started = standing.inherited
+    candidates = _shortened(question, inherited, started, pace)
+    # Calls run the default anyway, so that it failed once keeps nobody from timing it.
+    failures = {one: why for one, why in inherited.failures.items() if one != standing.default}
     standing = replace(
         standing,
         question=question,
         size=event.size,
-        failures=inherited.failures,
-        ready=standing.ready | event.ready,
+        failures=failures,
+        ready=(standing.ready | event.ready) - failures.keys(),
         launched=standing.launched | (frozenset(candidates) if question.warm else frozenset()),
     )
+    if started is not None and started.config not in candidates:
+        left = f"{started.config.text} is no candidate here"
+        standing = replace(standing, inherited=None, decision=_default(standing, left))
     if candidates == (standing.default,):
-        return _stopped(standing, "there is one schedule only"), ()
+        return _stopped(standing, "there is one candidate only"), ()
     given = table.Given(
         space=candidates,
         default=standing.default,
@@ -354,6 +364,8 @@ def _heard(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
     config, elapsed = event.config, event.elapsed_ns
     standing = _given_up(standing, config)
     assert standing.policy is not None
+    if config in standing.failures:  # one that was launched before it was dropped
+        return _next(replace(standing, told=standing.told + 1), at, pace)
     if not is_time(elapsed):
         return _struck(standing, config, f"the device gave a time of {elapsed} ns", at, pace)
     if config not in standing.launched:  # the first launch also loads the code
@@ -438,6 +450,7 @@ def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
         trend=trend,
         told=told + 1,
         timed={**standing.timed, config: standing.timed.get(config, 0) + 1},
+        strikes={one: count for one, count in standing.strikes.items() if one != config},
         ledger=replace(ledger, spent=policy.budget.spent, lost=policy.budget.lost),
         last_at=at,
     )
@@ -465,7 +478,7 @@ def _left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
     effects: tuple[Effect, ...] = ()
     if standing.decision.reason is not Reason.REMEMBERED:
         standing, effects = _settled(standing, _default(standing, took), pace)
-    return _stopped(standing, f"{took}; kernel.tune measures many in a row"), effects
+    return _stopped(standing, f"{took}; tuning on purpose measures many in a row"), effects
 
 
 def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace: Pace) -> Advanced:
@@ -488,6 +501,8 @@ def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace
     )
     if standing.default in reasons:
         why = f"the default cannot be timed: {reasons[standing.default]}"
+        if standing.decision.config in reasons:  # then calls say themselves why it cannot run
+            standing = replace(standing, decision=_default(standing, why))
         return _stopped(standing, why), tuple(effects)
     return _then(_next(standing, at, pace), tuple(effects))
 
@@ -504,24 +519,19 @@ def _came(standing: Standing, event: Came, at: Moment, pace: Pace) -> Advanced:
     broken = next((one.broken for one in event.fetched if one.broken), standing.broken)
     ready = (standing.ready | event.ready) - standing.failures.keys()
     standing = replace(standing, ledger=ledger, broken=broken, ready=ready, mask=None)
-    effects: tuple[Effect, ...] = ()
-    inherited = standing.inherited
-    if inherited is not None and _holds(standing, inherited):
-        standing, effects = _settled(standing, inherited, pace)
     assert standing.policy is not None
     known = frozenset(standing.policy.space)
     every = (item for one in event.fetched for item in one.failed.items())
     failed = {config: why for config, why in every if config in known}
     if failed:
-        return _then(_dropped(standing, failed, at, pace), effects)
-    return _then(_next(standing, at, pace), effects)
+        return _dropped(standing, failed, at, pace)
+    return _next(standing, at, pace)
 
 
 def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     """Decide what calls launch from now on, and what to ask for next."""
     policy = standing.policy
-    if policy is None:
-        return standing, ()
+    assert policy is not None
     mask = policy.mask(standing.ready) if standing.mask is None else standing.mask
     standing = replace(standing, mask=mask)
     try:
@@ -529,14 +539,18 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     except NothingToTry as error:
         return _stopped(standing, error.problem), ()
     ask, inherited, effects = choice.config, standing.inherited, tuple[Effect, ...]()
-    if inherited is not None and _holds(standing, inherited):
-        if not choice.measures:
+    if inherited is not None and _holds(standing, inherited, keep, pace):
+        standing, effects = _settled(standing, inherited, pace)
+        if not choice.measures and not standing.timed.get(inherited.config):
             ask = inherited.config  # it has to show first whether it still holds
+    elif keep.config not in standing.ready and standing.decision.config in standing.ready:
+        pass  # no call waits for what is on its way
     elif keep.config != standing.default and keep.gain < pace.margin and not keep.binding:
-        little = f"nothing is faster by {pace.margin - 1:.0%}"
-        standing, effects = _settled(standing, _default(standing, little), pace)
+        left = _default(standing, f"nothing is faster by {pace.margin - 1:.0%}")
+        standing, effects = _settled(standing, _taken_back(standing, left, keep), pace)
     else:
-        standing, effects = _settled(standing, _decision(standing, keep), pace)
+        kept = _taken_back(standing, _decision(standing, keep), keep)
+        standing, effects = _settled(standing, kept, pace)
     standing, effects = _then(_compiled_ahead(standing, pace), effects)
     probing = choice.reason is Reason.PROBE
     standing = replace(standing, next=ask, because=choice.detail, probing=probing)
@@ -561,15 +575,34 @@ def _when(standing: Standing, at: Moment, pace: Pace, *, resting: bool) -> tuple
     return replace(standing, resting_s=rest_s), at.now_s + max(owed, rest_s)
 
 
-def _holds(standing: Standing, inherited: Decision) -> bool:
-    """Whether what was inherited is still neither confirmed nor refuted here."""
-    config = inherited.config
-    return (
-        config in standing.ready
-        and config != standing.default
-        and not standing.timed.get(config)
-        and config not in standing.failures
-    )
+def _holds(standing: Standing, inherited: Decision, keep: Choice, pace: Pace) -> bool:
+    """Whether what was inherited is still neither confirmed nor refuted here.
+
+    Its own times say nothing as long as the default is launched only to be timed.
+    """
+    config, timed = inherited.config, standing.timed
+    if config == standing.default or config not in standing.ready or config in standing.failures:
+        return False
+    cold = keep.config == standing.default and keep.reason is Reason.COLD_START
+    return not timed.get(config) or (cold and timed.get(standing.default, 0) < pace.enough)
+
+
+def _taken_back(standing: Standing, decision: Decision, keep: Choice) -> Decision:
+    """The decision as one that others hear of, where it refutes what is remembered."""
+    before, policy = standing.certain, standing.policy
+    if before is None and standing.inherited is not None:
+        before = standing.inherited if standing.inherited.reason is Reason.REMEMBERED else None
+    assert policy is not None
+    if decision.reason is not Reason.DEFAULT or before is None or before.config == decision.config:
+        return decision
+    if keep.binding:  # it may not have looked at times at all
+        refuted = policy.ratios().get(before.config, -inf) >= 0.0
+    else:
+        refuted = bool(standing.timed.get(before.config))
+    if not refuted:
+        return decision
+    why = f"{before.config.text} does not hold: {decision.detail}"
+    return replace(decision, reason=Reason.TAKEN_BACK, detail=why)
 
 
 def _asked(standing: Standing, ask: int, at: Moment, pace: Pace) -> Advanced:
@@ -582,10 +615,10 @@ def _asked(standing: Standing, ask: int, at: Moment, pace: Pace) -> Advanced:
     return replace(standing, wanted=asked), (Ask(wanted.config),)
 
 
-def _under_way(standing: Standing) -> Standing:
+def _under_way(standing: Standing, config: Config) -> Standing:
     wanted = standing.wanted
-    if wanted is None:
-        return standing
+    if wanted is None or wanted.config != config:
+        return standing  # it was given up before, and another is asked for
     return replace(standing, wanted=replace(wanted, phase=Phase.LAUNCHED))
 
 
@@ -610,9 +643,10 @@ def _look_after(standing: Standing, at: Moment, pace: Pace) -> Advanced:
 
 def _looked(standing: Standing, event: Looked, at: Moment, pace: Pace) -> Advanced:
     wanted = standing.wanted
-    waits = wanted is not None and wanted.phase is not Phase.LAUNCHED
-    if not waits or event.ask != standing.asks or event.still_asked:
+    if wanted is None or wanted.phase is not Phase.ASKED or event.still_asked:
         return replace(standing, looking=False), ()
+    if event.ask != standing.asks:  # a later one was taken meanwhile
+        return _look_after(replace(standing, looking=False), at, pace)
     if at.dispatches - event.taken_at >= pace.lost_after:
         return _next(replace(standing, looking=False, wanted=None), at, pace)
     after_s = min(2 * event.after_s, pace.lost_at_latest_s)
@@ -711,11 +745,14 @@ def _log_gain(decision: Decision) -> float:
     return log(decision.gain) if decision.gain and decision.gain < inf else 0.0
 
 
-def _shortened(question: Question, inherited: Inherited, pace: Pace) -> tuple[Config, ...]:
+def _shortened(
+    question: Question, inherited: Inherited, started: Decision | None, pace: Pace
+) -> tuple[Config, ...]:
     """What to choose from in the order of the guess: its first, the remembered, the default."""
     default: Config = question.default
     ordered = [one for one in question.candidates if one not in inherited.failures]
-    must: set[Config] = {default, *inherited.ratios}
+    decided = [one.config for one in (inherited.decision, started) if one is not None]
+    must: set[Config] = {default, *inherited.ratios, *decided}
     room = max(pace.candidates - len(must), 0)
     kept = set(_first(ordered, must, room)) | must
     return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)

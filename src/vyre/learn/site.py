@@ -59,6 +59,12 @@ class Site:
         asked = self.next_asked() if self.asked and not capturing else None
         return (self.best or self.refreshed(), None) if asked is None else asked
 
+    def launch(self, arguments: Sequence[Any], stream: int = 0) -> None:
+        """Make a call here: what is asked for, and timed; or what was chosen."""
+        self.tick()
+        if not self.asked or not self.launched_asked(arguments, stream):
+            (self.best or self.refreshed()).start(arguments, stream)
+
     def next_asked(self) -> tuple[Any, Config] | None:
         """The launch whose time is asked for, if it fits these numbers."""
         assert self.decider is not None

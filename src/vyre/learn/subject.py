@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import blake3
 
 from vyre.backend.base import Ticket
 from vyre.errors import InvalidInput
@@ -81,8 +84,37 @@ class Step(Protocol):
 
     def start(self, arguments: Sequence[Any], stream: int) -> object: ...
     def timed(self, arguments: Sequence[Any], stream: int) -> Ticket | None:
-        """The same with its time asked for; None where that is not to be had."""
+        """The same with its time asked for; None where that is not to be had.
+
+        Raises:
+            VyreError: this config cannot be launched; it is dropped, and the call goes on without.
+        """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """A ticket of a launch that is over, and what it took.
+
+    >>> Elapsed.of(lambda: None).elapsed_ns() >= 0
+    True
+    """
+
+    ns: int
+    rough: bool = False
+
+    @classmethod
+    def of(cls, launch: Callable[[], object]) -> Elapsed:
+        """Call `launch`, which is over when it returns; what the host's clock says of it."""
+        start = time.perf_counter_ns()
+        launch()
+        return cls(time.perf_counter_ns() - start, rough=True)
+
+    def elapsed_ns(self) -> int:
+        return self.ns
+
+    def wait(self) -> None:
+        """It has run already."""
 
 
 class Prepare(Protocol):
@@ -99,3 +131,27 @@ class Prepare(Protocol):
     def is_capturing(self, stream: int) -> bool:
         """Whether launches there are recorded instead of run, so that nothing is to be tried."""
         ...
+
+
+def workload_of(
+    text: str, sizes: Sequence[int], device: DeviceInfo, traits: Sequence[str] = ()
+) -> Workload:
+    """What a choice is remembered for: something of Vyre's or not, at about these sizes.
+
+    Args:
+        text: everything of it that may change which config wins, such as its source.
+        sizes: of its arguments; those of one doubling share a choice.
+        device: where it runs.
+        traits: what else may change it, such as a type.
+
+    >>> from vyre.backend.reference.device import Reference
+    >>> workload_of("def f(): ...", (1000, 3), Reference.info).buckets
+    (10, 2)
+    """
+    return Workload(
+        fingerprint=blake3.blake3(text.encode(errors="replace")).digest(),
+        buckets=tuple(size.bit_length() for size in sizes),
+        traits=tuple(traits),
+        device=device.identity,
+        toolchain=device.toolchain,
+    )

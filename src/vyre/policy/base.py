@@ -43,7 +43,7 @@ class Choice:
     reason: Reason
     detail: str
     gain: float  # believed time of the default / of this
-    confidence: float  # that this is faster
+    confidence: float | None  # that this is faster; None where nobody asks how sure it is
     measures: bool = False  # wanted for its time once, not from now on
     binding: bool = False  # holds however little it gains
 

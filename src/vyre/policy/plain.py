@@ -8,16 +8,21 @@ from math import inf, log
 from random import Random
 from statistics import median
 
-from vyre.model import Config, Failed, Outcome, Reason, Timed
+from vyre.model import Config, Failed, Outcome, Reason, Timed, config_order
 from vyre.policy.base import Choice, NothingToTry, Policy, Ready
 from vyre.policy.budget import Budget
+from vyre.policy.measured import is_time
 
 _REMEMBERED = 15  # times per config, for medians
+_ENOUGH = 3  # times of what is ready, while it waits for what is not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """A `Chooser` of a policy that knows no budget: while it is open, the default is launched."""
+    """A `Chooser` of a policy that knows no budget: while it is open, the default is launched.
+
+    It hears only what is of its space, and neither a time that is none nor one of what failed.
+    """
 
     policy: Policy
     space: tuple[Config, ...]
@@ -27,6 +32,11 @@ class Plain:
     times: Mapping[Config, tuple[float, ...]] = field(default_factory=dict)
     failed: frozenset[Config] = frozenset()
     tells: int = 0
+    first: Policy | None = field(default=None, compare=False, repr=False)  # before it was told
+
+    def __post_init__(self) -> None:
+        if self.first is None:
+            object.__setattr__(self, "first", self.policy)
 
     def mask(self, ready: Collection[Config]) -> frozenset[Config]:
         return frozenset(ready)
@@ -34,8 +44,12 @@ class Plain:
     def choose(self, ready: Ready = None) -> Choice:
         config = self._asked(ready)
         settled = self.policy.settled
-        if config == settled and self.times.get(config):
+        times = self.times.get(config, ())
+        if config == settled and times:
             return self.incumbent(ready)
+        if len(times) >= _ENOUGH and self.wanted(1, ready):
+            waiting = f"{self.word} waits for what is not ready"
+            return self._because(config, Reason.COLD_START, waiting)
         return self._because(config, Reason.PROBE, f"asked for by {self.word}", measures=True)
 
     def incumbent(self, ready: Ready = None) -> Choice:
@@ -65,6 +79,8 @@ class Plain:
 
     def tell(self, outcome: Outcome) -> Plain:
         config = outcome.config
+        if config not in self.space or config in self.failed or not _says_something(outcome):
+            return self
         told = replace(self, policy=self.policy.tell(outcome), tells=self.tells + 1)
         match outcome:
             case Failed():
@@ -76,8 +92,12 @@ class Plain:
                 return replace(told, budget=told.budget.ran(told._cost(config)))
 
     def anew(self) -> Plain:
-        """The same: such a policy has no other memory than what it was told."""
-        return self
+        """The policy from its beginning, but for what failed: it has no memory to keep times in."""
+        policy = self.first
+        assert policy is not None  # made above
+        for config in sorted(self.failed, key=config_order):
+            policy = policy.tell(Failed(config, "it failed before"))
+        return replace(self, policy=policy, times={})
 
     def ratios(self) -> dict[Config, float]:
         base = self.times.get(self.default)
@@ -114,7 +134,11 @@ class Plain:
             reason=reason,
             detail=detail,
             gain=gain,
-            confidence=0.95 if gain > 1.0 else 0.5,
+            confidence=None,
             measures=measures,
             binding=True,
         )
+
+
+def _says_something(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) or is_time(outcome.elapsed_ns)

@@ -10,6 +10,7 @@ from random import Random
 from vyre.errors import InvalidInput
 from vyre.model import U32_MAX, Config, Failed, Outcome, Schedule, scheduled
 from vyre.policy.base import NothingToTry, Ready
+from vyre.policy.measured import is_time
 
 
 class Direction(IntEnum):
@@ -173,8 +174,11 @@ class Resize:
     def tell(self, outcome: Outcome) -> Resize:
         config = outcome.config
         if isinstance(outcome, Failed):
-            return replace(self, failed=self.failed | {config})
-        if self.policy is None or config not in self.widths or not outcome.elapsed_ns > 0:
+            known = config == self.default or config in self.widths
+            return replace(self, failed=self.failed | {config}) if known else self
+        if self.policy is None or config not in self.widths or config in self.failed:
+            return self
+        if not is_time(outcome.elapsed_ns) or not 0.0 <= outcome.idle_ns < math.inf:
             return self
         took_us, idle_us = outcome.elapsed_ns / 1e3, outcome.idle_ns / 1e3
         window = TunerFeedback(

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from math import exp, log
 
-from vyre.model import Decision, Reason, span
+from vyre.model import Decision, Reason, Schedule, span
 from vyre.plain import plain
 from vyre.report.gather import Case, Report
 from vyre.report.values import to_json
@@ -197,12 +197,18 @@ def _case(number: int, case: Case) -> Iterator[str]:
     if len(case.tried) > 1:
         yield "<div class='charts'>"
         yield _figure(number, "strip", "Every schedule", "timings, and their median")
-        yield _figure(number, "landscape", "Landscape", "speed over workgroup and code")
+        yield _figure(number, "landscape", "Landscape", _axes(case))
         line = "timings as they came; the line is the fastest known by then"
         yield _figure(number, "convergence", "Convergence", line, wide=True)
         yield "</div>"
     yield from _notes(case)
     yield "</section>"
+
+
+def _axes(case: Case) -> str:
+    """What a landscape spreads configs over."""
+    ours = isinstance(case.tried[0].config, Schedule)
+    return "speed over workgroup and code" if ours else "speed over the first knob and the others"
 
 
 def _figure(number: int, kind: str, title: str, note: str, *, wide: bool = False) -> str:

@@ -16,15 +16,21 @@
 
   const roleOf = (one, number) =>
     number === one.chosen ? "chosen" : number === one.default ? "default" : "other";
+  // A schedule is a workgroup and a code; the knobs of other people's kernels, the first and the rest.
+  const settingsOf = (s) => Object.entries(s.knobs).map(([name, value]) => `${name}=${value}`);
   const codeOf = (s) =>
-    [
+    s.knobs ? settingsOf(s).slice(1).join(", ") : [
       s.items > 1 ? `${s.items} ${s.order}` : "1 item",
       s.vector > 1 ? `vec ${s.vector}` : "",
       s.unroll > 1 ? `unroll ${s.unroll}` : "",
       s.doubled ? (s.checked ? "checked" : "unchecked") : "",
     ].filter(Boolean).join(", ");
-  const groupOf = (s) => s.workgroup.filter((n) => n > 1).join("×") || "1";
-  const nameOf = (s) => `${groupOf(s)} · ${codeOf(s)}`;
+  const groupOf = (s) =>
+    s.knobs ? settingsOf(s)[0] ?? "as it is" : s.workgroup.filter((n) => n > 1).join("×") || "1";
+  const sizeOfGroup = (s) =>
+    s.knobs ? Number(Object.values(s.knobs)[0]) || 0 : s.workgroup.reduce((a, b) => a * b);
+  const nameOf = (s) =>
+    s.knobs ? (s.doubled ? JSON.stringify(s.knobs) : s.text) : `${groupOf(s)} · ${codeOf(s)}`;
 
   for (const one of cases) {
     one.base_ns = one.default_ns;
@@ -81,7 +87,7 @@
 
   // Speed over workgroup and code: where the fast ones are, and what was never tried.
   const landscape = (one, width) => {
-    const groups = [...new Map(one.schedules.map((s) => [groupOf(s), s.workgroup.reduce((a, b) => a * b)]))]
+    const groups = [...new Map(one.schedules.map((s) => [groupOf(s), sizeOfGroup(s)]))]
       .sort((a, b) => a[1] - b[1] || a[0].localeCompare(b[0])).map(([name]) => name);
     const speed = (s) => (one.base_ns ?? one.schedules.at(-1).median_ns) / s.median_ns;
     const codes = [...new Set([...one.schedules].sort((a, b) =>
