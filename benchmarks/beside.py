@@ -9,13 +9,14 @@ over the other's, with its 95 % interval; the A/A interval is the other checkout
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from measure import halves, ratio, save
+
+from vyre import settings
 
 HERE = Path(__file__).parents[1]
 
@@ -94,14 +95,10 @@ class Side:
         program = folder / f"worker-{checkout.name}.py"
         program.write_text(WORKER)
         cache = folder / f"cache-{checkout.name}"
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(checkout / "src"),
-            "VYRE_CACHE_DIR": str(cache),
-        }
-        self._process = subprocess.Popen(
+        paths = {"PYTHONPATH": str(checkout / "src"), "VYRE_CACHE_DIR": str(cache)}
+        self._process = subprocess.Popen(  # noqa: S603  # our own worker
             [sys.executable, str(program), str(folder), device],
-            env=environment,
+            env=settings.for_child(paths),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -150,8 +147,8 @@ def main() -> None:
             results.append(
                 {"what": work, "now_us": now, "before_us": then, "ratio": found, "a_a": same}
             )
-    head = subprocess.run(
-        ["git", "-C", str(given.before), "rev-parse", "--short", "HEAD"],
+    head = subprocess.run(  # noqa: S603  # our own checkout
+        ["git", "-C", str(given.before), "rev-parse", "--short", "HEAD"],  # noqa: S607
         capture_output=True,
         text=True,
     )

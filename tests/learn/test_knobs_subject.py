@@ -50,7 +50,7 @@ DEVICE = vyre.DeviceInfo(
     driver="1",
     compiler="",
     kind=DeviceKind.GPU,
-    limits=vyre.Limits(max_threads=1, max_block=(1, 1, 1), max_grid=(1, 1, 1)),
+    limits=vyre.model.Limits(max_threads=1, max_block=(1, 1, 1), max_grid=(1, 1, 1)),
 )
 Times = Callable[[vyre.Knobs], Elapsed]
 

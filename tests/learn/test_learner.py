@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vyre.learn.inheritance import Inherited
-from vyre.learn.learner import (
+from vyre.learn.events import (
     Ask,
     Began,
     Broke,
@@ -25,18 +24,18 @@ from vyre.learn.learner import (
     Looked,
     Lost,
     Moment,
-    Phase,
     Put,
     Ran,
     Record,
-    Standing,
     Took,
     Wake,
     Woke,
-    advance,
 )
+from vyre.learn.inheritance import Inherited
+from vyre.learn.learner import advance
 from vyre.learn.ledger import Ledger
 from vyre.learn.pace import Pace
+from vyre.learn.standing import Phase, Standing
 from vyre.learn.subject import Fetched, Question
 from vyre.model import (
     Config,
@@ -104,7 +103,7 @@ class World:
     pace: Pace = AT_ONCE
     default: Config = DEFAULT
     clock: str = ""
-    throttled: bool = False
+    throttled: tuple[str, ...] = ()
     rough: bool = False
     refuses: Mapping[Config, str] = field(default_factory=dict)  # what cannot be made ready
     falls: Mapping[Config, str] = field(default_factory=dict)  # what cannot be launched
@@ -677,7 +676,7 @@ class TestClocks:
 
     def test_throttled_times_are_counted_for_people(self):
         world = begun()
-        world.timed(DEFAULT, throttled=True)
+        world.timed(DEFAULT, throttled=("power cap",))
 
         assert world.standing.ledger.throttled == 1
 
@@ -1228,7 +1227,7 @@ class TestPace:
 
         assert (pace.share, pace.advance_s, pace.cores) == (0.03, 0.1, 0)
         assert (pace.unfelt_ns, pace.shortest_ns) == (5, 7)
-        assert Pace.beside(DEVICE) == Pace()
+        assert Pace.beside(DEVICE) == Pace(at_once=4)
 
     @pytest.mark.parametrize(("units", "cores"), [(8, 8), (0, 1)])
     def test_on_a_cpu_it_is_slow_and_compiling_shares_the_cores(self, units, cores):
@@ -1330,3 +1329,73 @@ def test_whatever_the_times_what_is_adopted_is_faster_than_the_default(order, ti
     chosen = world.standing.decision
     if chosen.reason is Reason.ADOPTED:
         assert world.times[chosen.config] < world.times[DEFAULT]
+
+
+class TestSeveralAtOnce:
+    """Callers may launch many times before the time of the first is back."""
+
+    @staticmethod
+    def begun() -> tuple[Standing, Pace]:
+        pace = replace(AT_ONCE, at_once=4)
+        standing = Standing.of(WORKLOAD, DEFAULT, None)
+        everything = began(ready=frozenset(TIMES))
+        standing, _ = advance(standing, Event(everything, Moment(now_s=0.0)), pace)
+        return standing, pace
+
+    def asked(self, standing: Standing, pace: Pace) -> tuple[Standing, list[Config]]:
+        woke = Event(Woke(standing.asks), Moment(now_s=1.0, dispatches=10))
+        standing, effects = advance(standing, woke, pace)
+        return standing, [effect.config for effect in effects if isinstance(effect, Ask)]
+
+    def test_the_default_is_asked_for_as_often_as_it_takes(self):
+        standing, asked = self.asked(*self.begun())
+
+        assert asked[:3] == [DEFAULT] * 3
+        assert len(asked) <= 4
+        assert [one.config for one in standing.beside] == asked[1:]
+
+    def test_each_time_is_learned_from_whichever_comes_first(self):
+        standing, pace = self.begun()
+        standing, asked = self.asked(standing, pace)
+        for number, config in enumerate(reversed(asked)):
+            at = Moment(now_s=2.0, dispatches=10 + number)
+            standing, _ = advance(standing, Event(Launched(config), at), pace)
+            standing, _ = advance(standing, Event(Ran(config, TIMES[config], 1), at), pace)
+
+        assert standing.ledger.timings == sum(config == DEFAULT for config in asked)
+        assert standing.beside == ()
+
+    def test_what_no_call_took_is_not_waited_for(self):
+        standing, pace = self.begun()
+        standing, asked = self.asked(standing, pace)
+        at = Moment(now_s=2.0, dispatches=10)
+
+        standing, _ = advance(standing, Event(Ran(asked[0], TIMES[asked[0]], 1), at), pace)
+
+        assert standing.beside == ()
+        assert standing.wanted is not None
+        assert standing.wanted.phase is Phase.PLANNED
+
+    def test_while_some_are_under_way_one_more_is_asked_for_at_a_time(self):
+        standing, pace = self.begun()
+        standing, asked = self.asked(standing, pace)
+        at = Moment(now_s=2.0, dispatches=10)
+        for config in asked[:2]:
+            standing, _ = advance(standing, Event(Launched(config), at), pace)
+        standing, _ = advance(standing, Event(Ran(asked[0], TIMES[asked[0]], 1), at), pace)
+
+        standing, more = self.asked(standing, pace)
+
+        assert len(more) == 1
+        assert [one.phase for one in standing.beside] == [Phase.LAUNCHED]
+
+    def test_what_fails_is_not_waited_for(self):
+        standing, pace = self.begun()
+        standing, _ = self.asked(standing, pace)
+        at = Moment(now_s=2.0, dispatches=10)
+
+        others = [config for config in TIMES if config != DEFAULT]
+        failed = Fell(dict.fromkeys(others, "no"))
+        standing, _ = advance(standing, Event(failed, at), pace)
+
+        assert {one.config for one in standing.beside} <= {DEFAULT}

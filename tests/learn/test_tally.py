@@ -1,20 +1,24 @@
-"""Counting calls without a lock."""
+"""Counting calls, without a lock where none is needed."""
 
 import sys
 import threading
 
+import pytest
+
 from vyre.learn.tally import Tally
 
 
-def test_looking_counts_nothing():
-    tally = Tally()
+@pytest.mark.parametrize("alone", [True, False, None])
+def test_looking_counts_nothing(alone):
+    tally = Tally(alone=alone)
     for calls in range(5):
         assert [tally.value for _ in range(3)] == [calls] * 3
         tally.tick()
 
 
-def test_every_tick_of_every_thread_counts_while_others_look():
-    tally, threads, ticks = Tally(), 8, 5000
+@pytest.mark.parametrize("alone", [True, False])
+def test_every_tick_of_every_thread_counts_while_others_look(alone):
+    tally, threads, ticks = Tally(alone=alone), 8, 5000
     seen: list[list[int]] = [[] for _ in range(2)]
     done = threading.Event()
 

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from math import inf
 
+from vyre.learn.events import Began, Event, Fell, Moment, Put, Ran, Record, Wake, What, Woke
 from vyre.learn.inheritance import Inherited
-from vyre.learn.learner import (
-    Began,
-    Event,
-    Fell,
-    Moment,
-    Put,
-    Ran,
-    Record,
-    Standing,
-    Wake,
-    What,
-    Woke,
-    advance,
-)
+from vyre.learn.learner import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
+from vyre.learn.standing import Standing
 from vyre.learn.subject import Question
 from vyre.model import Config, Failed, Outcome
 from vyre.policy.table import DEFAULT_POLICY

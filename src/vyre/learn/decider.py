@@ -17,8 +17,7 @@ from typing import Any
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
 from vyre.learn.desk import Desk
-from vyre.learn.inheritance import Known, inherit
-from vyre.learn.learner import (
+from vyre.learn.events import (
     Ask,
     Began,
     Broke,
@@ -33,19 +32,19 @@ from vyre.learn.learner import (
     Looked,
     Lost,
     Moment,
-    Phase,
     Put,
     Ran,
     Record,
-    Standing,
     Took,
     Wake,
     What,
     Woke,
-    advance,
 )
+from vyre.learn.inheritance import Known, inherit
+from vyre.learn.learner import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
+from vyre.learn.standing import Phase, Standing
 from vyre.learn.subject import Fetched, Fetching, Subject
 from vyre.learn.tally import Tally
 from vyre.model import Clocks, Config, Decision, Failed, Workload

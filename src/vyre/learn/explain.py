@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from vyre.learn.decider import Decider
-from vyre.learn.learner import Standing
 from vyre.learn.site import Site
+from vyre.learn.standing import Standing
 from vyre.model import (
     Config,
     Decision,

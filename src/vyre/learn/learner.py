@@ -1,278 +1,46 @@
 """Learns how to run one workload from the dispatches that happen anyway: deciding alone, no effect.
 
 `advance` takes what is known and what has happened, and gives what is known then and what is to be
-done about it. One launch is asked for at a time: the next depends on what came of it.
+done about it. One launch is waited for at a time: the next depends on what came of it. A few more
+may be asked for with it, each for what those before it leave open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from math import exp, inf, log
-from typing import Any
 
+from vyre.learn.events import (
+    Ask,
+    Began,
+    Broke,
+    Came,
+    Decided,
+    Effect,
+    Ended,
+    Event,
+    Fell,
+    Fetch,
+    Launched,
+    Looked,
+    Lost,
+    Moment,
+    Put,
+    Ran,
+    Record,
+    Took,
+    Wake,
+    Woke,
+)
 from vyre.learn.inheritance import Inherited
-from vyre.learn.ledger import Ledger
 from vyre.learn.pace import Pace
-from vyre.learn.subject import Fetched, Question
-from vyre.model import Config, Decision, Failed, Outcome, Reason, Timed
+from vyre.learn.standing import Phase, Standing, Wanted
+from vyre.learn.subject import Question
+from vyre.model import Config, Decision, Failed, Reason, Timed
 from vyre.policy import table
-from vyre.policy.base import Choice, Chooser, NothingToTry
+from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.measured import is_time
-from vyre.policy.natural_step import Step as NaturalStep
-from vyre.policy.natural_step import natural_step_q16
-from vyre.policy.trend import Trend
-
-# -- what happens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """When something happens."""
-
-    now_s: float  # of a clock that never goes back
-    worked_s: float = 0.0  # on this workload so far, by the thread that learns
-    dispatches: int = 0  # so far
-
-
-@dataclass(frozen=True, slots=True)
-class Began:
-    """What is to be learned is known, and what was known of it before."""
-
-    question: Question
-    inherited: Inherited
-    ready: frozenset[Config]
-    size: int
-    policy: str = table.DEFAULT_POLICY
-    step: NaturalStep = natural_step_q16
-
-
-@dataclass(frozen=True, slots=True)
-class Woke:
-    """The time has come to ask for a launch."""
-
-    ask: int
-
-
-@dataclass(frozen=True, slots=True)
-class Took:
-    """A call is about to take what was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """The time has come to look after a launch that was taken."""
-
-    ask: int
-    taken_at: int  # dispatches
-    after_s: float
-    still_asked: bool = False  # whether nobody took it after all
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """What was asked for is under way, and its time will be heard of."""
-
-    config: Config
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """The time of a launch that was asked for."""
-
-    config: Config
-    elapsed_ns: float
-    size: int
-    rough: bool = False  # the host's time may be a part of it
-    clock: str = ""  # the state of the device's clocks; empty where it does not tell
-    throttled: tuple[str, ...] = ()  # why the device was held back, if it was
-    share: float = 1.0  # of the dispatch, that ran so
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A launch that was asked for was not made, or its time will never be known."""
-
-    config: Config | None = None  # of the launch, where it was made
-
-
-@dataclass(frozen=True, slots=True)
-class Fell:
-    """Configs that cannot be launched, and why."""
-
-    reasons: Mapping[Config, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Came:
-    """Something that was fetched is ready now, or never will be."""
-
-    fetched: tuple[Fetched, ...]
-    ready: frozenset[Config]
-    fetching: int  # still under way
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """Something else has decided, such as a sweep."""
-
-    decision: Decision
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Nothing more is to be learned."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Broke:
-    """A piece of learning failed."""
-
-    error: str
-
-
-What = Began | Woke | Took | Looked | Launched | Ran | Lost | Fell | Came | Decided | Ended | Broke
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happens, and when."""
-
-    what: What
-    at: Moment
-
-
-# -- what is to be done about it
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Let the next call launch this, and time it."""
-
-    config: Config
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """Make the first of these ready, and of the others what comes with it."""
-
-    configs: tuple[Config, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """Remember what came of a dispatch of `size` elements."""
-
-    outcome: Outcome
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Remember a decision, because of what is new about it."""
-
-    decision: Decision
-    news: bool  # whether it is for another config than before
-
-
-@dataclass(frozen=True, slots=True)
-class Wake:
-    """Tell of an event at a time, as of `Moment.now_s`."""
-
-    at_s: float
-    event: Woke | Looked
-
-
-Effect = Ask | Fetch | Record | Put | Wake
-
-# -- what is known
-
-
-class Phase(StrEnum):
-    """How far a launch is that is wanted."""
-
-    PLANNED = "planned"  # for a time that is to come
-    ASKED = "asked"  # of the next call
-    LAUNCHED = "launched"  # its time will be heard of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A launch whose time is wanted."""
-
-    config: Config
-    phase: Phase = Phase.PLANNED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What a learner knows; `decision` is what calls launch.
-
-    >>> from vyre.model import Knobs, Workload
-    >>> workload = Workload(fingerprint=b"", buckets=(), traits=(), device="", toolchain="")
-    >>> standing = Standing.of(workload, Knobs.of({"BLOCK": 64}))
-    >>> standing.decision.reason.value, standing.is_over
-    ('cold start', False)
-    """
-
-    decision: Decision
-    default: Config
-    question: Question | None = None  # once it has begun
-    size: int = 0  # of a dispatch, about
-    policy: Chooser | None = field(default=None, repr=False)  # until it is over
-    ready: frozenset[Config] = frozenset()
-    mask: Any = field(default=None, compare=False, repr=False)  # of it, for the policy
-    inherited: Decision | None = None  # what is launched on the word of others
-    certain: Decision | None = None  # what was last remembered
-    failures: Mapping[Config, str] = field(default_factory=dict)
-    strikes: Mapping[Config, int] = field(default_factory=dict)  # times in a row that were none
-    timed: Mapping[Config, int] = field(default_factory=dict)  # how often each was
-    launched: frozenset[Config] = frozenset()  # before: a first launch also loads code
-    trend: Trend = field(default_factory=Trend, repr=False)
-    ledger: Ledger = field(default_factory=Ledger)
-    wanted: Wanted | None = None
-    because: str = ""  # why that is wanted
-    next: Config | None = None  # what is wanted next, ready or not
-    probing: bool = False
-    asks: int = 0
-    looking: bool = False  # whether a launch that was taken is looked after
-    rough: int = 0  # times that said too little
-    told: int = 0  # dispatches that the policy has heard of
-    last_at: Moment | None = None  # when a time was last heard
-    clock: str = ""  # the state of the clocks that times are of
-    other_clock: tuple[str, int] = ("", 0)  # another state, and how many times in a row were of it
-    trouble: int = 0  # pieces of work that failed since the last time was learned from
-    broken: str = ""  # why nothing can be fetched any more
-    began_s: float | None = None
-    resting_s: float = 0.0
-    stopped: str = ""  # why nothing more is learned
-
-    @classmethod
-    def of(cls, workload: Any, default: Config, known: Decision | None = None) -> Standing:
-        """What is known of a workload before it was looked at: what is remembered, if anything."""
-        cold = Decision(
-            workload=workload,
-            config=default,
-            reason=Reason.COLD_START,
-            detail="nothing is known yet; the default is measured first",
-        )
-        decision = known or cold
-        return cls(
-            decision=decision,
-            default=default,
-            inherited=known,
-            ready=frozenset((decision.config,)),  # by the call that made us
-            launched=frozenset((default,)),
-        )
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more is learned."""
-        return bool(self.stopped)
-
 
 Advanced = tuple[Standing, tuple[Effect, ...]]
 
@@ -487,6 +255,8 @@ def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace
     assert policy is not None
     if standing.wanted is not None and standing.wanted.config in reasons:
         standing = replace(standing, wanted=None)
+    beside = tuple(one for one in standing.beside if one.config not in reasons)
+    standing = replace(standing, beside=beside)
     for config, reason in reasons.items():
         if config not in standing.failures:
             failure = Failed(config, reason)
@@ -557,7 +327,9 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     if standing.wanted is None and ask in standing.ready:
         asks, resting = standing.asks + 1, not choice.measures and not standing.ledger.fetching
         standing, when_s = _when(standing, at, pace, resting=resting)
-        standing = replace(standing, wanted=Wanted(config=ask), asks=asks)
+        # What no call has taken by now is not wanted any more: there is a better question.
+        under_way = tuple(one for one in standing.beside if one.phase is Phase.LAUNCHED)
+        standing = replace(standing, wanted=Wanted(config=ask), beside=under_way, asks=asks)
         effects = (*effects, Wake(when_s, Woke(asks)))
     elif standing.wanted is None and standing.broken and not standing.ledger.fetching:
         why = f"{ask.text} cannot be compiled: {standing.broken}"
@@ -611,23 +383,41 @@ def _asked(standing: Standing, ask: int, at: Moment, pace: Pace) -> Advanced:
         return standing, ()  # something else is wanted by now
     if wanted.config not in standing.ready:
         return _next(replace(standing, wanted=None), at, pace)
-    asked = replace(wanted, phase=Phase.ASKED)
-    return replace(standing, wanted=asked), (Ask(wanted.config),)
+    asked, beside = replace(wanted, phase=Phase.ASKED), standing.beside
+    more: tuple[Wanted, ...] = ()
+    if pace.at_once > 1 and not beside:
+        assert standing.policy is not None
+        batch = [
+            choice.config for choice in standing.policy.choose_batch(pace.at_once, standing.mask)
+        ]
+        able = (config for config in batch[1:] if config in standing.ready)
+        more = tuple(Wanted(config=config, phase=Phase.ASKED) for config in able)
+    effects = tuple(Ask(one.config) for one in (asked, *more))
+    return replace(standing, wanted=asked, beside=beside or more), effects
 
 
 def _under_way(standing: Standing, config: Config) -> Standing:
-    wanted = standing.wanted
-    if wanted is None or wanted.config != config:
+    wanted, beside = standing.wanted, standing.beside
+    if wanted is not None and wanted.config == config and wanted.phase is Phase.ASKED:
+        return replace(standing, wanted=replace(wanted, phase=Phase.LAUNCHED))
+    taken = Wanted(config=config, phase=Phase.ASKED)
+    if taken not in beside:
         return standing  # it was given up before, and another is asked for
-    return replace(standing, wanted=replace(wanted, phase=Phase.LAUNCHED))
+    at = beside.index(taken)
+    now = replace(taken, phase=Phase.LAUNCHED)
+    return replace(standing, beside=(*beside[:at], now, *beside[at + 1 :]))
 
 
 def _given_up(standing: Standing, config: Config | None) -> Standing:
     """The standing when a launch is no longer waited for: this one, or whichever it was."""
-    wanted = standing.wanted
-    if wanted is None or (config is not None and wanted.config != config):
-        return standing  # it was given up before, and another is asked for
-    return replace(standing, wanted=None)
+    wanted, beside = standing.wanted, standing.beside
+    if wanted is not None and config in (None, wanted.config):
+        return replace(standing, wanted=None)
+    left = next((one for one in beside if one.config == config), None)
+    if config is None or left is None:  # it was given up before, and another is asked for
+        return standing
+    at = beside.index(left)
+    return replace(standing, beside=beside[:at] + beside[at + 1 :])
 
 
 def _look_after(standing: Standing, at: Moment, pace: Pace) -> Advanced:
@@ -648,7 +438,7 @@ def _looked(standing: Standing, event: Looked, at: Moment, pace: Pace) -> Advanc
     if event.ask != standing.asks:  # a later one was taken meanwhile
         return _look_after(replace(standing, looking=False), at, pace)
     if at.dispatches - event.taken_at >= pace.lost_after:
-        return _next(replace(standing, looking=False, wanted=None), at, pace)
+        return _next(replace(standing, looking=False, wanted=None, beside=()), at, pace)
     after_s = min(2 * event.after_s, pace.lost_at_latest_s)
     return standing, (Wake(at.now_s + after_s, replace(event, after_s=after_s)),)
 
@@ -702,7 +492,7 @@ def _fetching(standing: Standing, effects: tuple[Effect, ...]) -> Advanced:
 
 def _broken(standing: Standing, error: str, at: Moment, pace: Pace) -> Advanced:
     """Whatever goes wrong, learning goes on, or says why it does not."""
-    standing = replace(standing, trouble=standing.trouble + 1, wanted=None)
+    standing = replace(standing, trouble=standing.trouble + 1, wanted=None, beside=())
     if standing.policy is None or standing.trouble >= pace.trouble:
         return _stopped(standing, f"learning failed: {error}"), ()
     return _next(standing, at, pace)
@@ -711,7 +501,14 @@ def _broken(standing: Standing, error: str, at: Moment, pace: Pace) -> Advanced:
 def _stopped(standing: Standing, why: str) -> Standing:
     ledger = replace(standing.ledger, fetching=0)
     return replace(
-        standing, policy=None, wanted=None, next=None, mask=None, stopped=why, ledger=ledger
+        standing,
+        policy=None,
+        wanted=None,
+        beside=(),
+        next=None,
+        mask=None,
+        stopped=why,
+        ledger=ledger,
     )
 
 

@@ -9,6 +9,9 @@ from vyre.model import DeviceInfo, DeviceKind
 _SHARE = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.03}
 _ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.1}
 
+_AT_ONCE = {DeviceKind.CPU: 1, DeviceKind.GPU: 4}
+"""Callers of a GPU enqueue many launches before the time of the first is back."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
@@ -42,6 +45,7 @@ class Pace:
     lost_s: float = 1.0  # until somebody looks after a launch that was taken and not heard of
     lost_at_latest_s: float = 60.0
     lost_after: int = 16  # calls after that which took it, by which it should have been heard of
+    at_once: int = 1  # launches that may be asked for before a time of any is back
     clocks: int = 4  # times in a row at another clock that say that it is the device's now
 
     @classmethod
@@ -52,5 +56,6 @@ class Pace:
             advance_s=_ADVANCE_S[device.kind],
             unfelt_ns=unfelt_ns,
             shortest_ns=shortest_ns,
+            at_once=_AT_ONCE[device.kind],
             cores=max(device.compute_units, 1) if device.kind is DeviceKind.CPU else 0,
         )

@@ -63,6 +63,10 @@ class Chooser(Protocol):
         """What to time next, and why."""
         ...
 
+    def choose_batch(self, count: int, ready: Any = None) -> tuple[Choice, ...]:
+        """What to time at once, before a time of any is back; the first is what `choose` says."""
+        ...
+
     def incumbent(self, ready: Any = None) -> Choice:
         """What to launch while nothing is timed."""
         ...

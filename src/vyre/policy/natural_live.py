@@ -189,7 +189,8 @@ class NaturalGradient:
                 place = self.place[choice.config]
                 supposing, able[place] = supposing._supposing(place, worst[place]), False
             heard = len(chosen)
-            probe = supposing._probe(best, able & (worst <= supposing.budget.left))
+            fits = worst <= supposing.budget.left
+            probe = supposing._probe(best, able & fits)
             if probe is None:
                 break
             chosen.append(self._because(probe[0], Reason.PROBE, probe[1], measures=True))

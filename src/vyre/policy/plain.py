@@ -52,6 +52,10 @@ class Plain:
             return self._because(config, Reason.COLD_START, waiting)
         return self._because(config, Reason.PROBE, f"asked for by {self.word}", measures=True)
 
+    def choose_batch(self, count: int, ready: Ready = None) -> tuple[Choice, ...]:  # noqa: ARG002
+        """One: what such a policy asks for next depends on what comes of it."""
+        return (self.choose(ready),)
+
     def incumbent(self, ready: Ready = None) -> Choice:
         settled = self.policy.settled
         if settled is None or (ready is not None and settled not in ready):

@@ -1,0 +1,99 @@
+"""What a learner knows: everything that deciding about a workload rests on, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from vyre.learn.events import Moment
+from vyre.learn.ledger import Ledger
+from vyre.learn.subject import Question
+from vyre.model import Config, Decision, Reason
+from vyre.policy.base import Chooser
+from vyre.policy.trend import Trend
+
+
+class Phase(StrEnum):
+    """How far a launch is that is wanted."""
+
+    PLANNED = "planned"  # for a time that is to come
+    ASKED = "asked"  # of the next call
+    LAUNCHED = "launched"  # its time will be heard of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A launch whose time is wanted."""
+
+    config: Config
+    phase: Phase = Phase.PLANNED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a learner knows; `decision` is what calls launch.
+
+    >>> from vyre.model import Knobs, Workload
+    >>> workload = Workload(fingerprint=b"", buckets=(), traits=(), device="", toolchain="")
+    >>> standing = Standing.of(workload, Knobs.of({"BLOCK": 64}))
+    >>> standing.decision.reason.value, standing.is_over
+    ('cold start', False)
+    """
+
+    decision: Decision
+    default: Config
+    question: Question | None = None  # once it has begun
+    size: int = 0  # of a dispatch, about
+    policy: Chooser | None = field(default=None, repr=False)  # until it is over
+    ready: frozenset[Config] = frozenset()
+    mask: Any = field(default=None, compare=False, repr=False)  # of it, for the policy
+    inherited: Decision | None = None  # what is launched on the word of others
+    certain: Decision | None = None  # what was last remembered
+    failures: Mapping[Config, str] = field(default_factory=dict)
+    strikes: Mapping[Config, int] = field(default_factory=dict)  # times in a row that were none
+    timed: Mapping[Config, int] = field(default_factory=dict)  # how often each was
+    launched: frozenset[Config] = frozenset()  # before: a first launch also loads code
+    trend: Trend = field(default_factory=Trend, repr=False)
+    ledger: Ledger = field(default_factory=Ledger)
+    wanted: Wanted | None = None
+    beside: tuple[Wanted, ...] = ()  # asked for at once with that, and not heard of
+    because: str = ""  # why that is wanted
+    next: Config | None = None  # what is wanted next, ready or not
+    probing: bool = False
+    asks: int = 0
+    looking: bool = False  # whether a launch that was taken is looked after
+    rough: int = 0  # times that said too little
+    told: int = 0  # dispatches that the policy has heard of
+    last_at: Moment | None = None  # when a time was last heard
+    clock: str = ""  # the state of the clocks that times are of
+    other_clock: tuple[str, int] = ("", 0)  # another state, and how many times in a row were of it
+    trouble: int = 0  # pieces of work that failed since the last time was learned from
+    broken: str = ""  # why nothing can be fetched any more
+    began_s: float | None = None
+    resting_s: float = 0.0
+    stopped: str = ""  # why nothing more is learned
+
+    @classmethod
+    def of(cls, workload: Any, default: Config, known: Decision | None = None) -> Standing:
+        """What is known of a workload before it was looked at: what is remembered, if anything."""
+        cold = Decision(
+            workload=workload,
+            config=default,
+            reason=Reason.COLD_START,
+            detail="nothing is known yet; the default is measured first",
+        )
+        decision = known or cold
+        return cls(
+            decision=decision,
+            default=default,
+            inherited=known,
+            ready=frozenset((decision.config,)),  # by the call that made us
+            launched=frozenset((default,)),
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is learned."""
+        return bool(self.stopped)
