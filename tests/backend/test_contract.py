@@ -80,3 +80,17 @@ class TestCudaOnADriverOfHostMemory(BackendContract):
             self.driver.capturing.discard(0x77)
 
         return captured()
+
+
+HAS_CUDA = any(device.name == "cuda:0" for device in vyre.devices())
+
+
+@pytest.mark.skipif(not HAS_CUDA, reason="no CUDA device is here")
+class TestCuda(BackendContract):
+    def make(self, folder):  # noqa: ARG002  # a process has one context
+        return vyre.open("cuda").backend
+
+    def refused(self, monkeypatch):
+        from vyre.backend.cuda import build
+
+        return spoil(monkeypatch, build)
