@@ -181,10 +181,7 @@ class Decider:
         else:
             clocks = self._clocks()
             clock, throttled = ("", ()) if clocks is None else (clocks.state, clocks.throttled)
-            # Of this thread alone: on a busy machine the wall's clock goes on while others work.
-            began = time.thread_time()
             self._happened(Ran(config, came, size, rough, clock, throttled, share))
-            self._worked_s += time.thread_time() - began
 
     def _came(self) -> None:
         """Something was fetched."""
@@ -211,7 +208,11 @@ class Decider:
     def _happened(self, what: What) -> None:
         """Tell the learner, and do what it says."""
         at = Moment(now_s=time.monotonic(), worked_s=self._worked_s, dispatches=self._tally.value)
+        # Of this thread alone: on a busy machine the wall's clock goes on while others work.
+        began = time.thread_time()
         standing, effects = advance(self.standing, Event(what, at), self._pace)
+        if not isinstance(what, Began):  # once, and not again and again
+            self._worked_s += time.thread_time() - began
         self.standing = standing
         if standing.decision.config != self.best:
             self.best = standing.decision.config

@@ -242,8 +242,9 @@ class Recorder:
         with self._starting:
             alive = self._thread is not None and self._thread.is_alive()
             if not alive and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._run, name="vyre-recorder", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="vyre-recorder", daemon=True)
+                thread.start()
+                self._thread = thread  # once it can be joined
 
     def _run(self) -> None:
         while not self._closed.is_set():

@@ -298,6 +298,7 @@ class Dispatcher:
             numbers,
             alignment,
             helper_of(launcher.device),
+            workload=workload,
             sweep=lambda: self._swept(bound),
             advice=f"tune it first, with {launcher.kernel.name}.tune(...) on such arrays, "
             'or freeze with missing="default"',

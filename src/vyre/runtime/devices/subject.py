@@ -12,7 +12,7 @@ from vyre.learn import process
 from vyre.learn.decide import Call
 from vyre.learn.pace import Pace
 from vyre.learn.subject import Fetched, Question
-from vyre.model import Code, Config, Decision, Reason, Schedule, scheduled
+from vyre.model import Code, Config, Decision, Reason, Schedule, Workload, scheduled
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.plan.space import why_not_free
@@ -160,6 +160,7 @@ def call_of(
     alignment: Mapping[str, int],
     helper: CompileHelper | None,
     *,
+    workload: Workload | None = None,
     sweep: Callable[[], Decision] | None = None,
     advice: str = "",
 ) -> Call:
@@ -172,7 +173,7 @@ def call_of(
     return Call(
         subject=ProgramSubject(launcher, numbers, alignment, helper),  # type: ignore[arg-type]  # left alone without one
         prepare=ProgramSteps(launcher, numbers, alignment),
-        workload=launcher.workload(numbers, alignment),
+        workload=workload or launcher.workload(numbers, alignment),
         name=launcher.kernel.name,
         device=info,
         default=launcher.default(numbers),

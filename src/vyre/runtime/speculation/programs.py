@@ -77,7 +77,7 @@ class Programs:
             except (UnsupportedFeature, DeviceFailed) as error:
                 self.refused[way] = error.problem
         self._unread = Tail(device.zeros(TAIL_WORDS, np.uint32))  # of calls that nobody asks about
-        self._free: list[Tail] = []
+        self._free = [Tail(device.zeros(TAIL_WORDS, np.uint32)) for _ in range(2)]
         self._count = device.zeros(2, np.uint32)
         self._hits = device.empty(1, np.uint32)
         self._slot = 0

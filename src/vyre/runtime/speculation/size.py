@@ -36,12 +36,15 @@ READING_SHARE = 0.01
 LONGEST_PAUSE_NS = 50_000_000
 """Between readings; one that was interrupted must not stop the learning for seconds."""
 
-SHARE = {DeviceKind.CPU: 0.01, DeviceKind.GPU: 0.03}
-"""Of the time, that learning may take: there are three ways, so it is soon over."""
+SHARE, ADVANCE_S = 0.01, 0.002
+"""Of the time, that learning may take, and what it may take in advance.
+
+A call may be over in 0.1 ms, and a caller waits for what the thread that learns computes.
+"""
 
 
-ADVANCE_S = 0.02
-"""What may be worked in advance, for the same reason."""
+MOST_WARM = 1024
+"""Numbers of items that are known to be compiled for; a stream of ever-new ones starts anew."""
 
 
 class Size:
@@ -63,7 +66,7 @@ class Size:
         self._sites: dict[tuple[Rule, int | None], Site] = {}
         self._close: set[tuple[int | None, Way]] = set()  # that only whole calls tell apart
         self._due_ns, self._cost_ns = 0, 0.0
-        self._warm: set[bool] = set()
+        self._warm: set[int] = set()  # calls of so many items are compiled for
         self._remembered: Config | None = None  # for the next process
         self._trouble: VyreError | None = None
         self._latest: Site | None = None  # of the latest call
@@ -72,6 +75,9 @@ class Size:
 
     def warm(self, given: Items) -> None:
         """Let a driver that compiles at the first launch do so now, for every way."""
+        if given.items in self._warm:
+            return
+        self._warm = {given.items} if len(self._warm) >= MOST_WARM else self._warm | {given.items}
         least, share = SLICES[self.programs.device.info.kind]
         for way in self.able:
             for items in (given.items, max(least, given.items // share)):
@@ -193,7 +199,7 @@ class Size:
         steps = WaySteps(self.programs, guess)
         info = self.programs.device.info
         if regime is None or by.mode is Mode.OFF:
-            latest = process.recorder().get(self._workload(None), writes=by.mode.writes)
+            latest = self._latest_choice(by)
             decision = Decision(workload=workload, config=guess.knobs, reason=Reason.COLD_START)
             if latest is not None and latest.config in {way.knobs for way in self.able}:
                 decision = replace(latest, reason=Reason.REMEMBERED)
@@ -211,10 +217,17 @@ class Size:
             is_legal=lambda config: config in {way.knobs for way in able},
             why_alone="no other way can run here" if len(able) == 1 else None,
             began=True,
-            pace=replace(Pace.beside(info), share=SHARE[info.kind], advance_s=ADVANCE_S),
+            pace=replace(Pace.beside(info), share=SHARE, advance_s=ADVANCE_S, at_once=1),
             clocks=self.programs.device.backend.clocks,
         )
         return site_of(call, by)
+
+    def _latest_choice(self, by: Rule) -> Decision | None:
+        """What ran last, in this process or in one before; a disk is asked for the first size."""
+        recorder, workload = process.recorder(), self._workload(None)
+        if self._speculator.samples and by.mode.writes:
+            return recorder.at_hand(workload)
+        return recorder.get(workload, writes=by.mode.writes)
 
     def _guess(self, regime: int | None) -> Way:
         """By the commit rate, as long as nothing is measured; a GPU seldom gains from two launches.
