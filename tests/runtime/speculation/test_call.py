@@ -72,7 +72,8 @@ def every_call_is_learned_from(monkeypatch):
     """However short it is, and by nobody else: what is learned must not depend on the clock."""
     monkeypatch.setattr("vyre.runtime.speculation.size.READING_SHARE", float("inf"))
     monkeypatch.setattr("vyre.runtime.speculation.size.LONGEST_PAUSE_NS", 0)
-    monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", 1e9)
+    at_once = dict.fromkeys(DeviceKind, 1e9)
+    monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", at_once)
     deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)

@@ -30,16 +30,20 @@ from vyre.runtime.speculation.ways import (
     WaySubject,
 )
 
-READING_SHARE = 0.01
-"""The share of the time that may go into reading counters; on PoCL one reading takes 0.1 ms."""
+READING_SHARE = 0.002
+"""The share of the time that may go into reading counters; on PoCL one reading takes 0.1 ms.
 
-LONGEST_PAUSE_NS = 50_000_000
+Callers feel five times as much of it (H200): they share the driver's lock and the interpreter.
+"""
+
+LONGEST_PAUSE_NS = 100_000_000
 """Between readings; one that was interrupted must not stop the learning for seconds."""
 
-SHARE, ADVANCE_S = 0.01, 0.002
+SHARE = {DeviceKind.CPU: 0.01, DeviceKind.GPU: 0.003}
+ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.0}
 """Of the time, that learning may take, and what it may take in advance.
 
-A call may be over in 0.1 ms, and a caller waits for what the thread that learns computes.
+On a GPU a call may be over in 0.1 ms, and a caller waits for what the thread that learns computes.
 """
 
 
@@ -198,6 +202,7 @@ class Size:
         workload, guess = self._workload(regime), self._guess(regime)
         steps = WaySteps(self.programs, guess)
         info = self.programs.device.info
+        kind = info.kind
         if regime is None or by.mode is Mode.OFF:
             latest = self._latest_choice(by)
             decision = Decision(workload=workload, config=guess.knobs, reason=Reason.COLD_START)
@@ -217,7 +222,9 @@ class Size:
             is_legal=lambda config: config in {way.knobs for way in able},
             why_alone="no other way can run here" if len(able) == 1 else None,
             began=True,
-            pace=replace(Pace.beside(info), share=SHARE, advance_s=ADVANCE_S, at_once=1),
+            pace=replace(
+                Pace.beside(info), share=SHARE[kind], advance_s=ADVANCE_S[kind], at_once=1
+            ),
             clocks=self.programs.device.backend.clocks,
         )
         return site_of(call, by)
