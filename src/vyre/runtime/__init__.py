@@ -1,1 +1,1 @@
-"""Acts on decisions: Kernel, dispatch, session, compile helper, tuner."""
+"""Kernels and their calls: arrays, devices, the compile helper, calls, speculation."""
