@@ -313,7 +313,8 @@ class TestKnobs:
             Knobs(settings)
 
         assert str(caught.value) == (
-            f"{shown} among knobs\nFix: give pairs of a name and a number, a text, or true or false"
+            f"{shown} among knobs\n"
+            "Fix: give pairs of a name and a plain number of 64 bits, a text, or true or false"
         )
 
     def test_a_name_is_given_once(self):

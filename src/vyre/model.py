@@ -165,7 +165,7 @@ class Knobs:
             if not isinstance(name, str) or not is_utf8(name) or not _is_setting(setting):
                 raise InvalidInput(
                     f"{shown(pair)} among knobs",
-                    "give pairs of a name and a number, a text, or true or false",
+                    "give pairs of a name and a plain number of 64 bits, a text, or true or false",
                 )
         if len({name for name, _ in self.settings}) < len(self.settings):
             raise InvalidInput(f"knobs that name one twice: {self.text}", "give each name once")
@@ -181,9 +181,12 @@ class Knobs:
         """The knobs of a mapping, in its order.
 
         Raises:
-            InvalidInput: a name is no text, or a setting is none.
+            InvalidInput: it is none, a name is no text, or a setting is none.
         """
-        return cls(tuple(settings.items()))
+        given: object = settings
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"knobs of {shown(given)}", 'give a mapping, such as {"BLOCK": 64}')
+        return cls(tuple(given.items()))
 
     def __getitem__(self, name: str) -> Setting:
         return dict(self.settings)[name]
@@ -215,7 +218,14 @@ class Knobs:
 
     def place(self) -> tuple[float, ...]:
         """Where they lie among others that have the same names, in doublings."""
-        return tuple(at for _, setting in self.settings for at in _placed(setting))
+        return tuple(at for part in self.placed().values() for at in part)
+
+    def placed(self) -> dict[str, tuple[float, ...]]:
+        """The place of each setting, by its name and whether it has a size."""
+        return {
+            f"{name}:{'word' if isinstance(one, str) else 'size'}": _placed(one)
+            for name, one in self.settings
+        }
 
 
 Config = Schedule | Knobs

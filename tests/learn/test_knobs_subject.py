@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -189,6 +190,81 @@ def test_what_was_learned_is_explained():
     assert "  default     BLOCK=256, num_warps=4" in said
     assert "  space       4 candidates of 4 legal configs" in said
     assert "  fastest       400 µs   2.50x " in said
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [{"BLOCK": 64}, {"BLOCK": 128, "num_warps": 4}],
+        [{"BLOCK": "auto", "num_warps": 4}, {"BLOCK": 128, "num_warps": 4}],
+        [{"BLOCK": True, "num_warps": 4}, {"num_warps": 4, "BLOCK": 128}],
+    ],
+)
+def test_candidates_may_differ_in_their_names_and_kinds(others):
+    one, two = (vyre.Knobs.of(settings) for settings in others)
+    twice = Twice(times={one: 700_000, two: 400_000, DEFAULT: 1_000_000})
+    twice.subject = Table((DEFAULT, one, two))
+
+    assert call_until(twice, lambda: twice.site.chosen == two)
+
+
+def test_what_is_fetched_and_never_gets_ready_is_dropped():
+    class Never(Table):
+        fetched: ClassVar[list[vyre.Knobs]] = []
+
+        def is_ready(self, config):
+            return config == DEFAULT
+
+        def fetch(self, configs, done):
+            self.fetched.append(configs[0])
+            done()
+
+            class Over:
+                def taken(self):
+                    return Fetched()
+
+                def cancel(self):
+                    pass
+
+            return Over()
+
+    twice = Twice(subject=Never())
+    call_until(twice, lambda: False, 60)
+
+    failures = twice.site.decider.standing.failures
+    assert set(failures.values()) == {"it was fetched, and is not ready"}
+    assert len(Never.fetched) == len(set(Never.fetched)) <= 3
+    assert set(twice.ran) == {DEFAULT}
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, float("nan"), 1.5])
+def test_a_share_of_a_dispatch_is_one(share):
+    with pytest.raises(vyre.InvalidInput) as caught:
+        replace(Table().question(), share=share)
+
+    assert str(caught.value) == (
+        f"a try of twice that takes {share} of a dispatch\nFix: give a share above 0 and up to 1"
+    )
+
+
+def test_schedules_and_knobs_are_not_candidates_of_one_question():
+    mixed = (DEFAULT, vyre.Schedule((64, 1, 1)))
+
+    with pytest.raises(vyre.InvalidInput, match="that are schedules and knobs"):
+        replace(Table().question(), candidates=mixed)
+
+
+def test_a_name_of_any_length_leaves_a_store_sound(tmp_path):
+    with closing(open_store(tmp_path, writer="a")) as store:
+        with closing(Recorder(store, linger_s=0.01)) as recorder:
+            recorder.name(Table().question().workload, "y" * 100_000, DEVICE)
+            assert recorder.flush()
+        store.name({"d" * 64: "z" * 100_000})
+    with closing(open_store(tmp_path, writer="b")) as store:
+        names = store.names().values()
+
+    assert "y" * 200 in names
+    assert max(map(len, names)) == 16_384
 
 
 def test_before_it_was_called_there_is_little_to_explain():

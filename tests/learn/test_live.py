@@ -813,6 +813,21 @@ class TestModes:
         assert caught.value.problem == f"no mode {word!r}"
         assert caught.value.fix == "use one of on, natural, ng, off, default"
 
+    def test_what_mode_on_sweeps_is_run_by_calls_that_learn(self, bench):
+        live = bench()
+        live.call(5)
+        x, out = live.arrays(1 << 14)
+        with vyre.mode("on"):
+            live.kernel(x, out=out)
+        found = live.recorder.at_hand(live.kernel.explain().workloads[0].decision.workload)
+        assert found.config != DEFAULT
+
+        live.kernel(x, out=out)
+        assert live.deciders.desk.drained(10)
+        live.kernel(x, out=out)
+
+        assert live.device.backend.launched[-1] == found.config
+
     def test_frozen_a_miss_is_the_default_or_an_error(self, bench):
         live = bench()
         x, out = live.arrays(1000)

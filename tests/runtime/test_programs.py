@@ -1,5 +1,6 @@
 """Programs built by hand learn from their dispatches, as kernels do."""
 
+import logging
 from dataclasses import replace
 from math import log2
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 import vyre
-from vyre import In, Out, f32
+from vyre import In, Out, f32, ir
 from vyre.backend.replayed import Replayed
+from vyre.ir import BufferDecl, DataType, Program
 from vyre.learn import process
 from vyre.learn.deciders import Deciders
 from vyre.learn.pace import Pace
@@ -115,3 +117,42 @@ def test_what_is_not_proved_free_is_launched_as_declared(device):
 
     assert {schedule.workgroup for schedule in device.backend.launched} == {(64, 1, 1)}
     assert device.explain(lanes.program).workloads == ()
+
+
+def test_a_label_names_a_dispatch_in_the_log(device, caplog):
+    with caplog.at_level(logging.DEBUG, "vyre.calls"):
+        dispatched(device, twice.program, 1, DispatchConfig(label="nightly"))
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "nightly: grid (32, 1, 1) of (512, 1, 1) on replay:0"
+    ]
+
+
+@pytest.mark.parametrize("name", [one.name for one in vyre.devices()])
+@pytest.mark.parametrize(
+    "config",
+    [
+        None,
+        DispatchConfig(workgroup_override=(32, 1, 1)),
+        DispatchConfig(dispatch_grid=(4, 1, 1)),
+        DispatchConfig(fixpoint_iterations=2),
+    ],
+)
+def test_an_input_without_elements_has_none(name, config):
+    """It is not one whose length nobody knows: that would be read and written beyond its end."""
+    here, gid = vyre.open(name), ir.gid()
+    x = np.arange(8, dtype=np.uint32)
+    added = Program.wrapped(
+        [
+            BufferDecl.read("x", 0, DataType.U32),
+            BufferDecl.read("y", 1, DataType.U32),
+            BufferDecl.write("out", 2, DataType.U32),
+        ],
+        (64, 1, 1),
+        [ir.store("out", gid, ir.load("x", gid) + ir.load("y", gid))],
+    )
+
+    (found,) = here.dispatch(added, [x, np.zeros(0, np.uint32)], config)
+
+    assert np.array_equal(found[:8], x)
+    assert not found[8:].any()

@@ -113,6 +113,8 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
         return Site(call.size, call.prepare, decider.standing.decision, decider)
     if known is None and by.mode is Mode.ON and call.sweep is not None:
         known = process.swept(workload, call.sweep)
+        if (decided := recorder.at_hand(workload)) is not None:
+            process.deciders().tuned(decided)  # calls that learn run it as well
     if known is None and by.strict:
         raise NotRemembered(
             f"nothing is remembered for {call.name} over {call.size:,} elements on "

@@ -292,7 +292,13 @@ def _came(standing: Standing, event: Came, at: Moment, pace: Pace) -> Advanced:
     assert standing.policy is not None
     known = frozenset(standing.policy.space)
     every = (item for one in event.fetched for item in one.failed.items())
-    failed = {config: why for config, why in every if config in known}
+    failed = {config: str(why) for config, why in every if config in known}
+    if not event.fetching:
+        # Asked for again and again, what never gets ready would keep the thread busy for ever.
+        ended = ready | failed.keys()
+        left = [one for one in standing.awaited if one in known and one not in ended]
+        failed |= dict.fromkeys([] if broken else left, "it was fetched, and is not ready")
+        standing = replace(standing, awaited=())
     if failed:
         return _dropped(standing, failed, at, pace)
     return _next(standing, at, pace)
@@ -485,9 +491,9 @@ def _compiled_ahead(standing: Standing, pace: Pace) -> Advanced:
 
 def _fetching(standing: Standing, effects: tuple[Effect, ...]) -> Advanced:
     """The standing with fetches among the effects counted as under way."""
-    more = sum(isinstance(effect, Fetch) for effect in effects)
-    ledger = replace(standing.ledger, fetching=standing.ledger.fetching + more)
-    return replace(standing, ledger=ledger), effects
+    more = tuple(effect.configs[0] for effect in effects if isinstance(effect, Fetch))
+    ledger = replace(standing.ledger, fetching=standing.ledger.fetching + len(more))
+    return replace(standing, ledger=ledger, awaited=(*standing.awaited, *more)), effects
 
 
 def _broken(standing: Standing, error: str, at: Moment, pace: Pace) -> Advanced:

@@ -37,6 +37,7 @@ RETRY_S = 5.0  # how long a store that failed is left alone
 MOST_IN_MEMORY = 65_536
 MOST_PENDING = 100_000
 PRUNE_EVERY = 50_000  # rows
+LONGEST_NAME = 200  # letters that people are shown
 
 T = TypeVar("T")
 
@@ -122,7 +123,7 @@ class Recorder:
     def name(self, workload: Workload, kernel: str, device: DeviceInfo) -> None:
         """Remember for people what a workload's digests stand for."""
         names = {
-            workload.fingerprint.hex(): kernel,
+            workload.fingerprint.hex(): kernel[:LONGEST_NAME],
             workload.device: device.model,
             workload.toolchain: f"{device.backend}, {device.driver}, {device.compiler}",
         }

@@ -71,6 +71,7 @@ class Standing:
     other_clock: tuple[str, int] = ("", 0)  # another state, and how many times in a row were of it
     trouble: int = 0  # pieces of work that failed since the last time was learned from
     broken: str = ""  # why nothing can be fetched any more
+    awaited: tuple[Config, ...] = ()  # the first of each fetch that is under way
     began_s: float | None = None
     resting_s: float = 0.0
     stopped: str = ""  # why nothing more is learned

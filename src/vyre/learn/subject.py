@@ -43,6 +43,15 @@ class Question:
             raise InvalidInput(
                 f"candidates of {self.name} that hold a config twice", "give each config once"
             )
+        if len({type(one) for one in self.candidates}) > 1:
+            raise InvalidInput(
+                f"candidates of {self.name} that are schedules and knobs", "give one kind"
+            )
+        if not 0.0 < self.share <= 1.0:
+            raise InvalidInput(
+                f"a try of {self.name} that takes {self.share} of a dispatch",
+                "give a share above 0 and up to 1",
+            )
         if self.default not in self.candidates:
             raise InvalidInput(
                 f"the default of {self.name}, {self.default.text}, is no candidate",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.errors import InvalidInput
-from vyre.model import Config
+from vyre.model import Config, Knobs
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -92,7 +92,7 @@ class Belief:
             default: the place of what those are compared with.
         """
         count = len(space)
-        features = np.array([config.place() for config in space]).reshape(count, -1)
+        features = np.array(configs_at(space)).reshape(count, -1)
         apart = np.sqrt(((features[:, None, :] - features[None, :, :]) ** 2).sum(axis=2))
         shared = prior.smooth**2 * np.exp(-((apart / prior.reach) ** 2) / 2)
         shared += prior.rough**2 * np.exp(-apart)
@@ -167,6 +167,26 @@ class Belief:
         precisions[place], weighted[place] = precision, precision * location
         precisions, weighted = _fixed(precisions, weighted)
         return replace(self, precision=precisions, weighted=weighted)
+
+
+def configs_at(space: Sequence[Config]) -> list[tuple[float, ...]]:
+    """Where configs lie among each other, also where some have settings that others have not.
+
+    What one has not lies at 0, half a doubling away from what has it.
+    """
+    parts = [one.placed() if isinstance(one, Knobs) else {"": one.place()} for one in space]
+    names = dict.fromkeys(name for part in parts for name in part)
+    if all(part.keys() == names.keys() for part in parts):
+        return [tuple(at for name in names for at in part[name]) for part in parts]
+    width = {name: len(part[name]) for part in parts for name in part}
+    return [
+        tuple(
+            at
+            for name in names
+            for at in (*part.get(name, (0.0,) * width[name]), 0.5 * (name in part))
+        )
+        for part in parts
+    ]
 
 
 def _fixed(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:

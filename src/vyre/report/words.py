@@ -48,7 +48,11 @@ def gain(decision: Decision) -> str:
     """What a decision gains, in a word or a number."""
     if decision.reason is Reason.NOT_FREE:
         return "left alone"
-    return "default" if decision.gain is None else f"{decision.gain:.2f}x"
+    if decision.gain is not None:
+        return f"{decision.gain:.2f}x"
+    is_default = decision.default is None or decision.config == decision.default
+    imported = decision.reason is Reason.REMEMBERED and decision.default is None
+    return "default" if is_default and not imported else "?"
 
 
 def sure(decision: Decision) -> str:

@@ -255,6 +255,10 @@ class Device:
         given_words = [*plan.param_words, *extent, *_dims(program)]
         words = np.zeros(binary.layout.count, np.uint32)
         words[: len(given_words)] = given_words
+        for item in bindings:
+            if item.input_index is not None and item.name in binary.layout.lengths:
+                # Given with no elements it has none: the plan takes 0 for a length nobody knows.
+                words[binary.layout.length(item.name)] = arrays[item.name].size
         if config.label is not None:
             log.debug("%s: grid %s of %s on %s", config.label, plan.grid, plan.workgroup, self.name)
         for _ in range(config.fixpoint_iterations or 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +24,8 @@ from vyre.runtime.devices.subject import call_of
 
 if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
+
+log = logging.getLogger("vyre.calls")
 
 MOST_KEPT = 1024
 """Programs and sites that are kept; a stream of ever-new ones starts anew there."""
@@ -70,11 +73,16 @@ class Programs:
         numbers = _numbers(program, n, arrays)
         if not self._device.facts(program).free_for(numbers):
             return False
-        self._run(self._site(program, numbers, arrays), program, arrays)
+        self._run(self._site(program, numbers, arrays), program, arrays, config.label)
         return True
 
-    def _run(self, site: Site, program: Program, arrays: Mapping[str, Array]) -> None:
+    def _run(
+        self, site: Site, program: Program, arrays: Mapping[str, Array], label: str | None
+    ) -> None:
         step, asked = site.take()
+        if label is not None:
+            name = self._device.name
+            log.debug("%s: grid %s of %s on %s", label, step.grid, step.workgroup, name)
         try:
             ticket = self._launch(step, program, arrays, timed=asked is not None)
         except VyreError as error:
@@ -94,7 +102,8 @@ class Programs:
     def explain(self, program: Program) -> Explanation:
         """What is proved of a program that was dispatched here, how it runs, and why."""
         wanted = program.fingerprint()
-        sites = [site for key, site in self._sites.items() if key[1] == wanted]
+        known = tuple(self._sites.items())  # other threads may be dispatching
+        sites = [site for key, site in known if key[1] == wanted]
         return explanation(HandBuilt(program).name, self._device.facts(program), sites)
 
     def _launch(

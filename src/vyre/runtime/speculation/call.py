@@ -122,19 +122,21 @@ class Speculation:
     def explain(self) -> str:
         """Which way runs, and why, for each size of call so far; the latest first."""
         process.deciders().desk.drained(1.0)
-        if not self._sizes:
+        with self._running:  # other threads may be calling
+            sizes, programs_here = tuple(self._sizes.values()), tuple(self._programs.values())
+        if not sizes:
             return f"{self.name} has not run yet"
         lines = [
             f"{self.name} over about {size.items:,} items on {size.programs.device.name}: "
             f"{size.explain()}"
             + (f"; mode {self.mode}" if self.mode is not SpeculationMode.AUTO else "")
-            for size in islice(reversed(self._sizes.values()), MOST_SHOWN)
+            for size in islice(reversed(sizes), MOST_SHOWN)
         ]
-        if len(self._sizes) > MOST_SHOWN:
-            lines.append(f"and {len(self._sizes) - MOST_SHOWN} more sizes, called before these")
+        if len(sizes) > MOST_SHOWN:
+            lines.append(f"and {len(sizes) - MOST_SHOWN} more sizes, called before these")
         lines += [
             f"{way} cannot run on {programs.device.name}: {reason}"
-            for programs in self._programs.values()
+            for programs in programs_here
             for way, reason in programs.refused.items()
         ]
         return "\n".join(lines)

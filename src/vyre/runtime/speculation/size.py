@@ -51,8 +51,8 @@ BEGINS_NS = {DeviceKind.CPU: 0, DeviceKind.GPU: 200_000_000}
 MOST_GAP_NS = 2_000_000
 """What calls must have taken before anything is learned, and what counts of a pause between two.
 
-To begin costs callers 4 ms (H200): the store is read, and the interpreter shared. On a CPU calls are
-longer, and a guess is worth less.
+To begin costs callers 4 ms (H200): the store is read, and the interpreter shared. On a CPU calls
+are longer, and a guess is worth less.
 """
 
 MOST_WARM = 1024

@@ -249,7 +249,8 @@ def read_measurement(row: Row, workload: Workload) -> Measurement:
 def read_name(row: Row) -> tuple[str, str]:
     """A digest and what it stands for."""
     digest, text = row
-    if not (isinstance(digest, str) and isinstance(text, str) and len(digest + text) <= LONGEST):
+    short = isinstance(digest, str) and isinstance(text, str) and len(digest) <= LONGEST
+    if not short or len(text) > LONGEST:
         raise DamagedRow("a name that is no short text")
     return digest, text
 
