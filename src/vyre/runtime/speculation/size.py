@@ -39,7 +39,7 @@ Callers feel five times as much of it (H200): they share the driver's lock and t
 LONGEST_PAUSE_NS = 100_000_000
 """Between readings; one that was interrupted must not stop the learning for seconds."""
 
-SHARE = {DeviceKind.CPU: 0.01, DeviceKind.GPU: 0.003}
+SHARE = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.003}
 ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.0}
 """Of the time, that learning may take, and what it may take in advance.
 
