@@ -74,6 +74,7 @@ def every_call_is_learned_from(monkeypatch):
     monkeypatch.setattr("vyre.runtime.speculation.size.LONGEST_PAUSE_NS", 0)
     at_once = dict.fromkeys(DeviceKind, 1e9)
     monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", at_once)
+    monkeypatch.setattr("vyre.runtime.speculation.size.REST_S", 0.0)
     deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)

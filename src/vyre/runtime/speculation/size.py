@@ -47,6 +47,9 @@ On a GPU a call may be over in 0.1 ms, and a caller waits for what the thread th
 """
 
 
+REST_S = 0.05
+"""At least, between two looks at a settled choice: one costs a call of 1 ms as much again."""
+
 BEGINS_NS = {DeviceKind.CPU: 0, DeviceKind.GPU: 200_000_000}
 MOST_GAP_NS = 2_000_000
 """What calls must have taken before anything is learned, and what counts of a pause between two.
@@ -235,7 +238,11 @@ class Size:
             why_alone="no other way can run here" if len(able) == 1 else None,
             began=True,
             pace=replace(
-                Pace.beside(info), share=SHARE[kind], advance_s=ADVANCE_S[kind], at_once=1
+                Pace.beside(info),
+                share=SHARE[kind],
+                advance_s=ADVANCE_S[kind],
+                shortest_s=REST_S,
+                at_once=1,
             ),
             clocks=self.programs.device.backend.clocks,
         )
