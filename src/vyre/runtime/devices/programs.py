@@ -58,6 +58,7 @@ class Programs:
         self._device = device
         self._launchers: dict[bytes, Launcher] = {}
         self._sites: dict[tuple[object, ...], Site] = {}
+        self._free: dict[tuple[object, ...], bool] = {}  # what is proved of a dispatch, found once
 
     def run(
         self, program: Program, config: DispatchConfig, n: int, arrays: Mapping[str, Array]
@@ -71,10 +72,15 @@ class Programs:
         if given or n == 0 or not self._device.backend.compiles:
             return False
         numbers = _numbers(program, n, arrays)
-        if not self._device.facts(program).free_for(numbers):
-            return False
-        self._run(self._site(program, numbers, arrays), program, arrays, config.label)
-        return True
+        name, sizes = program.fingerprint(), numbers.shapes.values()
+        what = (name, numbers.extent, *sizes, *numbers.scalars.values())
+        free = self._free.get(what)
+        if free is None:
+            free = self._device.facts(program).free_for(numbers)
+            _put(self._free, what, free)
+        if free:
+            self._run(self._site(program, numbers, what, arrays), program, arrays, config.label)
+        return free
 
     def _run(
         self, site: Site, program: Program, arrays: Mapping[str, Array], label: str | None
@@ -118,11 +124,16 @@ class Programs:
             step.binary, step.grid, step.workgroup, arrays, program, step.words, timed=timed
         )
 
-    def _site(self, program: Program, numbers: Numbers, arrays: Mapping[str, Array]) -> Site:
+    def _site(
+        self,
+        program: Program,
+        numbers: Numbers,
+        what: tuple[object, ...],
+        arrays: Mapping[str, Array],
+    ) -> Site:
         by, name = rule(), program.fingerprint()
         alignment = {one: alignment_of(arrays[one]) for one in numbers.shapes}
-        shapes, whole = numbers.shapes.values(), numbers.scalars.values()
-        key = (by, name, numbers.extent, *shapes, *whole, *alignment.values())
+        key = (by, *what, *alignment.values())
         site = self._sites.get(key)
         if site is None:
             launcher = self._launchers.get(name)
