@@ -75,6 +75,7 @@ def every_call_is_learned_from(monkeypatch):
     at_once = dict.fromkeys(DeviceKind, 1e9)
     monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", at_once)
     monkeypatch.setattr("vyre.runtime.speculation.size.REST_S", 0.0)
+    monkeypatch.setattr("vyre.runtime.speculation.size.BEGINS_NS", dict.fromkeys(DeviceKind, 0))
     deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)

@@ -50,12 +50,14 @@ On a GPU a call may be over in 0.1 ms, and a caller waits for what the thread th
 REST_S = 0.05
 """At least, between two looks at a settled choice: one costs a call of 1 ms as much again."""
 
-BEGINS_NS = {DeviceKind.CPU: 0, DeviceKind.GPU: 200_000_000}
-MOST_GAP_NS = 2_000_000
-"""What calls must have taken before anything is learned, and what counts of a pause between two.
+COUNTS_NS = {DeviceKind.CPU: 0, DeviceKind.GPU: 200_000_000}
+BEGINS_NS = {DeviceKind.CPU: 400_000_000, DeviceKind.GPU: 200_000_000}
+MOST_GAP_NS = {DeviceKind.CPU: 5_000_000, DeviceKind.GPU: 2_000_000}
+"""What calls must have taken before hits are counted, and before anything is learned.
 
-To begin costs callers 4 ms (H200): the store is read, and the interpreter shared. On a CPU calls
-are longer, and a guess is worth less.
+And what counts of the time from one call to the next. To begin costs callers 4 ms on an H200 and
+10 ms on two cores that run the calls, too: the store is read, and the interpreter shared. Until
+then the guess runs; on a CPU it is made by the hit rate, which is cheap to know there.
 """
 
 MOST_WARM = 1024
@@ -78,7 +80,7 @@ class Size:
         self.able, self.rate = able, None
         self._buckets, self._speculator = buckets, speculator
         self._regime: int | None = None  # of the latest call that was counted
-        self._sites: dict[tuple[Rule, int | None], Site] = {}
+        self._sites: dict[tuple[Rule, int | None, bool], Site] = {}  # by regime, and if it learns
         self._close: set[tuple[int | None, Way]] = set()  # that only whole calls tell apart
         self._due_ns, self._cost_ns = 0, 0.0
         self._warm: set[int] = set()  # calls of so many items are compiled for
@@ -105,14 +107,15 @@ class Size:
             trouble, self._trouble = self._trouble, None
             raise trouble
         now = time.perf_counter_ns()
-        self._seen_ns += min(now - self._called_ns, MOST_GAP_NS)
+        kind = self.programs.device.info.kind
+        self._seen_ns += min(now - self._called_ns, MOST_GAP_NS[kind])
         self._called_ns = now
         site, regime = self._site(by), self._regime
         self._latest = site
         step, asked = site.take()
         if asked is not None:
             return self._asked(site, regime, step, asked, given)
-        early = self._seen_ns < BEGINS_NS[self.programs.device.info.kind]
+        early = self._seen_ns < COUNTS_NS[kind]
         if early or by.mode is Mode.OFF or now < self._due_ns:
             started: list[Ticket] = step.start((given,), 0)
             return started
@@ -174,7 +177,7 @@ class Size:
         self._due_ns = ended + round(min(self._cost_ns / READING_SHARE, LONGEST_PAUSE_NS))
         self._speculator.record(report)
         self.rate = report.rate
-        known = {regime for _, regime in self._sites if regime is not None}
+        known = {regime for _, regime, _ in tuple(self._sites) if regime is not None}
         self._regime = regime_of(report.rate, known)
 
     def _tell(
@@ -207,19 +210,28 @@ class Size:
 
     def _site(self, by: Rule) -> Site:
         """Where calls are decided at the present hit rate."""
-        key = (by, self._regime)
+        regime, learns = self._regime, by.mode is not Mode.OFF
+        if self._seen_ns < BEGINS_NS[self.programs.device.info.kind]:
+            learns = False
+            if self._starts_remembered(by):
+                regime = None  # it ran last, at about this hit rate more likely than not
+        key = (by, regime, learns)
         site = self._sites.get(key)
         if site is None:
-            site = self._sites[key] = self._opened(by, self._regime)
+            site = self._sites[key] = self._opened(by, regime, learns=learns)
         return site
 
-    def _opened(self, by: Rule, regime: int | None) -> Site:
+    def _starts_remembered(self, by: Rule) -> bool:
+        first = self._sites.get((by, None, False))
+        return first is not None and first.decision.reason is Reason.REMEMBERED
+
+    def _opened(self, by: Rule, regime: int | None, *, learns: bool) -> Site:
         workload, guess = self._workload(regime), self._guess(regime)
         steps = WaySteps(self.programs, guess)
         info = self.programs.device.info
         kind = info.kind
-        if regime is None or by.mode is Mode.OFF:
-            latest = self._latest_choice(by)
+        if regime is None or not learns:
+            latest = self._latest_choice(by) if regime is None else None
             decision = Decision(workload=workload, config=guess.knobs, reason=Reason.COLD_START)
             if latest is not None and latest.config in {way.knobs for way in self.able}:
                 decision = replace(latest, reason=Reason.REMEMBERED)
