@@ -22,6 +22,7 @@ from vyre.ir.expr import (
     Atomic,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -454,7 +455,7 @@ class _Run:
             case Unary(op, operand):
                 inner = self.value(operand, mask, node)
                 return alone(op, inner)
-            case Cast(target, value):
+            case Cast(target, value) | Bitcast(target, value):
                 inner = self.value(value, mask, node)
                 whole = target.is_int or target.is_bool
                 return inner.astype(COMPUTED[target.tag]) if inner is not None and whole else None

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vyre.analysis.forms import ONE, Counter, Form, Gid, Linear, Poly, Symbol, Unknown
+from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
     Atomic,
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -269,7 +271,7 @@ class _Reader:
                 if decl.is_scalar_argument and decl.element.is_int and index == _FIRST:
                     return Linear.uniform(Poly.of(Symbol("scalar", buffer)), decl.element)
                 return Unknown(uniform=decl.is_scalar_argument and self.is_uniform(index))
-            case Cast(target, value) if target.is_int:
+            case Cast(target, value) | Bitcast(target, value) if target.is_int:
                 return _cast(self.form(value), target)
             case Binary(op, left, right):
                 return _binary(op, self.form(left), self.form(right))
@@ -285,11 +287,7 @@ class _Reader:
 
 _FIRST = Lit.of(DataType.U32, 0)
 
-_COSTLY = frozenset(
-    {UnaryOp.COS, UnaryOp.SIN, UnaryOp.TAN, UnaryOp.ACOS, UnaryOp.ASIN, UnaryOp.ATAN}
-    | {UnaryOp.TANH, UnaryOp.SINH, UnaryOp.COSH, UnaryOp.EXP, UnaryOp.EXP2}
-    | {UnaryOp.LOG, UnaryOp.LOG2, BinaryOp.POW, BinaryOp.ATAN2}
-)
+_COSTLY = frozenset(ULP_BOUND)  # what no device rounds exactly, it computes by a series
 
 
 def _cast(form: Form, target: DataType) -> Form:

@@ -22,8 +22,18 @@ ULP_BOUND: Mapping[UnaryOp | BinaryOp, int] = MappingProxyType(
         UnaryOp.SINH: 4,
         UnaryOp.COSH: 4,
         UnaryOp.TANH: 5,
+        UnaryOp.LOG10: 3,
+        UnaryOp.LOG1P: 2,
+        UnaryOp.EXPM1: 3,
+        UnaryOp.ASINH: 4,
+        UnaryOp.ACOSH: 4,
+        UnaryOp.ATANH: 5,
+        UnaryOp.CBRT: 2,
+        UnaryOp.ERF: 16,
+        UnaryOp.ERFC: 16,
         BinaryOp.POW: 16,
         BinaryOp.ATAN2: 6,
+        BinaryOp.HYPOT: 4,
     }
 )
 """The most units in the last place of f32, on any device: what the OpenCL full profile promises.

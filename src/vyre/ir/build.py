@@ -9,6 +9,7 @@ from vyre.ir.expr import (
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Call,
@@ -124,6 +125,10 @@ def select(cond: Operand, true: Operand, false: Operand) -> Expr:
 
 def cast(target: DataType, value: Operand) -> Expr:
     return Cast(target, lift(value))
+
+
+def bitcast(target: DataType, value: Operand) -> Expr:
+    return Bitcast(target, lift(value))
 
 
 def fma(a: Operand, b: Operand, c: Operand) -> Expr:

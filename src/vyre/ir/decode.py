@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
@@ -34,6 +35,7 @@ from vyre.ir.expr import (
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Call,
@@ -58,6 +60,7 @@ from vyre.ir.extension import (
     BINARY_OPS,
     EXTENSION_TAG,
     ID_CODES,
+    UNARY_OPS,
     ExprExtension,
     NodeExtension,
     is_native_literal,
@@ -513,10 +516,10 @@ def _expr(reader: _Reader, depth: int) -> Expr:
         case (6 | 7 | 8) as tag:
             return _id(reader, _ID_KINDS[tag])
         case 9:
-            op = _binary_op(reader)
+            op = _operator(reader, BinaryOp, _BINARY_OPS)
             return Binary(op, _expr(reader, inner), _expr(reader, inner))
         case 10:
-            return Unary(reader.choice(UnaryOp, "operator"), _expr(reader, inner))
+            return Unary(_operator(reader, UnaryOp, _UNARY_OPS), _expr(reader, inner))
         case 11:
             return Call(reader.string("operation id"), _args(reader, inner))
         case 12:
@@ -559,6 +562,8 @@ def _expr_extension(reader: _Reader, depth: int) -> Expr:
             expr = FlatIndex(payload.string("buffer"), _args(payload, depth))
         case ExprExtension.BUF_DIM:
             expr = BufDim(payload.string("buffer"), payload.u32("axis"))
+        case ExprExtension.BITCAST:
+            expr = Bitcast(_dtype(payload, 1), _expr(payload, depth))
         case _:
             expr = OpaqueExpr(kind, payload.take(payload.end - payload.at, "payload"))
     payload.finish(f"extension {kind!r}")
@@ -582,12 +587,12 @@ def _id(reader: _Reader, kind: IdKind) -> Id:
     return _IDS[kind, axis]
 
 
-def _binary_op(reader: _Reader) -> BinaryOp:
+def _operator(reader: _Reader, kind: type[_Choice], extended: Mapping[int, _Choice]) -> _Choice:
     if reader.at < reader.end and reader.data[reader.at] != EXTENSION_TAG:
-        return reader.choice(BinaryOp, "operator")
+        return reader.choice(kind, "operator")
     reader.u8("operator")
     code = reader.u32("extended operator")
-    op = _EXTENDED_OPS.get(code)
+    op = extended.get(code)
     if op is None:
         raise reader.error(f"unknown extended operator {code:#x}")
     return op
@@ -621,7 +626,8 @@ def _dtype_of(reader: _Reader, tag: Tag, depth: int) -> DataType:
 _LITERAL_TYPES = {tag: dtype for dtype, tag in LITERAL_TAGS.items()}
 _ID_KINDS = {tag: kind for kind, tag in ID_TAGS.items()}
 _SIZE_KINDS = {code: kind for kind, code in ID_CODES.items()}
-_EXTENDED_OPS = {op.value: op for op in BINARY_OPS}
+_BINARY_OPS = {op.value: op for op in BINARY_OPS}
+_UNARY_OPS = {op.value: op for op in UNARY_OPS}
 
 # What a byte or two spell is made once and shared: 64 MiB of it would be gigabytes of objects.
 _RETURN, _BREAK, _CONTINUE = Return(), Break(), Continue()

@@ -12,6 +12,8 @@ from vyre.ir.declare import BufferDecl, Hints, Options
 from vyre.ir.expr import (
     Atomic,
     Binary,
+    BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Call,
@@ -27,12 +29,14 @@ from vyre.ir.expr import (
     Select,
     Subgroup,
     Unary,
+    UnaryOp,
     Var,
 )
 from vyre.ir.extension import (
     BINARY_OPS,
     EXTENSION_TAG,
     ID_CODES,
+    UNARY_OPS,
     ExprExtension,
     NodeExtension,
     is_native_literal,
@@ -316,11 +320,9 @@ def _expr(expr: Expr) -> Sequence[_Part]:
                 return (bytes((ID_TAGS[kind], axis)),)
             return _extension(ExprExtension.ID, bytes((ID_CODES[kind], axis)))
         case Binary(op, left, right):
-            extended = bytes((EXTENSION_TAG,)) + _u32(op.value)
-            code = extended if op in BINARY_OPS else bytes((op.value,))
-            return b"\x09" + code, left, right
+            return b"\x09" + _operator(op), left, right
         case Unary(op, operand):
-            return bytes((10, op.value)), operand
+            return b"\x0a" + _operator(op), operand
         case Call(op_id, args):
             return b"\x0b" + _string(op_id) + _count(args), *args
         case Select(cond, true, false):
@@ -338,10 +340,18 @@ def _expr(expr: Expr) -> Sequence[_Part]:
             return _extension(ExprExtension.FLAT_INDEX, _string(buffer) + _count(indices), *indices)
         case BufDim(buffer, axis):
             return _extension(ExprExtension.BUF_DIM, _string(buffer) + _u32(axis))
+        case Bitcast(target, value):
+            return _extension(ExprExtension.BITCAST, _dtype_bytes(target), value)
         case OpaqueExpr(kind, payload):
             return _extension(_foreign(kind, ExprExtension), payload)
         case _:
             raise _without_form(expr)
+
+
+def _operator(op: BinaryOp | UnaryOp) -> bytes:
+    if op in BINARY_OPS or op in UNARY_OPS:
+        return bytes((EXTENSION_TAG,)) + _u32(op.value)
+    return bytes((op.value,))
 
 
 def _extension(kind: str, *parts: _Part) -> Sequence[_Part]:

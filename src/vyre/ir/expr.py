@@ -50,10 +50,12 @@ class BinaryOp(Enum):
     FLOOR_MOD = 0x8000_0002
     POW = 0x8000_0003
     ATAN2 = 0x8000_0004
+    HYPOT = 0x8000_0005
+    COPYSIGN = 0x8000_0006
 
 
 class UnaryOp(Enum):
-    """One operand; the value is the wire tag."""
+    """One operand; the value is the wire tag. Tags from 0x8000_0001 are our extensions."""
 
     NEGATE = 0x01
     BIT_NOT = 0x02
@@ -91,6 +93,15 @@ class UnaryOp(Enum):
     UNPACK8_LOW = 0x22
     UNPACK8_HIGH = 0x23
     RECIPROCAL = 0x24
+    LOG10 = 0x8000_0001
+    LOG1P = 0x8000_0002
+    EXPM1 = 0x8000_0003
+    ASINH = 0x8000_0004
+    ACOSH = 0x8000_0005
+    ATANH = 0x8000_0006
+    CBRT = 0x8000_0007
+    ERF = 0x8000_0008
+    ERFC = 0x8000_0009
 
 
 class AtomicOp(Enum):
@@ -324,6 +335,17 @@ class Select(Expr):
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """A value converted to `target`; to f16 or bf16 it is rounded and stays f32."""
+
+    target: DataType
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Bitcast(Expr):
+    """The bits of a value as `target`, a type of the same width: an extension.
+
+    Which of the bit patterns of NaN a NaN has is not defined.
+    """
 
     target: DataType
     value: Expr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from vyre.ir.expr import BinaryOp, IdKind, Lit
+from vyre.ir.expr import BinaryOp, IdKind, Lit, UnaryOp
 from vyre.ir.types import DataType
 
 EXTENSION_TAG = 0x80
@@ -18,6 +18,7 @@ class ExprExtension(StrEnum):
     ID = "vyre.py.id"  # code from ID_CODES, then the axis, a byte each
     FLAT_INDEX = "vyre.py.flat_index"  # buffer, u32 count, indices
     BUF_DIM = "vyre.py.buf_dim"  # buffer, u32 axis
+    BITCAST = "vyre.py.bitcast"  # type, value
 
 
 class NodeExtension(StrEnum):
@@ -35,6 +36,7 @@ class NodeExtension(StrEnum):
 ID_CODES = {IdKind.EXTENT: 0, IdKind.WORKGROUP_SIZE: 1}
 
 BINARY_OPS = frozenset(op for op in BinaryOp if op.value > 0xFF)
+UNARY_OPS = frozenset(op for op in UnaryOp if op.value > 0xFF)
 """Operators written as the extension tag and their value as u32."""
 
 _NATIVE_TYPES = (DataType.U32, DataType.I32, DataType.BOOL)

@@ -10,6 +10,7 @@ from vyre.ir.expr import (
     Atomic,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Call,
@@ -209,6 +210,8 @@ def _expr(expr: Expr) -> tuple[str, int]:
             return _call("select", cond, true, false)
         case Cast(target, value):
             return _call(str(target), value)
+        case Bitcast(target, value):
+            return _call(f"bitcast[{target}]", value)
         case Fma(a, b, c):
             return _call("fma", a, b, c)
         case Atomic(op, buffer, index, value, expected):

@@ -11,6 +11,7 @@ from vyre.ir.expr import (
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -27,7 +28,7 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.types import DataType
+from vyre.ir.types import SCALARS, DataType
 from vyre.ir.walk import operands
 
 COMPARISONS = frozenset(
@@ -41,7 +42,7 @@ _INT_ONLY = frozenset(
     {BinaryOp.SAT_ADD, BinaryOp.SAT_SUB, BinaryOp.SAT_MUL, BinaryOp.MUL_HIGH}
     | {BinaryOp.WRAP_ADD, BinaryOp.WRAP_SUB}
 )
-_FLOAT_ONLY = frozenset({BinaryOp.POW, BinaryOp.ATAN2})
+_FLOAT_ONLY = frozenset({BinaryOp.POW, BinaryOp.ATAN2, BinaryOp.HYPOT, BinaryOp.COPYSIGN})
 
 _UNARY_ANY_NUMBER = frozenset({UnaryOp.NEGATE, UnaryOp.ABS, UnaryOp.SIGN})
 _UNARY_INT = frozenset(
@@ -54,7 +55,10 @@ UNPACKS = frozenset(
 TRANSCENDENTAL = frozenset(
     {UnaryOp.COS, UnaryOp.SIN, UnaryOp.TAN, UnaryOp.ACOS, UnaryOp.ASIN, UnaryOp.ATAN}
     | {UnaryOp.TANH, UnaryOp.SINH, UnaryOp.COSH}
-    | {UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.LOG, UnaryOp.LOG2}
+    | {UnaryOp.ASINH, UnaryOp.ACOSH, UnaryOp.ATANH}
+    | {UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.EXPM1}
+    | {UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.LOG1P}
+    | {UnaryOp.CBRT, UnaryOp.ERF, UnaryOp.ERFC}
 )
 """Functions whose last bits differ between devices; all others are exact."""
 
@@ -76,6 +80,14 @@ class Scope:
 
 
 Report = Callable[[TypeProblem], None]
+
+
+def has_bits(dtype: DataType) -> bool:
+    """Whether a value of a type can be seen as its bits: what is computed as it is stored."""
+    return (dtype.is_int or dtype.is_float) and dtype.computed == dtype
+
+
+_WITH_BITS = ", ".join(str(dtype) for dtype in SCALARS if has_bits(dtype))
 
 
 def type_of(expr: Expr, scope: Scope, report: Report) -> DataType | None:
@@ -158,6 +170,8 @@ def type_of(expr: Expr, scope: Scope, report: Report) -> DataType | None:
             if not target.is_scalar or (found is not None and not found.is_scalar):
                 say(f"cast from {found} to {target}", "cast between scalar types")
             return target.computed
+        case Bitcast(target, value):
+            return _bitcast(target, inner(value), say)
         case Fma(a, b, c):
             found_all = {found for part in (a, b, c) if (found := inner(part)) is not None}
             if len(found_all) > 1 or any(not found.is_float for found in found_all):
@@ -214,6 +228,15 @@ def _binary(
         say(f"{name} of {left} and {right}", f"give it {wanted}")
         return None
     return DataType.BOOL if op in COMPARISONS else left
+
+
+def _bitcast(target: DataType, found: DataType | None, say: Say) -> DataType | None:
+    if not has_bits(target):
+        say(f"bitcast to {target}", f"name one of {_WITH_BITS}")
+        return None
+    if found is not None and (not has_bits(found) or found.bits != target.bits):
+        say(f"bitcast from {found} to {target}", f"give it {target.bits} bits: one of {_WITH_BITS}")
+    return target
 
 
 def _unary(op: UnaryOp, operand: DataType | None, say: Say) -> DataType | None:
