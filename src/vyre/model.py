@@ -39,13 +39,14 @@ class Code:
     unroll: int = 1
     order: Order = Order.STRIDED
     checked: bool = True
+    rows: int = 1
 
     def __post_init__(self) -> None:
-        sizes: tuple[object, ...] = (self.items, self.vector, self.unroll)
+        sizes: tuple[object, ...] = (self.items, self.vector, self.unroll, self.rows)
         if not all(map(_is_size, sizes)):
             raise InvalidInput(
                 f"a code of items {shown(self.items)}, vector {shown(self.vector)}, "
-                f"unroll {shown(self.unroll)}",
+                f"unroll {shown(self.unroll)}, rows {shown(self.rows)}",
                 "give whole numbers of at least 1",
             )
         if self.order not in tuple(Order):
@@ -82,6 +83,8 @@ class Schedule:
             words.append(f"{code.items} items {code.order.value}")
         if code.vector > 1:
             words.append(f"vectors of {code.vector}")
+        if code.rows > 1:
+            words.append(f"{code.rows} rows")
         if code.unroll > 1:
             words.append(f"unroll {code.unroll}")
         return ", ".join(words)
@@ -101,6 +104,7 @@ class Schedule:
             "unroll": code.unroll,
             "order": code.order.value,
             "checked": code.checked,
+            **({"rows": code.rows} if code.rows > 1 else {}),
         }
 
     @classmethod
@@ -136,6 +140,7 @@ class Schedule:
             0.5 * log2(code.unroll),
             0.5 * (code.order is Order.BLOCKED),
             0.5 * code.checked,
+            log2(code.rows),
         )
 
 
@@ -257,7 +262,7 @@ def config_order(config: Config) -> tuple[object, ...]:
     """A total order of configs, for ties that must fall the same way everywhere."""
     match config:
         case Schedule(workgroup, code):
-            sizes = (code.items, code.vector, code.unroll)
+            sizes = (code.items, code.vector, code.unroll, code.rows)
             return (0, workgroup, *sizes, code.order, code.checked)
         case Knobs(settings):
             return (1, tuple((name, type(one).__name__, one) for name, one in settings))

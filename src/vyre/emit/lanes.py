@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Load, OpaqueExpr, Subgroup, Var
@@ -12,12 +12,20 @@ from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, operands, statements
 
 
+Ids = frozenset[tuple[IdKind, int]]
+
+ITEMS: Ids = frozenset({(IdKind.INVOCATION, 0)})
+"""What differs between the items of one invocation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variation:
     """The names whose values differ from item to item; all others are computed once for all."""
 
     names: frozenset[str]
     written: frozenset[str]  # buffers whose elements may change meanwhile
+    ids: Ids = ITEMS
+    returns: bool = False  # whether an item that ends early leaves the loops around it
 
     def varies(self, expr: Expr) -> bool:
         """Whether `expr` may differ between items."""
@@ -26,7 +34,7 @@ class Variation:
     def _part(self, part: Expr) -> bool:
         match part:
             case Id(kind, axis):
-                return kind is IdKind.INVOCATION and axis == 0
+                return (kind, axis) in self.ids
             case Var(name):
                 return name in self.names
             case Load(buffer):
@@ -40,7 +48,22 @@ class Variation:
         """Whether the items must run `node` one after the other: their ways may part in it."""
         if isinstance(node, (If, While, Loop)) and any(self.varies(e) for e in operands(node)):
             return True
-        return isinstance(node, (While, Loop)) and self._leaves(node.body)
+        if not isinstance(node, (While, Loop)):
+            return False
+        return self._leaves(node.body) or (self.returns and self._ends(node.body))
+
+    def _ends(self, nodes: Iterable[Node]) -> bool:
+        """Whether some items may end among `nodes` where others go on."""
+        for node in nodes:
+            ends = any(isinstance(inner, Return) for inner in statements((node,)))
+            if ends and isinstance(node, (If, While, Loop)):
+                if any(self.varies(e) for e in operands(node)):
+                    return True
+                if isinstance(node, (While, Loop)) and self._leaves(node.body):
+                    return True
+            if ends and any(self._ends(body) for body in bodies(node)):
+                return True
+        return False
 
     def _leaves(self, nodes: Iterable[Node]) -> bool:
         """Whether some items may leave the loop around `nodes` where others stay."""
@@ -71,15 +94,21 @@ def _of_this_loop(nodes: Iterable[Node]) -> Iterable[Node]:
 
 
 @lru_cache(maxsize=256)
-def variation(program: Program) -> Variation:
-    """What varies, found by letting it spread until nothing new does."""
-    written = frozenset(decl.name for decl in program.buffers if decl.is_written)
-    found = Variation(frozenset(), written)
+def variation(
+    program: Program,
+    ids: Ids = ITEMS,
+    *,
+    returns: bool = False,
+    known: frozenset[str] = frozenset(),
+) -> Variation:
+    """What varies, found by letting it spread from ids and `known` names until nothing new does."""
+    written = frozenset(d.name for d in program.buffers if d.is_written or d.is_shared)
+    found = Variation(known, written, ids, returns)
     while True:
         names = _spread(program.entry, found, parted=False)
         if names <= found.names:
             return found
-        found = Variation(found.names | names, written)
+        found = replace(found, names=found.names | names)
 
 
 def _spread(nodes: Iterable[Node], known: Variation, *, parted: bool) -> frozenset[str]:

@@ -1,0 +1,99 @@
+"""What a launch hands to its tasks: one block of memory, and where in it everything lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vyre.emit.layout import WordLayout, arguments_of
+from vyre.emit.llvm.builder import Builder, U32, constant, stored_type
+from vyre.emit.llvm.memory import Buffer
+from vyre.emit.llvm.values import Shape, Value
+from vyre.ir.program import Program
+
+WORKGROUP, GRID, ARGUMENTS = 0, 12, 32
+"""Where the three sizes of a workgroup and of the grid lie, as u32, and the first argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The layout of a context: sizes, then eight bytes for each argument, then the words."""
+
+    program: Program
+    layout: WordLayout
+
+    @classmethod
+    def of(cls, program: Program) -> Frame:
+        return cls(program, WordLayout.of(program))
+
+    @property
+    def words(self) -> int:
+        """Where the parameter words begin."""
+        return ARGUMENTS + 8 * len(arguments_of(self.program))
+
+    @property
+    def size(self) -> int:
+        return self.words + 4 * self.layout.count
+
+    # -- parameters of the functions that tiles are split into
+
+    @property
+    def parameters(self) -> str:
+        """Every argument, then the words: arrays do not overlap where that could be seen."""
+        found = []
+        for number, decl in enumerate(arguments_of(self.program)):
+            if decl.is_scalar_argument:
+                found.append(f"{stored_type(decl.element)} %p{number}")
+            else:
+                only = "" if decl.is_written else "readonly "
+                found.append(f"ptr noalias {only}%p{number}")
+        return ", ".join([*found, "ptr noalias readonly %words", "ptr noalias readonly %frame"])
+
+    @property
+    def passed(self) -> str:
+        """The same as the arguments of a call."""
+        found = [
+            f"{stored_type(decl.element) if decl.is_scalar_argument else 'ptr'} %p{number}"
+            for number, decl in enumerate(arguments_of(self.program))
+        ]
+        return ", ".join([*found, "ptr %words", "ptr %frame"])
+
+    def unpack(self, b: Builder) -> None:
+        """Load the arguments from a context named `%frame`."""
+        for number, decl in enumerate(arguments_of(self.program)):
+            at = b.first(f"getelementptr i8, ptr %frame, i64 {ARGUMENTS + 8 * number}")
+            kind = stored_type(decl.element) if decl.is_scalar_argument else "ptr"
+            b.entry.append(f"  %p{number} = load {kind}, ptr {at}")
+        b.entry.append(f"  %words = getelementptr i8, ptr %frame, i64 {self.words}")
+
+    def size_of(self, b: Builder, offset: int, axis: int) -> str:
+        """A size of the workgroup or of the grid."""
+        at = b.first(f"getelementptr i8, ptr %frame, i64 {offset + 4 * axis}")
+        return b.first(f"load i32, ptr {at}")
+
+    # -- what bodies see
+
+    def word(self, b: Builder, position: int) -> Value:
+        at = b.first(f"getelementptr i32, ptr %words, i64 {position}")
+        return Value(U32, Shape.UNIFORM, (b.first(f"load i32, ptr {at}"),))
+
+    def buffers(self, b: Builder) -> dict[str, Buffer]:
+        """The arrays by name, their sizes loaded where the function begins."""
+        found = {}
+        for number, decl in enumerate(arguments_of(self.program)):
+            if decl.is_scalar_argument:
+                continue
+            known = b.literal(U32, decl.count) if decl.count else None
+            length = known or self.word(b, self.layout.length(decl.name))
+            dims: tuple[Value, ...] = ()
+            if decl.rank > 1:
+                dims = tuple(
+                    b.literal(U32, size)
+                    if size
+                    else self.word(b, self.layout.dim(decl.name, axis))
+                    for axis, size in enumerate(decl.shape)
+                )
+            found[decl.name] = Buffer(decl, f"%p{number}", length, dims)
+        return found
+
+
+__all__ = ["ARGUMENTS", "GRID", "WORKGROUP", "Frame", "constant"]

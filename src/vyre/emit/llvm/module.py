@@ -1,0 +1,86 @@
+"""A program as a module of LLVM IR: tasks of tiles, tiles of vectors, edges with masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vyre.analysis import Facts
+from vyre.emit.layout import WordLayout, arguments_of
+from vyre.emit.llvm.builder import Parts, stored_type
+from vyre.emit.llvm.definitions import define
+from vyre.emit.llvm.features import Features
+from vyre.emit.llvm.frame import Frame
+from vyre.emit.llvm.group import groups
+from vyre.emit.llvm.tile import tiles
+from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.ir.expr import Ordering
+from vyre.ir.node import Barrier
+from vyre.ir.program import Program
+from vyre.ir.walk import statements
+from vyre.model import Code
+
+ENTRY = "vyre_task"
+"""The function that a pool of threads calls: the context, and which workgroups to run."""
+
+_ATTRIBUTES = (
+    "attributes #0 = { nounwind "
+    '"no-trapping-math"="true" "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """The text of one kernel, and what a launch must know of it."""
+
+    text: str
+    layout: WordLayout
+    arguments: tuple[str, ...]  # buffers in the order of their places in a context
+    frame: Frame
+    guarded: tuple[int, ...] = (0, 1, 2)
+
+
+def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) -> Module:
+    """The module of `program` compiled as `code` says.
+
+    Raises:
+        UnsupportedFeature: the program holds something that no device code here can do.
+        InvalidInput: its lanes are no power of two.
+    """
+    if code.vector & (code.vector - 1):
+        raise InvalidInput(f"{code.vector} lanes", "use a power of two")
+    if any(
+        isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC
+        for node in statements(program.entry)
+    ):
+        raise UnsupportedFeature(
+            "a barrier that waits for the whole grid", "end the kernel there and launch another"
+        )
+    for decl in program.buffers:
+        if not decl.element.is_scalar:
+            raise UnsupportedFeature(
+                f"buffer {decl.name!r} of {decl.element}", "declare it with a scalar element type"
+            )
+    parts = Parts(features)
+    frame = Frame.of(program)
+    make = groups if program.runs_whole_workgroups else tiles
+    functions = list(make(program, code, facts, parts, frame))
+    functions += define(parts)
+    text = "\n".join([*_head(program), *functions, *_tail(parts)])
+    return Module(
+        text=text,
+        layout=frame.layout,
+        arguments=tuple(decl.name for decl in arguments_of(program)),
+        frame=frame,
+    )
+
+
+def _head(program: Program) -> Iterator[str]:
+    """The names that an author gave, for a reader; code has names of its own."""
+    for number, decl in enumerate(arguments_of(program)):
+        yield f"; p{number} is {decl.name!a}, {stored_type(decl.element)}"
+    yield "@zeros = internal constant [16 x i8] zeroinitializer, align 16"
+
+
+def _tail(parts: Parts) -> Sequence[str]:
+    return [*parts.declared, _ATTRIBUTES, *parts.notes, ""]

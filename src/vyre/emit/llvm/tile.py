@@ -1,0 +1,474 @@
+"""Tiles of a dispatch whose invocations are on their own: vectors inside, masks at the edges.
+
+A task runs workgroups one after the other; a workgroup is a tile of positions, walked row by row,
+or, blocked, panel by panel: all rows of one vector's columns before the next columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from vyre.analysis import Facts
+from vyre.emit.lanes import Ids, Variation, variation
+from vyre.emit.layout import arguments_of
+from vyre.emit.llvm.arithmetic import Arithmetic
+from vyre.emit.llvm.body import Body, Context
+from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts, stored_type
+from vyre.emit.llvm.frame import GRID, WORKGROUP, Frame
+from vyre.emit.llvm.interior import Interior, Margin, interior
+from vyre.emit.llvm.memory import Buffer, held_as
+from vyre.emit.llvm.values import Shape, Value
+from vyre.ir.expr import Atomic, Expr, IdKind, Var
+from vyre.ir.node import Assign, If, Loop, Node, While
+from vyre.ir.program import Program
+from vyre.ir.walk import all_expressions, statements
+from vyre.model import Code, Order
+
+ACROSS: Ids = frozenset({(IdKind.INVOCATION, 0), (IdKind.LOCAL, 0)})
+DOWN: Ids = frozenset({(IdKind.INVOCATION, 1), (IdKind.LOCAL, 1)})
+"""What differs between the lanes of a row, and between rows."""
+
+TABLES = 4
+"""Copies of a thread's counters: a sum does not wait for the one before it."""
+
+PAD = 16  # words between two tables, the first of which takes what lies outside
+
+_POSITION = "i32 %x0, i32 %x1, i32 %y0, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz"
+
+
+def rows_side_by_side(program: Program) -> bool:
+    """Whether rows can run side by side: none does what its neighbours do not, but lane by lane."""
+    across, down = _variations(program)
+    return all(
+        across.apart(node) or not down.apart(node)
+        for node in statements(program.entry)
+        if isinstance(node, (If, Loop, While))
+    )
+
+
+def _variations(program: Program) -> tuple[Variation, Variation]:
+    return variation(program, ACROSS, returns=True), variation(program, DOWN, returns=True)
+
+
+def tiles(
+    program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame
+) -> Iterator[str]:
+    """The functions of a program whose invocations work alone."""
+    tile = _Tile(program, code, interior(program, facts, checked=code.checked), parts, frame)
+    tile.counters = dict(facts.counters)
+    if tile.has_edges:
+        yield tile.edge()
+    yield tile.whole()
+    yield tile.task()
+
+
+@dataclass(slots=True)
+class _Tile:
+    """One program's tile, and the task that runs many."""
+
+    program: Program
+    code: Code
+    interior: Interior
+    parts: Parts
+    frame: Frame
+    counters: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        """Positions along x that one piece of code covers."""
+        return self.code.vector * self.code.items
+
+    @property
+    def rows(self) -> int:
+        wide = self.code.vector > 1 and rows_side_by_side(self.program)
+        return self.code.rows if wide else 1
+
+    @property
+    def has_edges(self) -> bool:
+        return self.step > 1 or self.rows > 1 or bool(self.interior.margins)
+
+    @property
+    def edge_lanes(self) -> int:
+        """At edges one register's lanes will do, and are sooner compiled."""
+        return min(self.code.vector, self.parts.features.lanes)
+
+    # -- parameters
+
+    @property
+    def parameters(self) -> str:
+        tables = [f"ptr noalias %c{number}" for number in range(len(self.counters))]
+        return ", ".join([self.frame.parameters, *tables])
+
+    @property
+    def passed(self) -> str:
+        tables = [f"ptr %c{number}" for number in range(len(self.counters))]
+        return ", ".join([self.frame.passed, *tables])
+
+    def context(self, b: Builder, at: _At, *, inside: bool, turn: int = 0) -> Context:
+        nodes = self.program.entry
+        across, down = _variations(self.program)
+        none = Variation(frozenset(), frozenset(), frozenset())
+        free, inner = self.interior.free, self.interior.inner
+
+        def is_free(buffer: str, statement: str, index: Expr) -> bool:
+            key = (buffer, statement, index)
+            return key in free or (inside and key in inner)
+
+        return Context(
+            buffers=at.buffers,
+            scalars=at.scalars,
+            ids=at.ids,
+            is_free=is_free,
+            across=across if b.width > 1 else none,
+            down=down if b.rows > 1 else none,
+            assigned=frozenset(n.name for n in statements(nodes) if isinstance(n, Assign)),
+            read_names=frozenset(e.name for e in all_expressions(nodes) if isinstance(e, Var)),
+            unroll=self.code.unroll,
+            turn=turn,
+        )
+
+    def buffers(self, b: Builder) -> dict[str, Buffer]:
+        found = self.frame.buffers(b)
+        for number, (name, count) in enumerate(self.counters.items()):
+            held = found[name]
+            tables = tuple(
+                b.first(f"getelementptr i32, ptr %c{number}, i64 {table * (count + PAD)}")
+                for table in range(TABLES)
+            )
+            found[name] = Buffer(held.decl, held.pointer, held.length, held.dims, tables)
+        return found
+
+    def piece(self, b: Builder, at: _At, mask: Value | None, *, inside: bool) -> None:
+        """The program's statements for the positions that one step covers."""
+        for turn in range(self.code.items if inside else 1):
+            end = b.name()
+            placed = at.moved(b, turn)
+            body = Body(b, self.context(b, placed, inside=inside, turn=turn), end, mask)
+            body.run(self.program.entry)
+            b.jump(end)
+            b.place(end)
+
+    def at(self, b: Builder) -> _At:
+        return _At(self.frame, self.buffers(b), scalars_of(self.frame, b), b)
+
+    # -- edges
+
+    def edge(self) -> str:
+        """Positions whose accesses are all checked, and whose last vector may be part empty."""
+        b = Builder(self.parts, self.edge_lanes)
+        at = self.at(b)
+
+        def column(x: str) -> None:
+            mask = None
+            if b.width > 1:
+                left = b.op(f"sub i32 %x1, {x}")
+                kind = b.vector("i32")
+                test = f"icmp ult {kind} {b.lanes('i32')}, {b.splat('i32', left)}"
+                mask = Value(BOOL, Shape.VECTOR, (b.op(test),))
+            at.x = x
+            self.piece(b, at, mask, inside=False)
+
+        def row(y: str) -> None:
+            at.y = (y,)
+            counting(b, "%x0", "%x1", b.width, column, saturating=True)
+
+        counting(b, "%y0", "%y1", 1, row, saturating=True)
+        return function("internal void @edge", self.parameters, b, "noinline")
+
+    def call_edge(self, b: Builder, x0: str, x1: str, y0: str, y1: str) -> None:
+        """Run a rectangle's positions one by one; nothing where it is empty."""
+        test = b.op(f"icmp ult i32 {x0}, {x1}")
+        both = b.op(f"and i1 {test}, {b.op(f'icmp ult i32 {y0}, {y1}')}")
+        yes, after = b.name(), b.name()
+        b.branch(both, yes, after)
+        b.place(yes)
+        places = f"i32 {x0}, i32 {x1}, i32 {y0}, i32 {y1}"
+        origin = "i32 %z, i32 %ox, i32 %oy, i32 %oz"
+        b.emit(f"call void @edge({self.passed}, {places}, {origin})")
+        b.jump(after)
+        b.place(after)
+
+    # -- the inside
+
+    def whole(self) -> str:
+        """A tile: what is inside without checks, the rest by `edge`."""
+        b = Builder(self.parts, self.code.vector, self.rows)
+        at = self.at(b)
+        x0, x1, y0, y1 = self.inside(b, at.buffers) if self.has_edges else ("%x0", "%x1", "%y0", "%y1")
+
+        def piece() -> None:
+            self.piece(b, at, None, inside=True)
+
+        def column(x: str) -> None:
+            at.x = x
+
+        def row(y: str) -> None:
+            at.y = tuple(
+                y if number == 0 else b.op(f"add i32 {y}, {number}") for number in range(self.rows)
+            )
+
+        if self.code.order is Order.BLOCKED:
+
+            def panel(x: str) -> None:
+                column(x)
+                counting(b, y0, y1, self.rows, lambda y: (row(y), piece()))
+
+            counting(b, x0, x1, self.step, panel)
+        else:
+
+            def line(y: str) -> None:
+                row(y)
+                counting(b, x0, x1, self.step, lambda x: (column(x), piece()))
+
+            counting(b, y0, y1, self.rows, line)
+        return function("internal void @tile", self.parameters, b)
+
+    def inside(self, b: Builder, buffers: dict[str, Buffer]) -> tuple[str, str, str, str]:
+        """The part of a tile that full vectors cover without leaving an array."""
+        low, high = ["%x0", "%y0"], ["%x1", "%y1"]
+        tests: list[str] = []
+        for margin in self.interior.margins:
+            held = buffers[margin.buffer]
+            dim = (held.dims[margin.dim] if held.dims else held.length).registers[0]
+            top = _moved_down(b, dim, margin.high)
+            if margin.axis in (0, 1):
+                if margin.low < 0:
+                    low[margin.axis] = _umax(b, low[margin.axis], str(-margin.low))
+                high[margin.axis] = _umin(b, high[margin.axis], top)
+            else:
+                tests += self._fixed(b, margin, top)
+        x0, x1 = self._steps(b, low[0], high[0], "%x0", "%x1", self.step)
+        y0, y1 = self._steps(b, low[1], high[1], "%y0", "%y1", self.rows)
+        if tests:
+            test = tests[0]
+            for other in tests[1:]:
+                test = b.op(f"and i1 {test}, {other}")
+            y1 = b.op(f"select i1 {test}, i32 {y1}, i32 {y0}")
+        self.call_edge(b, "%x0", "%x1", "%y0", y0)
+        self.call_edge(b, "%x0", "%x1", y1, "%y1")
+        self.call_edge(b, "%x0", x0, y0, y1)
+        self.call_edge(b, x1, "%x1", y0, y1)
+        return x0, x1, y0, y1
+
+    def _fixed(self, b: Builder, margin: Margin, top: str) -> Iterator[str]:
+        """What must hold of an index that is one for the whole tile."""
+        at = "%z" if margin.axis == 2 else "0"
+        yield b.op(f"icmp ult i32 {at}, {top}")
+        if margin.low < 0:
+            yield b.op(f"icmp uge i32 {at}, {-margin.low}")
+
+    def _steps(self, b: Builder, low: str, high: str, first: str, last: str, step: int) -> tuple[str, str]:
+        """From where to where whole steps lie inside."""
+        start = _umin(b, low, last)
+        stop = _umax(b, _umin(b, high, last), start)
+        if step == 1:
+            return start, stop
+        length = b.op(f"sub i32 {stop}, {start}")
+        whole = b.op(f"and i32 {length}, {-step}")
+        return start, b.op(f"add i32 {start}, {whole}")
+
+    # -- tasks
+
+    def task(self) -> str:
+        """Workgroups from `first` to before `last`, counted along x, then y, then z."""
+        b = Builder(self.parts, 1)
+        self.frame.unpack(b)
+        for number, count in enumerate(self.counters.values()):
+            size = TABLES * (count + PAD)
+            b.entry.append(f"  %c{number} = alloca [{size} x i32], align 64")
+            b.call(
+                "void",
+                "llvm.memset.p0.i64",
+                ["ptr", "i8", "i64", "i1"],
+                [f"%c{number}", "0", str(4 * size), "false"],
+            )
+        extents = [self.frame.word(b, self.frame.layout.extent(axis)).registers[0] for axis in range(3)]
+
+        def group(number: str) -> None:
+            bounds = group_bounds(self.frame, b, number, extents)
+            (x0, x1), (y0, y1), (z0, z1) = bounds
+
+            def layer(z: str) -> None:
+                places = f"i32 {x0}, i32 {x1}, i32 {y0}, i32 {y1}, i32 {z}"
+                origin = f"i32 {x0}, i32 {y0}, i32 {z0}"
+                b.emit(f"call void @tile({self.passed}, {places}, {origin})")
+
+            counting(b, z0, z1, 1, layer, saturating=True)
+
+        counting(b, "%first", "%last", 1, group, kind="i64")
+        for number, (name, count) in enumerate(self.counters.items()):
+            self.flush(b, number, name, count)
+        return task_function(b)
+
+    def flush(self, b: Builder, number: int, name: str, count: int) -> None:
+        """Add a thread's counters to everybody's."""
+        place = self.frame.buffers(b)[name].pointer
+
+        def one(at: str) -> None:
+            total = None
+            for table in range(TABLES):
+                base = b.op(f"getelementptr i32, ptr %c{number}, i64 {table * (count + PAD)}")
+                own = b.op(f"load i32, ptr {b.op(f'getelementptr i32, ptr {base}, i64 {at}')}")
+                total = own if total is None else b.op(f"add i32 {total}, {own}")
+            yes, after = b.name(), b.name()
+            b.branch(b.op(f"icmp ne i32 {total}, 0"), yes, after)
+            b.place(yes)
+            far = b.op(f"getelementptr i32, ptr {place}, i64 {at}")
+            b.op(f"atomicrmw add ptr {far}, i32 {total} monotonic")
+            b.jump(after)
+            b.place(after)
+
+        counting(b, "0", str(count), 1, one, kind="i64")
+
+
+@dataclass(slots=True)
+class _At:
+    """Where the lanes of a piece stand."""
+
+    frame: Frame
+    buffers: dict[str, Buffer]
+    scalars: dict[str, Value]
+    b: Builder
+    x: str = "%x0"
+    y: tuple[str, ...] = ("%y0",)
+
+    def moved(self, b: Builder, by: int) -> _At:
+        """The place so many pieces further along x."""
+        x = b.op(f"add i32 {self.x}, {by * b.width}") if by else self.x
+        return _At(self.frame, self.buffers, self.scalars, b, x, self.y)
+
+    def ids(self, kind: IdKind, axis: int) -> Value:
+        b = self.b
+        if kind is IdKind.EXTENT:
+            return self.frame.word(b, self.frame.layout.extent(axis))
+        if kind is IdKind.WORKGROUP_SIZE:
+            return _uniform(self.frame.size_of(b, WORKGROUP, axis))
+        origin = ("%ox", "%oy", "%oz")[axis]
+        if kind is IdKind.WORKGROUP:
+            size = self.frame.size_of(b, WORKGROUP, axis)
+            return _uniform(b.op(f"udiv i32 {origin}, {size}"))
+        registers = ((self.x,), self.y, ("%z",))[axis]
+        if kind is IdKind.LOCAL:
+            registers = tuple(b.op(f"sub i32 {register}, {origin}") for register in registers)
+        shape = Shape.LINEAR if axis == 0 and b.width > 1 else Shape.UNIFORM
+        return Value(U32, shape, registers, never_wraps=True)
+
+
+def _uniform(register: str) -> Value:
+    return Value(U32, Shape.UNIFORM, (register,))
+
+
+def scalars_of(frame: Frame, b: Builder) -> dict[str, Value]:
+    """The scalar arguments as values, converted where the function begins."""
+    alone = Builder(b.parts, 1)
+    alone.entry, alone._names = b.entry, b._names
+    alone.lines = b.entry  # conversions take no branches, so they can stand there
+    arithmetic = Arithmetic(alone)
+    return {
+        decl.name: arithmetic.loaded(
+            decl.element, Value(held_as(decl.element), Shape.UNIFORM, (f"%p{number}",))
+        )
+        for number, decl in enumerate(arguments_of(frame.program))
+        if decl.is_scalar_argument
+    }
+
+
+def counting(
+    b: Builder,
+    start: str,
+    stop: str,
+    step: int,
+    act: Callable[[str], object],
+    *,
+    kind: str = "i32",
+    saturating: bool = False,
+) -> None:
+    """A loop over positions; a step beyond the type's last number ends it where `saturating`."""
+    place = b.alloca(kind)
+    head, inside, after = (b.name() for _ in range(3))
+    b.emit(f"store {kind} {start}, ptr {place}")
+    b.jump(head)
+    b.place(head)
+    now = b.op(f"load {kind}, ptr {place}")
+    b.branch(b.op(f"icmp ult {kind} {now}, {stop}"), inside, after)
+    b.place(inside)
+    act(now)
+    if saturating:
+        following = b.call(kind, f"llvm.uadd.sat.{kind}", [kind, kind], [now, str(step)])
+    else:
+        following = b.op(f"add nuw {kind} {now}, {step}")
+    b.emit(f"store {kind} {following}, ptr {place}")
+    b.jump(head)
+    b.place(after)
+
+
+def group_bounds(
+    frame: Frame, b: Builder, number: str, extents: list[str]
+) -> list[tuple[str, str]]:
+    """From where to where a workgroup reaches along each axis, within the extent."""
+    left, found = number, []
+    for axis in range(3):
+        grid = b.op(f"zext i32 {frame.size_of(b, GRID, axis)} to i64")
+        own = b.op(f"urem i64 {left}, {grid}") if axis < 2 else left
+        left = b.op(f"udiv i64 {left}, {grid}") if axis < 2 else left
+        size = b.op(f"zext i32 {frame.size_of(b, WORKGROUP, axis)} to i64")
+        start = b.op(f"mul i64 {own}, {size}")
+        end = b.op(f"add i64 {start}, {size}")
+        most = b.op(f"zext i32 {extents[axis]} to i64")
+        last = b.call("i64", "llvm.umin.i64", ["i64", "i64"], [end, most])
+        found.append((b.op(f"trunc i64 {start} to i32"), b.op(f"trunc i64 {last} to i32")))
+    return found
+
+
+def function(head: str, parameters: str, b: Builder, attributes: str = "") -> str:
+    """The text of a function of positions that a builder wrote."""
+    return "\n".join(
+        [
+            f"define {head}({parameters}, {_POSITION}) {attributes} #0 {{",
+            "entry:",
+            *b.entry,
+            "  br label %start",
+            "start:",
+            *b.lines,
+            "  ret void",
+            "}",
+            "",
+        ]
+    )
+
+
+def task_function(b: Builder) -> str:
+    """The text of the function that a pool calls."""
+    return "\n".join(
+        [
+            "define void @vyre_task(ptr %frame, i64 %first, i64 %last) #0 {",
+            "entry:",
+            *b.entry,
+            "  br label %start",
+            "start:",
+            *b.lines,
+            "  ret void",
+            "}",
+            "",
+        ]
+    )
+
+
+def _moved_down(b: Builder, dim: str, by: int) -> str:
+    """A limit that a position must be below for its index, `by` further on, to be inside."""
+    if by == 0:
+        return dim
+    name = "usub" if by > 0 else "uadd"
+    return b.call("i32", f"llvm.{name}.sat.i32", ["i32", "i32"], [dim, str(abs(by))])
+
+
+def _umax(b: Builder, one: str, other: str) -> str:
+    return b.call("i32", "llvm.umax.i32", ["i32", "i32"], [one, other])
+
+
+def _umin(b: Builder, one: str, other: str) -> str:
+    return b.call("i32", "llvm.umin.i32", ["i32", "i32"], [one, other])
+
+
+__all__ = ["Atomic", "Node", "stored_type", "tiles"]
