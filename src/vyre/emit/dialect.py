@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.expr import AtomicOp, BinaryOp, IdKind, UnaryOp
 from vyre.ir.types import DataType
-from vyre.ir.typing import TRANSCENDENTAL
 
 _NAMES: Mapping[UnaryOp | BinaryOp, str] = {
     UnaryOp.COS: "cos",
@@ -23,6 +23,15 @@ _NAMES: Mapping[UnaryOp | BinaryOp, str] = {
     UnaryOp.EXP2: "exp2",
     UnaryOp.LOG: "log",
     UnaryOp.LOG2: "log2",
+    UnaryOp.LOG10: "log10",
+    UnaryOp.LOG1P: "log1p",
+    UnaryOp.EXPM1: "expm1",
+    UnaryOp.ASINH: "asinh",
+    UnaryOp.ACOSH: "acosh",
+    UnaryOp.ATANH: "atanh",
+    UnaryOp.CBRT: "cbrt",
+    UnaryOp.ERF: "erf",
+    UnaryOp.ERFC: "erfc",
     UnaryOp.SQRT: "sqrt",
     UnaryOp.FLOOR: "floor",
     UnaryOp.CEIL: "ceil",
@@ -31,10 +40,12 @@ _NAMES: Mapping[UnaryOp | BinaryOp, str] = {
     UnaryOp.ABS: "fabs",
     BinaryOp.POW: "pow",
     BinaryOp.ATAN2: "atan2",
+    BinaryOp.HYPOT: "hypot",
+    BinaryOp.COPYSIGN: "copysign",
     BinaryOp.MOD: "fmod",
 }
 
-_ROUGH = TRANSCENDENTAL | {BinaryOp.POW, BinaryOp.ATAN2}
+_ROUGH = frozenset(ULP_BOUND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

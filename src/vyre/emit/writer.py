@@ -17,6 +17,7 @@ from vyre.ir.expr import (
     Atomic,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -69,6 +70,7 @@ _BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"} | {
     BinaryOp.AND: "&",
     BinaryOp.OR: "|",
 }
+_OPERATIONS = (Binary, Unary, Select, Cast, Bitcast)
 
 
 class Writer:
@@ -341,7 +343,7 @@ class Writer:
         """C text that can stand as an operand, and its type."""
         text, dtype = self.any(expr, scope)
         self.types.add(dtype)
-        if dtype in self.dialect.unwrapped and isinstance(expr, (Binary, Unary, Select, Cast)):
+        if dtype in self.dialect.unwrapped and isinstance(expr, _OPERATIONS):
             text = self.opaque(text, dtype)
         return text, dtype
 
@@ -374,6 +376,8 @@ class Writer:
                 return f"({self.expr(cond, scope)[0]} ? {a} : {self.expr(false, scope)[0]})", dtype
             case Cast(target, value):
                 return self.cast(target, self.expr(value, scope)), target.computed
+            case Bitcast(target, value):
+                return self.bitcast(target, self.expr(value, scope)), target
             case Fma(a, b, c):
                 dtype = self.expr(a, scope)[1]
                 args = ", ".join(bare(self.expr(part, scope)[0]) for part in (a, b, c))
@@ -504,6 +508,20 @@ class Writer:
             self.types.add(DataType.U16)
             return f"{widen}({narrow}({bare(converted)}))"
         return converted
+
+    def bitcast(self, target: DataType, value: tuple[str, DataType]) -> str:
+        text, source = value
+        if target == source:
+            return text
+        bits = unsigned(target)
+        self.types.add(bits)
+        if source.is_float:
+            text = f"{self.dialect.float_to_bits[source]}({bare(text)})"
+            return f"({target}){text}"
+        if target.is_float:
+            text = text if source == bits else f"({bits}){text}"
+            return f"{self.dialect.bits_to_float[target]}({bare(text)})"
+        return f"({target}){text}"
 
     def atomic(self, expr: Atomic, scope: dict[str, DataType]) -> tuple[str, DataType]:
         decl = self.buffers[expr.buffer]

@@ -232,6 +232,7 @@ BINARY: Mapping[BinaryOp, Operator] = {
     BinaryOp.SAT_SUB: _sat_sub,
     BinaryOp.SAT_MUL: _sat_mul,
     BinaryOp.MUL_HIGH: mul_high,
+    BinaryOp.COPYSIGN: np.copysign,
 }
 
 UNARY: Mapping[UnaryOp, Operator] = {

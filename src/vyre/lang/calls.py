@@ -17,18 +17,21 @@ from vyre.ir.expr import (
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     Cast,
     Expr,
     Fma,
     Id,
     IdKind,
+    Lit,
     Select,
     Unary,
     UnaryOp,
     Var,
 )
 from vyre.ir.node import Let
-from vyre.ir.types import DataType
+from vyre.ir.types import SCALARS, DataType
+from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
 from vyre.lang.expressions import SPLIT_EVERY, Expressions
 from vyre.lang.intrinsics import (
@@ -41,7 +44,7 @@ from vyre.lang.intrinsics import (
 )
 from vyre.lang.params import MAX_RANK, instead_of
 from vyre.lang.scopes import Buffer
-from vyre.lang.values import Number, Value, converted, literal
+from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
 
 _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
 _ROTATES = (BinaryOp.ROT_L, BinaryOp.ROT_R)
@@ -97,6 +100,8 @@ class Calls(Expressions):
                 )
             case Structural.SHARED:
                 raise self.misplaced_shared(node)
+            case Structural.BITCAST:
+                return self.bitcast(node, intrinsic)
             case _:
                 return self.mathematics(node, intrinsic, target)
 
@@ -222,6 +227,33 @@ class Calls(Expressions):
             return Value.typed(node, dtype, expr)
         return Value.typed(node, target, self.noted(Cast(target, expr), node))
 
+    def bitcast(self, node: ast.Call, intrinsic: Intrinsic) -> Value:
+        argument, named = self.arguments(node, intrinsic.parameters)
+        target, text = self.static(named), self.text(argument)
+        if not isinstance(target, DataType) or not has_bits(target):
+            raise self.error(
+                named,
+                f"bitcast() to {self.text(named)}, which is not a type that shows its bits",
+                f"name an integer type, f32 or f64, for example vyre.bitcast({text}, u32)",
+            )
+        value = self.expression(argument)
+        self.check_number(value, "bitcast()")
+        if value.constant is not None:
+            found = _spelled(value.constant, target)
+            expr, dtype = self.fit(value, found, f"what bitcast() to {target} takes"), found
+        else:
+            expr, dtype = self.settle(value)
+        if expr is not PLACEHOLDER and dtype.bits != target.bits:
+            raise self.error(
+                node,
+                f"bitcast() to {target}, and {text} is {dtype}: not as many bits",
+                f"name a type of {dtype.bits} bits, or cast it first",
+            )
+        if isinstance(expr, Lit) or dtype == target:
+            same = Lit(target, expr.bits) if isinstance(expr, Lit) else expr
+            return Value.typed(node, target, same)
+        return Value.typed(node, target, self.noted(Bitcast(target, expr), node))
+
     def position_of(self, node: ast.Call, intrinsic: Intrinsic, kind: IdKind) -> Value:
         """A position or size of the launch; axes count as NumPy's, so the last is the fastest."""
         if kind in _NEEDS_WORKGROUP:
@@ -342,6 +374,17 @@ class Calls(Expressions):
                 f"vyre.{name}() on {element} elements of {buffer.name!r}",
                 "use 32- or 64-bit whole numbers; f32 and f64 can add, min, max and exchange",
             )
+
+
+def _spelled(number: Number, target: DataType) -> DataType:
+    """The type of a number written down, of which `target` shows the bits."""
+    if isinstance(number, float):
+        return DataType.F64 if target.bits == DataType.F64.bits else DataType.F32
+    return next(
+        dtype
+        for dtype in SCALARS
+        if dtype.is_int and dtype.bits == target.bits and dtype.is_signed == (number < 0)
+    )
 
 
 def _numpy_spelling(target: type) -> str | None:

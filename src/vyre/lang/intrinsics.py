@@ -30,6 +30,7 @@ class Structural(Enum):
     SHARED = "shared"
     BARRIER = "barrier"
     FMA = "fma"
+    BITCAST = "bitcast"
     CLAMP = "clamp"
     SELECT = "select"
     MIN = "min"
@@ -97,6 +98,9 @@ exp = _float("exp", UnaryOp.EXP)
 exp2 = _float("exp2", UnaryOp.EXP2)
 log = _float("log", UnaryOp.LOG)
 log2 = _float("log2", UnaryOp.LOG2)
+log10 = _float("log10", UnaryOp.LOG10)
+log1p = _float("log1p", UnaryOp.LOG1P)
+expm1 = _float("expm1", UnaryOp.EXPM1)
 sin = _float("sin", UnaryOp.SIN)
 cos = _float("cos", UnaryOp.COS)
 tan = _float("tan", UnaryOp.TAN)
@@ -106,6 +110,12 @@ atan = _float("atan", UnaryOp.ATAN)
 sinh = _float("sinh", UnaryOp.SINH)
 cosh = _float("cosh", UnaryOp.COSH)
 tanh = _float("tanh", UnaryOp.TANH)
+asinh = _float("asinh", UnaryOp.ASINH)
+acosh = _float("acosh", UnaryOp.ACOSH)
+atanh = _float("atanh", UnaryOp.ATANH)
+erf = _float("erf", UnaryOp.ERF)
+erfc = _float("erfc", UnaryOp.ERFC)
+cbrt = _float("cbrt", UnaryOp.CBRT)
 sqrt = _float("sqrt", UnaryOp.SQRT)
 rsqrt = _float("rsqrt", UnaryOp.INVERSE_SQRT)
 floor = _float("floor", UnaryOp.FLOOR)
@@ -124,6 +134,9 @@ reverse_bits = _bits("reverse_bits", UnaryOp.REVERSE_BITS)
 
 atan2 = Intrinsic("atan2", BinaryOp.ATAN2, ("y", "x"), Domain.FLOAT)
 pow = Intrinsic("pow", BinaryOp.POW, ("x", "y"), Domain.FLOAT)  # noqa: A001  # the kernel language's own
+hypot = Intrinsic("hypot", BinaryOp.HYPOT, ("x", "y"), Domain.FLOAT)
+copysign = Intrinsic("copysign", BinaryOp.COPYSIGN, ("x", "y"), Domain.FLOAT)
+fmod = Intrinsic("fmod", BinaryOp.MOD, ("x", "y"), Domain.FLOAT)
 mul_high = _two("mul_high", BinaryOp.MUL_HIGH, Domain.INT)
 sat_add = _two("sat_add", BinaryOp.SAT_ADD, Domain.INT)
 sat_sub = _two("sat_sub", BinaryOp.SAT_SUB, Domain.INT)
@@ -135,6 +148,7 @@ rotr = Intrinsic("rotr", BinaryOp.ROT_R, ("x", "count"), Domain.INT)
 
 min = Intrinsic("min", Structural.MIN, ("a", "b"))  # noqa: A001  # the kernel language's own
 max = Intrinsic("max", Structural.MAX, ("a", "b"))  # noqa: A001  # the kernel language's own
+bitcast = Intrinsic("bitcast", Structural.BITCAST, ("x", "dtype"))
 fma = Intrinsic("fma", Structural.FMA, ("a", "b", "c"), Domain.FLOAT)
 clamp = Intrinsic("clamp", Structural.CLAMP, ("x", "lo", "hi"))
 select = Intrinsic("select", Structural.SELECT, ("condition", "a", "b"))
@@ -167,17 +181,23 @@ _SAME: tuple[tuple[object, Intrinsic], ...] = (
     *((getattr(math, name), INTRINSICS[name]) for name in (
         "exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",
         "cosh", "tanh", "sqrt", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "pow",
+        "log10", "log1p", "expm1", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc", "hypot",
+        "copysign", "fmod",
     )),
     (math.fabs, abs),
     (getattr(math, "fma", fma), fma),  # Python 3.13 has it
     *((getattr(np, name), INTRINSICS[name]) for name in (
         "exp", "exp2", "log", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "floor",
-        "ceil", "trunc", "isnan", "isinf", "isfinite", "abs", "sign", "round",
+        "ceil", "trunc", "isnan", "isinf", "isfinite", "abs", "sign", "round", "log10", "log1p",
+        "expm1", "cbrt", "hypot", "copysign", "fmod",
     )),
     (np.arcsin, asin),
     (np.arccos, acos),
     (np.arctan, atan),
     (np.arctan2, atan2),
+    (np.arcsinh, asinh),
+    (np.arccosh, acosh),
+    (np.arctanh, atanh),
     (np.power, pow),
     (np.rint, round),
     (np.fabs, abs),

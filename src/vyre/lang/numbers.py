@@ -12,6 +12,7 @@ from vyre.ir.expr import (
     Atomic,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -304,6 +305,9 @@ class Numbers(ABC):
                 return self.loaded(buffer, self.number(index))
             case Cast(target, value):
                 return self.cast(self.inside(expr, value)[0], target)
+            case Bitcast(target, value):
+                self.number(value)
+                return self.opaque(target)
             case Select(cond, true, false):
                 self.number(cond)
                 return self.joined(*self.sides(cond, true, false))

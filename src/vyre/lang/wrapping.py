@@ -123,7 +123,7 @@ class _Uses(Numbers):
                 self.extreme(place, op, parts[1], left)
             case Binary(op, _, right) if op in REMAINDERS:
                 # Of a power of two the remainder is right: it divides what numbers wrap by.
-                if not isinstance(right, Lit) or int(right.value).bit_count() != 1:
+                if not isinstance(right, Lit) or right.bits.bit_count() != 1:
                     self.refuse_certain(place, parts[0], "%")
                 self.refuse_certain(place, parts[1], "%")
             case Binary(op) if op in QUOTIENTS:

@@ -67,7 +67,7 @@ _COMMUTATIVE = (
 )
 _FUNCTIONS: tuple[UnaryOp | BinaryOp, ...] = (
     *sorted(TRANSCENDENTAL, key=lambda op: op.value),
-    *(BinaryOp.POW, BinaryOp.ATAN2),
+    *(BinaryOp.POW, BinaryOp.ATAN2, BinaryOp.HYPOT),
 )
 _ROUNDS = (1, 2, 3, 4, 5, 7, 9, 12, 17, 33)  # of a loop that compilers may unroll as they like
 COMPUTED = tuple(dtype for dtype in SCALARS if dtype.computed == dtype)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from math import inf, isfinite
+from math import erf, erfc, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,16 @@ def _through_f64(function: Operator) -> Operator:
     return rounded
 
 
+def _each(function: Callable[[float], float]) -> Operator:
+    """A function of one Python float, which NumPy lacks, for every element."""
+    calls = np.frompyfunc(function, 1, 1)
+
+    def applied(operand: Value) -> Value:
+        return np.asarray(calls(operand.astype(np.float64)), np.float64).astype(operand.dtype)
+
+    return applied
+
+
 UNARY: Mapping[UnaryOp, Operator] = {
     UnaryOp.EXP: _through_f64(np.exp),
     UnaryOp.EXP2: _through_f64(np.exp2),
@@ -38,6 +48,15 @@ UNARY: Mapping[UnaryOp, Operator] = {
     UnaryOp.SINH: _through_f64(np.sinh),
     UnaryOp.COSH: _through_f64(np.cosh),
     UnaryOp.TANH: _through_f64(np.tanh),
+    UnaryOp.LOG10: _through_f64(np.log10),
+    UnaryOp.LOG1P: _through_f64(np.log1p),
+    UnaryOp.EXPM1: _through_f64(np.expm1),
+    UnaryOp.ASINH: _through_f64(np.arcsinh),
+    UnaryOp.ACOSH: _through_f64(np.arccosh),
+    UnaryOp.ATANH: _through_f64(np.arctanh),
+    UnaryOp.CBRT: _through_f64(np.cbrt),
+    UnaryOp.ERF: _each(erf),
+    UnaryOp.ERFC: _each(erfc),
 }
 
 
@@ -56,6 +75,7 @@ def _power(base: Value, exponent: Value, dtype: np.dtype[Any]) -> Value:
 BINARY: Mapping[BinaryOp, Operator] = {
     BinaryOp.POW: _through_f64(_power),
     BinaryOp.ATAN2: _through_f64(np.arctan2),
+    BinaryOp.HYPOT: _through_f64(np.hypot),
 }
 
 

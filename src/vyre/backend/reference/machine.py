@@ -18,6 +18,7 @@ from vyre.ir.expr import (
     Atomic,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -204,6 +205,8 @@ class Machine:
                 return _UNARY[op](self._value(operand, mask))
             case Cast(target, operand):
                 return functions.convert(self._value(operand, mask), target)
+            case Bitcast(target, operand):
+                return self._value(operand, mask).view(COMPUTED[target.tag])
             case Select(cond, true, false):
                 test = self._value(cond, mask)
                 yes, no = self._value(true, mask), self._value(false, mask)
