@@ -20,6 +20,7 @@ from vyre.backend.base import Unbuilt
 from vyre.backend.cpu import pool_ir
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.errors import InvalidInput
+from vyre.settings import MOST_THREADS
 
 SPIN_US = 100
 """How long a helper looks for the next job before it sleeps; waking it takes some 50 µs."""
@@ -29,8 +30,6 @@ PATIENCE_US = 20
 
 STACK_BYTES = 4 << 20
 """Of each helper; a task may take 1 MiB."""
-
-MOST_THREADS = 1024
 
 Entry = Callable[[int], int]
 
