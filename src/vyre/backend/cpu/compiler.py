@@ -21,7 +21,11 @@ from vyre.backend.cpu.target import Target
 Out = TypeVar("Out")
 
 LEVEL = 2
-"""How hard LLVM tries, of 1 to 3."""
+"""How hard LLVM tries, of 1 to 3: the last makes nothing faster, and takes longer to compile.
+
+saxpy, gelu and a polynomial on vectors of 64: 20, 35, 28 ms at 1; 21, 37, 23 at 2, to the same
+objects; 32, 42, 31 at 3 (LLVM 22, Emerald Rapids, time of the processor, best of 15).
+"""
 
 _INLINE = re.compile(r"\basm\b(?!\s*=)")
 

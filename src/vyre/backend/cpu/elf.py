@@ -37,7 +37,11 @@ MOST_BYTES = 64 << 20
 
 
 class Refused(Exception):
-    """An object that cannot be put into memory by this loader, and why."""
+    """An object that cannot be put into memory, and why."""
+
+
+class Unknown(Refused):
+    """An object in which there is what only LLVM's loader may know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,13 @@ class Object:
     def _check_kinds(self) -> None:
         for section in self._sections:
             if section.flags & _TLS:
-                raise Refused("it has thread-local data")
+                raise Unknown("it has thread-local data")
             if section.flags & _ALLOC and section.kind not in (_PROGBITS, _NOBITS, _UNWIND):
-                raise Refused(f"a section has the unknown type {section.kind:#x}")
+                raise Unknown(f"a section has the unknown type {section.kind:#x}")
             if not section.flags & _ALLOC and section.kind not in (*_HARMLESS, _PROGBITS):
-                raise Refused(f"a section has the unknown type {section.kind:#x}")
+                raise Unknown(f"a section has the unknown type {section.kind:#x}")
             if section.flags & _WRITE and section.flags & _EXECUTE:
-                raise Refused("a section is to be written and run")
+                raise Unknown("a section is to be written and run")
 
     def _read_symbols(self) -> Iterator[_Symbol]:
         tables = [one for one in self._sections if one.kind == _SYMTAB]
@@ -172,15 +176,13 @@ class Object:
                         found[symbol] = None
         return list(found)
 
-    def _relocations(self, number: int) -> Iterator[tuple[int, int, int]]:
+    def _relocations(self, number: int) -> Iterator[tuple[int, ...]]:
+        """Of each: its offset in the section, its kind and symbol in one, what to add."""
         section = self._sections[number]
         self._at(section.link, _SYMTAB)
-        for offset, info, addend in _rows(_RELOCATION, self._content(section)):
-            yield offset, info, addend
+        return _rows(_RELOCATION, self._content(section))
 
-    def _apply(
-        self, image: bytearray, base: int, number: int, relocation: tuple[int, int, int]
-    ) -> None:
+    def _apply(self, image: bytearray, base: int, number: int, relocation: tuple[int, ...]) -> None:
         offset, info, addend = relocation
         kind, symbol = info & 0xFFFFFFFF, info >> 32
         width = 8 if kind in (_ABS64, _PC64) else 4
@@ -196,11 +198,11 @@ class Object:
         elif kind == _ABS64:
             value = base + self._offset(self._symbols[symbol]) + addend
         else:
-            raise Refused(f"relocation {kind} is not known")
+            raise Unknown(f"relocation {kind} is not known")
         try:
             image[place : place + width] = value.to_bytes(width, "little", signed=True)
         except OverflowError:
-            raise Refused(f"relocation {kind} does not reach") from None
+            raise Unknown(f"relocation {kind} does not reach") from None
 
     def _address(self, symbol: _Symbol, base: int, imports: Mapping[str, int]) -> int:
         if symbol.section != _UNDEFINED:
@@ -218,7 +220,7 @@ class Object:
 
     def _within(self, symbol: _Symbol) -> int:
         if symbol.kind not in _KNOWN_TYPES:
-            raise Refused(f"a symbol has the unknown type {symbol.kind}")
+            raise Unknown(f"a symbol has the unknown type {symbol.kind}")
         if symbol.value > self._sections[symbol.section].size:
             raise Refused("a symbol lies outside its section")
         return symbol.value
@@ -254,8 +256,10 @@ def _sections(data: bytes) -> tuple[_Section, ...]:
     for one in found:
         if one.kind not in (0, _NOBITS) and one.offset + one.size > len(data):
             raise Refused("a section ends behind the file")
-        if one.align > PAGE or one.align & (one.align - 1):
-            raise Refused(f"a section is aligned to {one.align}")
+        if one.align > PAGE or one.align & (
+            one.align - 1
+        ):  # a page is what a mapping is aligned to
+            raise Unknown(f"a section is aligned to {one.align}")
     return found
 
 

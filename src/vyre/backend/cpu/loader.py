@@ -32,10 +32,12 @@ def load(
     offered = library() if imports is None else imports
     if own_loader_serves(target):
         try:
-            return _by_own_loader(data, names, offered)
-        except elf.Refused:
-            pass  # LLVM knows more kinds of objects
-    return _by_llvm(data, names, target, offered)
+            return by_own_loader(data, names, offered)
+        except elf.Unknown:
+            pass
+        except elf.Refused as error:
+            return Unbuilt(f"an object of {len(data):,} bytes cannot be loaded: {error}")
+    return by_llvm(data, names, target, offered)
 
 
 def own_loader_serves(target: Target) -> bool:
@@ -66,10 +68,13 @@ def _addresses(library: ctypes.CDLL, names: Sequence[str]) -> Mapping[str, int]:
     return found
 
 
-def _by_own_loader(
-    data: bytes, names: Sequence[str], imports: Mapping[str, int]
-) -> tuple[int, ...]:
-    """Written first, then made to run or to read alone, never both written and run."""
+def by_own_loader(data: bytes, names: Sequence[str], imports: Mapping[str, int]) -> tuple[int, ...]:
+    """Addresses without LLVM; memory is first written, then run, never both.
+
+    Raises:
+        Refused: it is damaged, needs what is not offered, or the system has no memory for code.
+        Unknown: LLVM may be able to load it.
+    """
     parsed = elf.Object(data)
     offsets = [parsed.symbol(name) for name in names]
     layout = parsed.layout
@@ -113,9 +118,10 @@ def _protect(address: int, nbytes: int, how: int) -> None:
         raise elf.Refused("the system does not let new code run")
 
 
-def _by_llvm(
+def by_llvm(
     data: bytes, names: Sequence[str], target: Target, imports: Mapping[str, int]
 ) -> tuple[int, ...] | Unbuilt:
+    """Addresses by LLVM, which names on stderr the symbols that are not offered."""
     try:
         llvm = compiler.binding()
     except (ImportError, OSError) as error:
