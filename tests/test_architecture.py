@@ -39,7 +39,10 @@ LAYERS = [
 ]
 PURE = LAYERS[: LAYERS.index("settings")]
 WORLD = {"os", "time", "threading", "subprocess", "socket", "sqlite3", "logging"}
-OPTIONAL = ("pyopencl", "cuda", "torch", "triton", "cupy", "numba", "hypothesis", "rich", "typer")
+OPTIONAL = (
+    *("pyopencl", "cuda", "llvmlite", "torch", "triton", "cupy", "numba", "hypothesis"),
+    *("rich", "typer"),
+)
 
 
 def modules() -> list[Path]:

@@ -165,3 +165,20 @@ def test_any_other_policy_is_an_error_that_lists_the_words():
         "VYRE_POLICY is 'fast': no policy 'fast'\n"
         "Fix: use one of natural, seed, resize, sweep, fixed"
     )
+
+
+def test_threads_are_a_number_or_as_many_as_there_are_cores():
+    assert load({}).threads is None
+    assert load({"VYRE_THREADS": " 1024 "}).threads == 1024
+    assert load({"VYRE_THREADS": "1"}).threads == 1
+
+
+@pytest.mark.parametrize("text", ["0", "1025", "-1", "two", "1.5", "²", "9" * 20])
+def test_any_other_threads_are_an_error_that_says_which_can_be(text: str):
+    with pytest.raises(InvalidInput) as caught:
+        load({"VYRE_THREADS": text})
+
+    assert str(caught.value) == (
+        f"VYRE_THREADS is {text!r}, which is no number of threads\n"
+        "Fix: use 1 to 1024, or unset it for as many as there are cores"
+    )

@@ -22,6 +22,9 @@ if sys.platform != "win32":
     import pwd
 
 
+MOST_THREADS = 1024
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What the environment asks for."""
@@ -31,6 +34,7 @@ class Settings:
     own_dir: Path  # the user's own, where `cache_dir` is one that others use, too
     mode: Mode = Mode.NATURAL_GRADIENT
     policy: str = DEFAULT_POLICY
+    threads: int | None = None  # that run kernels on the CPU; None: as many as it has cores for us
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
@@ -38,7 +42,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
     `VYRE_DEVICE` names a device such as `opencl:0`; `VYRE_CACHE_DIR` a folder, else it is `vyre`
     in `XDG_CACHE_HOME`, or in the platform's own cache folder; `VYRE_AUTOTUNER` a mode;
-    `VYRE_POLICY` what a learner learns by.
+    `VYRE_POLICY` what a learner learns by; `VYRE_THREADS` how many threads run kernels on the CPU.
 
     Raises:
         InvalidInput: a variable holds something that is not one of its words.
@@ -60,7 +64,21 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         cache_dir=_cache_dir(given),
         own_dir=_own_dir(given),
         mode=parsed,
+        threads=_threads(given),
     )
+
+
+def _threads(given: Mapping[str, str]) -> int | None:
+    text = given.get("VYRE_THREADS", "").strip()
+    if not text:
+        return None
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    if not 1 <= number <= MOST_THREADS:
+        raise InvalidInput(
+            f"VYRE_THREADS is {text!r}, which is no number of threads",
+            fix=f"use 1 to {MOST_THREADS}, or unset it for as many as there are cores",
+        )
+    return number
 
 
 def _cache_dir(given: Mapping[str, str]) -> Path:

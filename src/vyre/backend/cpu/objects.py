@@ -1,0 +1,115 @@
+"""Objects kept on disk, found by everything that went into them; LLVM is loaded only to compile."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from vyre.backend import binaries
+from vyre.backend.base import Unbuilt
+from vyre.backend.binaries import MOST_BYTES, Binaries
+from vyre.backend.cpu import compiler, loader, machine
+from vyre.backend.cpu import target as targets
+from vyre.backend.cpu.target import Target
+
+FORMAT = "1"
+"""Of the names and of the objects: another number, and everything is compiled anew."""
+
+# What tells processors apart; the rest of cpuinfo changes from one look to the next.
+_TELLING = {
+    *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
+    *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """This machine as LLVM sees it, and the version of LLVM."""
+
+    target: Target
+    llvm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """A folder of objects; None keeps nothing."""
+
+    folder: Path | None
+
+    def host(self) -> Host:
+        """From the folder, else by asking LLVM, which takes some 50 ms to load.
+
+        Raises:
+            ImportError: llvmlite is not installed.
+        """
+        name = f"{binaries.name_of(FORMAT, 'host', llvmlite(), processor())}.json"
+        kept = Binaries(self.folder).get(name)
+        if kept is not None:
+            fields = json.loads(kept)
+            return Host(Target(**fields["target"]), fields["llvm"])
+        found = Host(targets.host(), compiler.version())
+        Binaries(self.folder).put(name, json.dumps(asdict(found)).encode())
+        return found
+
+    def load(
+        self, text: str, names: Sequence[str], host: Host, level: int = compiler.LEVEL
+    ) -> tuple[int, ...] | Unbuilt:
+        """Addresses of a module's functions, ready to be called on this machine."""
+        kept = self.get(text, host, level)
+        if kept is not None:
+            loaded = loader.load(kept, names, host.target)
+            if not isinstance(loaded, Unbuilt):
+                return loaded
+        made = self._compiled(text, host, level)
+        return made if isinstance(made, Unbuilt) else loader.load(made, names, host.target)
+
+    def get_or_compile(self, text: str, host: Host, level: int = compiler.LEVEL) -> bytes | Unbuilt:
+        """The object of a module, from the folder or compiled."""
+        kept = self.get(text, host, level)
+        return self._compiled(text, host, level) if kept is None else kept
+
+    def _compiled(self, text: str, host: Host, level: int) -> bytes | Unbuilt:
+        made = compiler.compile(text, host.target, level)
+        if isinstance(made, bytes):
+            Binaries(self.folder).put(name_of(text, host, level), made)
+        return made
+
+    def get(self, text: str, host: Host, level: int = compiler.LEVEL) -> bytes | None:
+        return Binaries(self.folder).get(name_of(text, host, level))
+
+    def prune(self, most_bytes: int = MOST_BYTES) -> None:
+        """Drop what was used longest ago until the rest fits, and what crashes left."""
+        Binaries(self.folder).prune(most_bytes)
+
+
+def name_of(text: str, host: Host, level: int) -> str:
+    """A name over everything that decides what a build gives."""
+    of = host.target
+    parts = (FORMAT, llvmlite(), host.llvm, of.triple, of.cpu, of.features, str(level), text)
+    return f"{binaries.name_of(*parts)}.o"
+
+
+def llvmlite() -> str:
+    """The version of llvmlite, without loading it; empty where it is not installed."""
+    try:
+        return importlib.metadata.version("llvmlite")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def processor() -> str:
+    """A text that is another one on every kind of processor."""
+    lines = {
+        line
+        for line in machine.cpuinfo().splitlines()
+        if line.partition(":")[0].strip() in _TELLING
+    }
+    # Linux has no more to say, and asking it there starts a process.
+    name = "" if sys.platform == "linux" else platform.processor()
+    told = (sys.platform, platform.machine(), name, *sorted(lines))
+    return "\n".join(told)
