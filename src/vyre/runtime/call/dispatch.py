@@ -26,7 +26,7 @@ from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
 from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.repeat import Repeat, Same, look, same_of
+from vyre.runtime.call.repeat import LONGER, Repeat, Same, look, same_of
 from vyre.runtime.call.tune import tune
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.device import Device
@@ -101,23 +101,23 @@ class Dispatcher:
         shape: object,
         stream: Any,
         named: Mapping[str, Any],
-    ) -> bool:
-        """Whether this call was like an earlier one and has been launched the short way."""
+    ) -> Any:
+        """The result of a call like an earlier one, launched the short way, or `LONGER`."""
         if len(arrays) != self._inputs:  # else an output among the inputs would look like one
-            return False
+            return LONGER
         by = rule()
         given = (*arrays, *_listed(out))
         found = look(by, given, shape, named, self._whole_scalars)
         repeat = None if found is None else self._repeats.get(found[0])
         if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
-            return False
+            return LONGER
         alone = not isinstance(out, (tuple, list)) and not self._whole_scalars
         if alone and shape is None and stream is None:
             very = (by, id(out), *map(id, arrays))
             same = same_of(repeat, arrays, out, found[1], lambda _: self.same.pop(very, None))
             if same is not None:
                 _put(self.same, very, same)
-        return True
+        return unpacked(out) if isinstance(out, (tuple, list)) else out
 
     def call(
         self,

@@ -26,6 +26,9 @@ from vyre.runtime.devices.launcher import Launcher
 Key = tuple[object, ...]
 Gone = Callable[[Any], object]
 
+LONGER = object()
+"""What a short way gives instead of a result where the call needs a longer one."""
+
 
 def look(
     rule: object,
@@ -151,8 +154,8 @@ class Repeat:
         return True
 
 
-Same = Callable[[Sequence[Any], Any, Mapping[str, Any]], bool]
-"""Makes a call on the very arrays of an earlier one, or says that it needs a longer way."""
+Same = Callable[[Sequence[Any], Any, Mapping[str, Any]], Any]
+"""Makes a call on the very arrays of an earlier one: gives its result, or `LONGER`."""
 
 
 def same_of(
@@ -188,12 +191,10 @@ def same_of(
     # Nothing yet: a step that no site has, as `best` is None after each change of choice.
     packed: tuple[Any, object, Fixed] = ((), object(), int)
 
-    def run(
-        arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs
-    ) -> bool:
+    def run(arrays: Sequence[Any], out: Any, named: Mapping[str, Any], _kept: object = refs) -> Any:
         for at, token, value in changing:
             if token(out if at is None else arrays[at]) != value:
-                return False
+                return LONGER
         stream = 0 if current is None else current()
         values, step, start = packed
         if (
@@ -208,24 +209,24 @@ def same_of(
             else:
                 tick()
                 start(stream)
-                return True
-        return anew(named, stream)
+                return out
+        return anew(out, named, stream)
 
-    def anew(named: Mapping[str, Any], stream: int) -> bool:
+    def anew(out: Any, named: Mapping[str, Any], stream: int) -> Any:
         nonlocal before, packed
         if len(named) != len(scalars) or backend.strayed:
-            return False
+            return LONGER
         try:
             values = tuple([named[name] for name, _ in scalars])
             numbers = [make(value) for value, (_, make) in zip(values, scalars, strict=True)]
         except KeyError:
-            return False
+            return LONGER
         arguments: Any = [*pointed, *numbers]
         if ordered is not None:
             arguments = ordered(arguments)
         tick()
         if site.asked and site.launched_asked(arguments, stream):
-            return True
+            return out
         step = site.best or site.refreshed()
         if before is not None and all(map(is_, before, values)) and all(map(_is_fixed, values)):
             start = backend.fix(step.binary, step.grid, step.workgroup, step.words, arguments)
@@ -235,24 +236,24 @@ def same_of(
         else:
             step.start(arguments, stream)
         before = values
-        return True
+        return out
 
     def run_own(
         arrays: Sequence[Any],  # noqa: ARG001  # as `run`
-        out: Any,  # noqa: ARG001
+        out: Any,
         named: Mapping[str, Any],
         _kept: object = refs,
-    ) -> bool:
+    ) -> Any:
         values, step, start = packed
         if step is site.best and not site.asked and len(named) == len(values):
             for name, value in values:
                 if named.get(name, run) is not value:
-                    return anew(named, 0)
+                    return anew(out, named, 0)
             if not backend.strayed:
                 tick()
                 start(0)
-                return True
-        return anew(named, 0)
+                return out
+        return anew(out, named, 0)
 
     return run if changing or current else run_own
 
