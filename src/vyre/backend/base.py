@@ -201,6 +201,8 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """What a launch must take for a rough time to tell schedules apart."""
     every_threads: int
     """The threads of a workgroup that every compiled kernel allows; 0 where that is not known."""
+    uses_host_memory: bool
+    """Whether a launch takes the addresses of host arrays, and is over when it returns."""
     strayed: bool
     """Whether its memory was ever used on a stream other than the default one."""
 

@@ -83,7 +83,7 @@ class Replayed(Reference):
         binary: ReferenceBinary,
         grid: Dim3,
         workgroup: Dim3,
-        arguments: Sequence[Array | np.generic],
+        arguments: Sequence[Array | int | np.generic],
         words: bytes,
         *,
         timed: bool = False,

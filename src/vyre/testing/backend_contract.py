@@ -200,6 +200,7 @@ class BackendContract:
         """Code asks for these and never for its name."""
         assert isinstance(backend.compiles, bool)
         assert isinstance(backend.compiles_per_workgroup, bool)
+        assert isinstance(backend.uses_host_memory, bool)
         assert isinstance(backend.strayed, bool)
         for number in (backend.unfelt_ns, backend.shortest_ns, backend.every_threads):
             assert isinstance(number, int)
@@ -362,6 +363,28 @@ class BackendContract:
             start(0)
             backend.synchronize()
             self.check(backend, launch, memory)
+
+    def test_host_arrays_are_used_where_they_are_if_it_says_so(self, backend: Backend) -> None:
+        """By address, and what is written is there when a launch returns."""
+        if not backend.uses_host_memory:
+            return
+        launch = self.added(backend)
+        arrays, geometry = launch.arrays, (launch.binary, launch.grid, launch.workgroup)
+        arguments = [
+            arrays[name][0] if name == "a" else int(arrays[name].__array_interface__["data"][0])
+            for name in launch.binary.arguments
+        ]
+        expected = launch.expected()
+        ways = (
+            partial(backend.launch, *geometry, arguments, launch.words),
+            partial(backend.bind(*geometry, launch.words), arguments, 0),
+            partial(backend.fix(*geometry, launch.words, arguments), 0),
+        )
+        for start in ways:
+            arrays["out"][...] = 77
+            start()
+            if self.computes:
+                assert np.array_equal(arrays["out"], expected["out"])
 
     def test_what_was_bound_or_fixed_keeps_what_it_was_given(self, backend: Backend) -> None:
         """Launches of the same binary in between change nothing."""

@@ -15,7 +15,7 @@ from vyre.ir.types import DataType
 from vyre.model import Code, Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.plan.space import LaunchTraits, why_not_vectors
-from vyre.runtime.arrays.array import WIDEST
+from vyre.runtime.arrays.in_place import WIDEST
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Numbers, words_of
 from vyre.testing.programs import Case

@@ -43,6 +43,7 @@ class Cuda:
     dialect = CUDA
     dlpack_type = 2
     compiles_per_workgroup = False
+    uses_host_memory = False
     every_threads = 256  # each with 255 registers, the most there are, of a block's 65,536
     unfelt_ns = 0  # launches follow each other on the device, so that a short one counts
     shortest_ns = 40_000  # on an idle stream, up to 10 us of it are the host's

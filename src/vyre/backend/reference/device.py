@@ -19,6 +19,7 @@ from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
+from vyre.ir.storage import STORAGE
 from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
 
 
@@ -47,8 +48,21 @@ class ReferenceTicket:
         """It has run already."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Lying:
+    """Elements in the host's memory, as NumPy asks for them."""
+
+    __array_interface__: dict[str, object]
+
+
+def _at(address: int, dtype: np.dtype[Any], count: int) -> Array:
+    """So many elements that lie there; whoever passes an address keeps what it is of."""
+    place = {"data": (address, False), "shape": (count,), "typestr": dtype.str, "version": 3}
+    return np.asarray(_Lying(place))
+
+
 class Reference:
-    """NumPy as a device: its memory is arrays, its launches run at once."""
+    """NumPy as a device: its memory is arrays, or addresses, its launches run at once."""
 
     compiles = False
     dialect = None
@@ -56,6 +70,7 @@ class Reference:
     sharing = None
     compiles_per_workgroup = False
     every_threads = U32_MAX
+    uses_host_memory = True
     strayed = False
     shortest_ns = 0
     unfelt_ns = 0
@@ -90,7 +105,7 @@ class Reference:
         binary: ReferenceBinary,
         grid: Dim3,  # noqa: ARG002  # it follows from the extent
         workgroup: Dim3,
-        arguments: Sequence[Array | np.generic],
+        arguments: Sequence[Array | int | np.generic],
         words: bytes,
         *,
         timed: bool = False,  # noqa: ARG002  # every launch is timed
@@ -102,6 +117,9 @@ class Reference:
         arrays = {}
         for name, value in zip(binary.arguments, arguments, strict=True):
             dims = layout.dims.get(name)
+            if isinstance(value, int):
+                length = int(numbers[layout.length(name)])
+                value = _at(value, STORAGE[binary.program.buffer(name).element], length)
             array = np.atleast_1d(value)
             arrays[name] = array.reshape(numbers[list(dims)]) if dims else array.reshape(-1)
         x, y, z = (int(numbers[layout.extent(axis)]) for axis in range(3))
@@ -118,7 +136,7 @@ class Reference:
         grid: Dim3,
         workgroup: Dim3,
         words: bytes,
-        arguments: Sequence[Array | np.generic],
+        arguments: Sequence[Array | int | np.generic],
     ) -> Fixed:
         """A launch of which only the stream is to come."""
         return partial(self.bind(binary, grid, workgroup, words), arguments)

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from vyre.backend.base import Memory
 from vyre.errors import DeviceFailed, InvalidInput
 from vyre.plain import shown
+from vyre.runtime.arrays.in_place import WIDEST, address_of
 
 if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
 
-
-WIDEST = 64
-"""The alignment that no access asks more of, in bytes."""
 
 MOST_KEYS = 1 << 16
 """Kinds of arrays told apart by a number; a stream of ever-new shapes starts anew there."""
@@ -178,5 +176,5 @@ def alignment_of(array: NDArray[Any] | DeviceArray) -> int:
     """The largest power of two, up to `WIDEST`, that divides the address of an array."""
     if isinstance(array, DeviceArray):
         return array.alignment
-    address = int(array.__array_interface__["data"][0])
+    address = address_of(array)
     return min(WIDEST, address & -address) or WIDEST

@@ -13,7 +13,7 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.plain import shown
 from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
-from vyre.runtime.arrays.array import WIDEST, DeviceArray
+from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import (
     BFLOAT16,
     DL_CUDA,
@@ -23,6 +23,7 @@ from vyre.runtime.arrays.foreign_kinds import (
     Shape,
     kind_of,
 )
+from vyre.runtime.arrays.in_place import WIDEST
 from vyre.runtime.arrays.shared import devices_sharing
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from vyre.runtime.arrays.array import WIDEST, DeviceArray
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.in_place import WIDEST
 from vyre.runtime.arrays.shared import devices_sharing
 
 Shape = tuple[int, ...]

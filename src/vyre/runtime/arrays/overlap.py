@@ -6,7 +6,6 @@ The result is always as if every input had been read before anything was written
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from vyre.lang import Role, Translation
 from vyre.runtime.arrays import foreign
 from vyre.runtime.arrays.array import AnyArray, DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray
+from vyre.runtime.arrays.in_place import address_of
 
 
 def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[str, ...]:
@@ -45,6 +45,20 @@ def copies_needed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> tuple[
     )
 
 
+def may_coincide(kernel: Translation, arrays: Mapping[str, AnyArray]) -> frozenset[tuple[str, str]]:
+    """An input and what is written, where arrays of these shapes may be one and the same."""
+    written = [p.name for p in kernel.params if p.role in (Role.OUT, Role.INOUT)]
+    return frozenset(
+        (p.name, target)
+        for p in kernel.params
+        for target in written
+        if p.role is Role.IN
+        and arrays[p.name].shape == arrays[target].shape
+        and arrays[p.name].nbytes == arrays[target].nbytes
+        and may_share(kernel.program, kernel.rank, p.name, target)
+    )
+
+
 def _keeps(kernel: Translation, arrays: Mapping[str, AnyArray], name: str, target: str) -> bool:
     """Whether two arguments may share: the identical range, touched at the identical index."""
     return _identical(arrays[name], arrays[target]) and may_share(
@@ -69,8 +83,4 @@ def _identical(a: AnyArray, b: AnyArray) -> bool:
         return True  # one allocation is one array
     if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
         return False
-    return _address(a) == _address(b) and a.nbytes == b.nbytes and a.shape == b.shape
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    return int(array.__array_interface__["data"][0])
+    return address_of(a) == address_of(b) and a.nbytes == b.nbytes and a.shape == b.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any, TypeVar
 
@@ -23,10 +24,13 @@ from vyre.model import Decision, Reason, Schedule, Workload
 from vyre.policy.contest import Progress
 from vyre.runtime.arrays.array import AnyArray, DeviceArray, alignment_of, host_zeros
 from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
+from vyre.runtime.arrays.in_place import PLAIN, address_of, see
 from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
+from vyre.runtime.call.fresh import Outputs, like
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.repeat import Repeat, Same, look, same_of
+from vyre.runtime.call.repeat import LONGER, Repeat, look
+from vyre.runtime.call.same import Same, same_of
 from vyre.runtime.call.tune import tune
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.device import Device
@@ -80,6 +84,8 @@ class Dispatcher:
         self._translation = translation
         self._launchers: dict[Device, Launcher] = {}
         self._repeats: dict[tuple[object, ...], Repeat] = {}
+        self._fresh: dict[tuple[object, ...], Callable[[], Outputs]] = {}  # by inputs, on the host
+        self._on_host = False  # whether NumPy's arrays were ever used where they are
         self.same: dict[tuple[object, ...], Same] = {}  # by rule and identities, output first
         self._sites: dict[tuple[object, ...], Site] = {}
         self._inputs = sum(p.role in (Role.IN, Role.INOUT) for p in translation.params)
@@ -101,23 +107,67 @@ class Dispatcher:
         shape: object,
         stream: Any,
         named: Mapping[str, Any],
-    ) -> bool:
-        """Whether this call was like an earlier one and has been launched the short way."""
+    ) -> Any:
+        """The result of a call like an earlier one, launched the short way, or `LONGER`."""
         if len(arrays) != self._inputs:  # else an output among the inputs would look like one
-            return False
-        by = rule()
-        given = (*arrays, *_listed(out))
-        found = look(by, given, shape, named, self._whole_scalars)
-        repeat = None if found is None else self._repeats.get(found[0])
-        if repeat is None or found is None or not repeat.run(given, found[1], named, stream):
-            return False
-        alone = not isinstance(out, (tuple, list)) and not self._whole_scalars
-        if alone and shape is None and stream is None:
-            very = (by, id(out), *map(id, arrays))
-            same = same_of(repeat, arrays, out, found[1], lambda _: self.same.pop(very, None))
-            if same is not None:
-                _put(self.same, very, same)
-        return True
+            return LONGER
+        by, several = rule(), isinstance(out, (tuple, list))
+        given = arrays if out is None else (*arrays, *out) if several else (*arrays, out)
+        found = look(by, given, shape, named, self._whole_scalars, self._on_host)
+        if found is None:
+            return LONGER
+        key, arguments = found
+        if out is None and self._fresh:
+            make = self._fresh.get(key)
+            if make is not None:
+                return self._anew(make, key, arguments, named, stream)
+        repeat = self._repeats.get(key)
+        if repeat is None or not repeat.run(given, arguments, named, stream):
+            return LONGER
+        if several:
+            return unpacked(out)
+        if shape is None and stream is None and (not self._on_host or repeat.comes_back(given)):
+            self._know(repeat, by, arrays, out, arguments, named)
+        return out
+
+    def _know(
+        self,
+        repeat: Repeat,
+        by: Rule,
+        arrays: tuple[Any, ...],
+        out: Any,
+        arguments: list[Any],
+        named: Mapping[str, Any],
+    ) -> None:
+        """Let a call on these very arrays take the shortest way."""
+        very = (by, id(out), *map(id, arrays))
+        if very in self.same:  # other whole numbers than its own led here
+            return
+        whole = {name: named[name] for name in self._whole_scalars}
+        gone = partial(_drop, self.same, very)
+        same = same_of(repeat, arrays, out, arguments, gone, whole)
+        if same is not None:
+            _put(self.same, very, same)
+
+    def _anew(
+        self,
+        make: Callable[[], Outputs],
+        key: tuple[object, ...],
+        arguments: list[Any],
+        named: Mapping[str, Any],
+        stream: Any,
+    ) -> Any:
+        """The result of such a call in new arrays: where they lie is known when they are made."""
+        try:
+            made = make()
+        except MemoryError:  # which the long way can explain
+            return LONGER
+        keys = list(key)
+        see(made, keys, arguments)
+        repeat = self._repeats.get(tuple(keys))
+        if repeat is None or not repeat.run(made, arguments, named, stream):
+            return LONGER
+        return made[0] if len(made) == 1 else made
 
     def call(
         self,
@@ -142,9 +192,8 @@ class Dispatcher:
         results = [bound.arrays[p.name] for p in self._translation.params if p.role is Role.OUT]
         if 0 not in bound.call.extent:
             site = self._run(bound, pinned)
-            given = (*arrays, *_listed(out))
-            if pinned is None and len(given) == len(bound.arrays):
-                self._keep(bound, site, given, shape, named)
+            if pinned is None:
+                self._keep(bound, site, arrays, out, shape, named)
         return unpacked([result_of(r) if isinstance(r, DeviceArray) else r for r in results])
 
     def bind(
@@ -253,6 +302,7 @@ class Dispatcher:
         """Decide every call anew."""
         self._sites.clear()
         self._repeats.clear()
+        self._fresh.clear()
         self.same.clear()
 
     def _run(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
@@ -311,15 +361,56 @@ class Dispatcher:
         self,
         bound: Bound,
         site: Site,
-        given: tuple[Any, ...],
+        arrays: tuple[Any, ...],
+        out: object,
         shape: object,
         named: Mapping[str, Any],
     ) -> None:
-        resident = {n: a for n, a in bound.arrays.items() if isinstance(a, DeviceArray)}
-        found = look(rule(), given, shape, named, self._whole_scalars)
-        if found is not None and len(resident) == len(given):
-            repeat = Repeat(self._translation, bound.launcher, site, resident)
-            _put(self._repeats, found[0], repeat)
+        """Let calls like this one take the short way, if it leads there."""
+        kernel, see_all = self._translation, partial(look, rule())
+        outputs = [bound.arrays[p.name] for p in kernel.params if p.role is Role.OUT]
+        given = (*arrays, *_listed(out))
+        on_host = bound.launcher.device.backend.uses_host_memory and all(
+            isinstance(array, np.ndarray) for array in bound.arrays.values()
+        )
+        if on_host and out is None:
+            given = (*arrays, *outputs)
+        if len(given) != len(bound.arrays):
+            return
+        resident = all(isinstance(array, DeviceArray) for array in bound.arrays.values())
+        if not resident and not (on_host and self._lie_where(bound, given)):
+            return
+        found = see_all(given, shape, named, self._whole_scalars, on_host)
+        if found is None:
+            return
+        key, arguments = found
+        repeat = Repeat(kernel, bound.launcher, site, bound.arrays)
+        if on_host:
+            if not repeat.fits(arguments):  # it was made for copies, which may lie otherwise
+                return
+            self._on_host = True
+        _put(self._repeats, key, repeat)
+        if on_host and out is None and outputs:
+            inputs = see_all(arrays, shape, named, self._whole_scalars, True)
+            assert inputs is not None  # they were seen with the outputs
+            _put(
+                self._fresh,
+                inputs[0],
+                like([array for array in outputs if isinstance(array, np.ndarray)]),
+            )
+
+    def _lie_where(self, bound: Bound, given: tuple[Any, ...]) -> bool:
+        """Whether a call used the very memory of the NumPy arrays that it was given."""
+        names = [p.name for p in self._translation.params if p.role in (Role.IN, Role.INOUT)]
+        names += [p.name for p in self._translation.params if p.role is Role.OUT]
+        return all(
+            type(array) in PLAIN
+            and (
+                bound.arrays[name] is array
+                or (number < self._inputs and _same_memory(bound.arrays[name], array))
+            )
+            for number, (name, array) in enumerate(zip(names, given, strict=True))
+        )
 
 
 def _prepared(step: Step) -> Prepared:
@@ -338,6 +429,20 @@ def _key(by: Rule, bound: Bound) -> tuple[object, ...]:
         *(array.shape for array in arrays),
         *whole,
         *(alignment_of(array) for array in arrays),
+    )
+
+
+def _drop(kept: dict[tuple[object, ...], T], key: tuple[object, ...], _gone: object) -> None:
+    kept.pop(key, None)
+
+
+def _same_memory(array: AnyArray, other: np.ndarray[Any, Any]) -> bool:
+    """Whether these are the same bytes, one after the other."""
+    return (
+        isinstance(array, np.ndarray)
+        and array.nbytes == other.nbytes
+        and other.flags.c_contiguous
+        and address_of(array) == address_of(other)
     )
 
 

@@ -23,9 +23,9 @@ from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.policy.contest import Progress
 from vyre.runtime.call import by_name
-from vyre.runtime.call.arguments import unpacked
 from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.call.launch import Launch
+from vyre.runtime.call.repeat import LONGER
 from vyre.runtime.call.tune import answers
 from vyre.runtime.devices.explain import explanation
 from vyre.runtime.devices.opened import default
@@ -110,10 +110,13 @@ class Kernel:
                 same = self._same.get((rule(), id(out), id(first), id(second)))
             else:
                 same = self._same.get((rule(), id(out), *map(id, arrays)))
-            if same is not None and shape is None and stream is None and same(arrays, out, named):
-                return out
-            if self._again(arrays, out, shape, stream, named):
-                return unpacked(out) if isinstance(out, (tuple, list)) else out
+            if same is not None and shape is None and stream is None:
+                result = same(arrays, out, named)
+                if result is not LONGER:
+                    return result
+            result = self._again(arrays, out, shape, stream, named)
+            if result is not LONGER:
+                return result
         label = config.label if isinstance(config, DispatchConfig) else None
         with labelled(label):
             pinned = self._pinned(schedule, config)
