@@ -325,6 +325,15 @@ class DeviceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Simd:
+    """A processor whose invocations are lanes of its vectors, which tiles of work go through."""
+
+    lanes: int  # of 32 bits, in one register
+    l1_bytes: int
+    l2_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceInfo:
     """A device by everything that can change which schedule wins."""
 
@@ -337,6 +346,7 @@ class DeviceInfo:
     compute_units: int = 1
     memory_bytes: int = 0
     traits: Mapping[str, str] = field(default_factory=dict)
+    simd: Simd | None = None  # where a code's vector is how many invocations run in lockstep
 
     @property
     def identity(self) -> str:

@@ -28,6 +28,15 @@ def free_bytes(proc: Path = _PROC, groups: Path = _GROUPS) -> int | None:
     return max(min(left), 0) if left else None
 
 
+def total_bytes(proc: Path = _PROC) -> int | None:
+    """What the system has in all; None where nothing says so."""
+    for line in _text(proc / "meminfo").splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemTotal":
+            return _number(value.removesuffix("kB"), 1024)
+    return None
+
+
 def _of_system(proc: Path) -> int | None:
     """What could be had without swapping."""
     for line in _text(proc / "meminfo").splitlines():

@@ -1,0 +1,344 @@
+"""The machine's own processor as a device, through LLVM: its memory is the host's."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vyre import settings
+from vyre.backend import cpufreq, host
+from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
+from vyre.backend.cpu import compiler, machine, pool
+from vyre.backend.cpu.objects import Host, Objects
+from vyre.emit.layout import WordLayout, arguments_of
+from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
+from vyre.errors import DeviceFailed, UnsupportedFeature
+from vyre.ir.declare import Dim3
+from vyre.ir.program import Program
+from vyre.ir.storage import STORAGE
+from vyre.model import U32_MAX, Clocks, Code, DeviceInfo, DeviceKind, Limits, Simd
+
+PIECES = 8
+"""Pieces of a launch for each thread, so that one that is slow or late leaves work to others."""
+
+_HEAD = struct.Struct("<6I8x")
+_CODES = {"f": {2: "e", 4: "f", 8: "d"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}}
+_CODES["u"] = {size: code.upper() for size, code in _CODES["i"].items()}
+_BLOCK_BYTES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTicket:
+    """A launch that is over."""
+
+    ns: int
+    rough: bool = False
+
+    def elapsed_ns(self) -> int:
+        return self.ns
+
+    def wait(self) -> None:
+        """It has run already."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuBinary:
+    """A loaded kernel, and how a launch hands it its arguments."""
+
+    task: int
+    module: Module
+    max_threads: int
+    packed: struct.Struct = field(repr=False)  # of the arguments, eight bytes each
+
+    @property
+    def layout(self) -> WordLayout:
+        return self.module.layout
+
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        return self.module.guarded
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self.module.arguments
+
+
+def found(folder: Path | None) -> list[Cpu]:
+    """The processor, where LLVM is there to compile for it.
+
+    Raises:
+        UnsupportedFeature: llvmlite is not installed.
+    """
+    if importlib.util.find_spec("llvmlite") is None:
+        raise UnsupportedFeature(
+            'backend "cpu" needs llvmlite, which is not installed', "pip install llvmlite"
+        )
+    return [Cpu(Objects(None if folder is None else folder / "cpu"))]
+
+
+class Cpu:
+    """The processor: launches run at once, on all its cores, on arrays where they are."""
+
+    compiles = True
+    dialect = None
+    streams = None
+    sharing = None
+    compiles_per_workgroup = False
+    uses_host_memory = True
+    every_threads = 0
+    strayed = False
+    shortest_ns = 0
+    unfelt_ns = 3_000  # what a call takes whatever it launches
+
+    def __init__(self, objects: Objects, made_for: Host | None = None) -> None:
+        self._objects = objects
+        self._host = made_for or objects.host()
+        target = self._host.target
+        cores = machine.cores()
+        threads = settings.load().threads or cores
+        self.features = Features(
+            vector_bytes=target.vector_bytes, fma=target.has_fma, half=target.has_f16c
+        )
+        caches = machine.caches()
+        self.info = DeviceInfo(
+            backend="cpu",
+            model=machine.model(),
+            driver=target.cpu,
+            compiler=f"LLVM {self._host.llvm}",
+            kind=DeviceKind.CPU,
+            limits=Limits(
+                max_threads=U32_MAX,
+                max_block=(U32_MAX, U32_MAX, U32_MAX),
+                max_grid=(U32_MAX, U32_MAX, U32_MAX),
+            ),
+            compute_units=threads,
+            memory_bytes=host.total_bytes() or 0,
+            traits={"threads": str(threads), "vectors": str(target.vector_bytes)},
+            simd=Simd(lanes=self.features.lanes, l1_bytes=caches.l1, l2_bytes=caches.l2),
+        )
+        made = pool.opened(objects, self._host, threads, cores=cores)
+        if isinstance(made, Unbuilt):
+            raise DeviceFailed(
+                f"{self.info.model}: {made.reason} {made.log}".strip(),
+                "set VYRE_DEVICE to another device, or install another version of llvmlite",
+            )
+        self._pool = made
+
+    # -- building
+
+    def source(self, program: Program, code: Code, facts: Any) -> str:
+        """What LLVM compiles for a code of a program."""
+        return emit_llvm(program, code, self.features, facts).text
+
+    def build(self, jobs: Sequence[Job]) -> list[CpuBinary | Unbuilt]:
+        """Emit, and load from the folder of objects or compile."""
+        return [self._build(job) for job in jobs]
+
+    def _build(self, job: Job) -> CpuBinary | Unbuilt:
+        module = emit_llvm(job.program, job.code, self.features, job.facts)
+        loaded = self._objects.load(module.text, [ENTRY], self._host)
+        if isinstance(loaded, Unbuilt):
+            return loaded
+        whole = job.program.runs_whole_workgroups
+        (task,) = loaded
+        return CpuBinary(task, module, MOST_LANES if whole else 0, _packing(job.program))
+
+    def compile_only(self, jobs: Sequence[Job]) -> list[int | Unbuilt]:
+        """Leave in the folder of objects what `build` of these jobs will ask for."""
+        return [self._compile(job) for job in jobs]
+
+    def _compile(self, job: Job) -> int | Unbuilt:
+        module = emit_llvm(job.program, job.code, self.features, job.facts)
+        made = self._objects.get_or_compile(module.text, self._host)
+        if isinstance(made, Unbuilt):
+            return made
+        return MOST_LANES if job.program.runs_whole_workgroups else 0
+
+    def keep(self, binary: CpuBinary) -> None:
+        """It was kept when it was compiled."""
+
+    # -- launching
+
+    def launch(
+        self,
+        binary: CpuBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: Sequence[Array | int | np.generic],
+        words: bytes,
+        *,
+        timed: bool = False,  # noqa: ARG002  # every launch is timed
+        stream: int = 0,  # noqa: ARG002  # there is one
+    ) -> CpuTicket:
+        """Run it; what it wrote is there when this returns."""
+        frame = self._frame(binary, grid, workgroup, words)
+        frame.put(arguments)
+        before = time.perf_counter_ns()
+        self._run(frame.address)
+        return CpuTicket(time.perf_counter_ns() - before)
+
+    def _run(self, address: int) -> None:
+        if self._pool.entry(address):
+            self._pool.start()
+
+    def _frame(self, binary: CpuBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> _Frame:
+        groups = grid[0] * grid[1] * grid[2]
+        grain = max(1, groups // (PIECES * self._pool.threads))
+        head = _HEAD.pack(*workgroup, *grid)
+        return _Frame(self._pool, binary, head, words, groups, grain)
+
+    def bind(self, binary: CpuBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
+        """A launch of which only the arguments are to come; calls at once have a frame each."""
+        first = self._frame(binary, grid, workgroup, words)
+        free = [first]
+        run = self._run
+
+        def start(arguments: Sequence[Any], _: int) -> None:
+            try:
+                frame = free.pop()
+            except IndexError:
+                frame = self._frame(binary, grid, workgroup, words)
+            frame.put(arguments)
+            run(frame.address)
+            free.append(frame)
+
+        return start
+
+    def fix(
+        self,
+        binary: CpuBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        words: bytes,
+        arguments: Sequence[Array | int | np.generic],
+    ) -> Fixed:
+        """A launch of which nothing is to come."""
+        frame = self._frame(binary, grid, workgroup, words)
+        frame.put(arguments)
+        entry, begin, address = self._pool.entry, self._pool.start, frame.address
+
+        def start(_: int, _kept: object = frame) -> None:
+            if entry(address):
+                begin()
+
+        return start
+
+    def time(self, stream: int, launch: Callable[[], object]) -> CpuTicket:  # noqa: ARG002  # there is one
+        """The host's time, since a launch here is over when it returns."""
+        before = time.perf_counter_ns()
+        launch()
+        return CpuTicket(time.perf_counter_ns() - before, rough=True)
+
+    def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
+        """Never: launches run."""
+        return False
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+    # -- memory
+
+    def alloc(self, nbytes: int) -> Array:
+        """Zeros that begin where a vector does."""
+        try:
+            whole = np.zeros(nbytes + 64, np.uint8)
+        except MemoryError:
+            raise DeviceFailed(
+                f"{self.info.model} has no {nbytes:,} bytes for one array",
+                "split the arrays, or free those no longer needed",
+            ) from None
+        first = -_address(whole) % 64
+        return whole[first : first + nbytes]
+
+    def free_bytes(self) -> int | None:
+        return host.free_bytes()
+
+    def upload(self, memory: Array, array: Array) -> None:
+        memory[: array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def download(self, memory: Array, array: Array) -> None:
+        array.reshape(-1).view(np.uint8)[...] = memory[: array.nbytes]
+
+    def copy(self, source: Array, target: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
+        target[:nbytes] = source[:nbytes]
+
+    def clear(self, memory: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
+        """Fill memory with zeros."""
+        memory[:nbytes] = 0
+
+    def typed(self, memory: Array, dtype: np.dtype[Any]) -> Array:  # noqa: ARG002  # an address has no type
+        """Memory as an argument of a launch."""
+        return memory
+
+    def borrow(self, array: Array, *, read: bool) -> Array:  # noqa: ARG002  # the array itself serves
+        return array
+
+    def return_to(self, memory: Array, array: Array) -> None:
+        """It was the array itself."""
+
+    def finisher(self) -> Callable[[], object]:
+        """Nothing to wait for: a launch is over when it returns."""
+        return bool
+
+    def clocks(self) -> Clocks | None:
+        return cpufreq.clocks()
+
+
+class _Frame:
+    """The memory that one launch reads: a block for the pool, then the context of its tasks."""
+
+    __slots__ = ("_held", "_kept", "_packed", "address")
+
+    def __init__(
+        self,
+        pool: pool.Pool,
+        binary: CpuBinary,
+        head: bytes,
+        words: bytes,
+        groups: int,
+        grain: int,
+    ) -> None:
+        size = _BLOCK_BYTES + 24 + binary.module.frame.size
+        self._kept = ctypes.create_string_buffer(size)
+        self.address = ctypes.addressof(self._kept)
+        self._packed = binary.packed
+        self._held: Sequence[Any] = ()
+        context = self.address + 64
+        block = pool.block(binary.task, context, groups, grain)
+        self._kept[: len(block)] = block
+        self._kept[64 : 64 + len(head)] = head
+        first = 64 + binary.module.frame.words
+        self._kept[first : first + len(words)] = words
+
+    def put(self, arguments: Sequence[Array | int | np.generic]) -> None:
+        """The arguments, which are kept as long as they are here."""
+        self._held = arguments
+        given = [_address(one) if isinstance(one, np.ndarray) else one for one in arguments]
+        self._packed.pack_into(self._kept, 64 + 32, *given)
+
+
+def _packing(program: Program) -> struct.Struct:
+    """How arguments are laid out: addresses, and scalars at the start of eight bytes."""
+    form = "<"
+    for decl in arguments_of(program):
+        if decl.is_scalar_argument:
+            dtype = STORAGE[decl.element]
+            form += f"{_CODES[dtype.kind][dtype.itemsize]}{8 - dtype.itemsize}x"
+        else:
+            form += "Q"
+    return struct.Struct(form)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+__all__ = ["Cpu", "compiler", "found"]

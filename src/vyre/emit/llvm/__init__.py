@@ -1,0 +1,7 @@
+"""Program + code -> LLVM IR: an invocation is a lane of a vector."""
+
+from vyre.emit.llvm.features import Features
+from vyre.emit.llvm.group import MOST_LANES
+from vyre.emit.llvm.module import ENTRY, Module, emit_llvm
+
+__all__ = ["ENTRY", "MOST_LANES", "Features", "Module", "emit_llvm"]
