@@ -1,18 +1,144 @@
-"""What rounds: transcendental functions, the fused multiply-add and conversions."""
+"""Elementary functions: the definitions of `vyre.ir.functions`, over arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from fractions import Fraction
-from math import erf, erfc, inf, isfinite
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from math import erf, erfc
 
 import numpy as np
 
+from vyre.backend.reference.convert import convert
+from vyre.backend.reference.fused import fma
+from vyre.ir import arithmetic
 from vyre.ir.arithmetic import Operator, Value
-from vyre.ir.expr import BinaryOp, UnaryOp
+from vyre.ir.expr import (
+    Binary,
+    BinaryOp,
+    Bitcast,
+    Cast,
+    Expr,
+    Fma,
+    Lit,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.functions import Definition, definition
+from vyre.ir.node import Assign, If, Let, Node, While
 from vyre.ir.storage import COMPUTED
-from vyre.ir.types import DataType, Tag
+from vyre.ir.types import DataType
+from vyre.ir.walk import operands
+
+_Names = dict[str, Value]
+_DTYPES = {np.dtype(np.float32): DataType.F32, np.dtype(np.float64): DataType.F64}
+
+
+def run(function: Definition, *arguments: Value) -> Value:
+    """The result of a definition for every element."""
+    names: _Names = dict(zip(function.parameters, arguments, strict=True))
+    for node, done in _steps(function):
+        _step(node, names, None)
+        for name in done:
+            del names[name]
+    return _value(function.result, names)
+
+
+@cache
+def _steps(function: Definition) -> tuple[tuple[Node, tuple[str, ...]], ...]:
+    """The statements, each with the names that nothing after it reads.
+
+    Those are let go, so that the arrays alive at once stay in cache.
+    """
+    alive = set(_names_in(function.result))
+    steps = []
+    for node in reversed(function.body):
+        used = set(_names_of(node))
+        steps.append((node, tuple(sorted(used - alive))))
+        alive |= used
+    return tuple(reversed(steps))
+
+
+def _names_of(node: Node) -> Iterator[str]:
+    match node:
+        case Let(name, value) | Assign(name, value):
+            yield name
+            yield from _names_in(value)
+        case If(cond, then, otherwise):
+            yield from _names_in(cond)
+            for inner in (*then, *otherwise):
+                yield from _names_of(inner)
+        case While(cond, body):
+            yield from _names_in(cond)
+            for inner in body:
+                yield from _names_of(inner)
+
+
+def _names_in(expr: Expr) -> Iterator[str]:
+    if isinstance(expr, Var):
+        yield expr.name
+    for part in operands(expr):
+        yield from _names_in(part)
+
+
+def _step(node: Node, names: _Names, mask: Value | None) -> None:
+    """One statement, for the elements of `mask` or for all of them."""
+    match node:
+        case Let(name, expr):
+            names[name] = _value(expr, names)
+        case Assign(name, expr):
+            value = _value(expr, names)
+            names[name] = value if mask is None else np.where(mask, value, names[name])
+        case If(cond, then, ()):
+            test = _both(mask, _value(cond, names))
+            if test.any():
+                for inner in then:
+                    _step(inner, names, test)
+            else:
+                for inner in then:  # for whoever lets go of them
+                    if isinstance(inner, Let):
+                        names[inner.name] = test
+        case While(cond, body):
+            while (test := _both(mask, _value(cond, names))).any():
+                for inner in body:
+                    _step(inner, names, test)
+        case _:
+            raise AssertionError(f"{type(node).__name__} in a definition")
+
+
+def _both(mask: Value | None, test: Value) -> Value:
+    return test if mask is None else mask & test
+
+
+def _value(expr: Expr, names: _Names) -> Value:
+    match expr:
+        case Var(name):
+            return names[name]
+        case Lit(dtype, bits):
+            return _literal(dtype, bits)
+        case Fma(a, b, c):
+            return fma(_value(a, names), _value(b, names), _value(c, names))
+        case Binary(op, left, right):
+            return arithmetic.BINARY[op](_value(left, names), _value(right, names))
+        case Select(cond, true, false):
+            return np.where(_value(cond, names), _value(true, names), _value(false, names))
+        case Unary(op, operand):
+            return arithmetic.UNARY[op](_value(operand, names))
+        case Bitcast(target, operand):
+            return _value(operand, names).view(COMPUTED[target.tag])
+        case Cast(target, operand):
+            return convert(_value(operand, names), target)
+        case _:
+            raise AssertionError(f"{type(expr).__name__} in a definition")
+
+
+@cache
+def _literal(dtype: DataType, bits: int) -> Value:
+    kind = COMPUTED[dtype.tag]
+    if dtype.is_bool:
+        return np.asarray(bool(bits))
+    return np.asarray(bits, f"u{kind.itemsize}").view(kind)
 
 
 def _through_f64(function: Operator) -> Operator:
@@ -34,7 +160,7 @@ def _each(function: Callable[[float], float]) -> Operator:
     return applied
 
 
-UNARY: Mapping[UnaryOp, Operator] = {
+_UNDEFINED: Mapping[UnaryOp | BinaryOp, Operator] = {
     UnaryOp.EXP: _through_f64(np.exp),
     UnaryOp.EXP2: _through_f64(np.exp2),
     UnaryOp.LOG: _through_f64(np.log),
@@ -57,107 +183,22 @@ UNARY: Mapping[UnaryOp, Operator] = {
     UnaryOp.CBRT: _through_f64(np.cbrt),
     UnaryOp.ERF: _each(erf),
     UnaryOp.ERFC: _each(erfc),
-}
-
-
-def _power(base: Value, exponent: Value, dtype: np.dtype[Any]) -> Value:
-    """`base ** exponent` by the rules of IEEE 754 for every operand.
-
-    NumPy takes a square root where the exponent is one 0.5 for all, which has another result at
-    -inf and -0; an exponent for each element keeps it from that.
-    """
-    shape = np.broadcast_shapes(base.shape, exponent.shape)
-    each = np.broadcast_to(exponent, shape or (1,)).copy()
-    raised: Value = np.power(np.broadcast_to(base, each.shape), each, dtype=dtype)
-    return raised.reshape(shape)
-
-
-BINARY: Mapping[BinaryOp, Operator] = {
-    BinaryOp.POW: _through_f64(_power),
+    BinaryOp.POW: _through_f64(np.power),
     BinaryOp.ATAN2: _through_f64(np.arctan2),
     BinaryOp.HYPOT: _through_f64(np.hypot),
 }
 
 
-def fma(a: Value, b: Value, c: Value) -> Value:
-    """`a * b + c`, rounded once."""
-    if a.dtype == np.float64:
-        return _fma_f64(a, b, c)
-    product = np.multiply(a, b, dtype=np.float64)  # 24 + 24 bits: exact
-    total = product + c
-    # The sum is rounded to odd, not to even: its last bit then says that something was lost, and
-    # narrowing to f32 cannot take a neighbour of a tie for the tie itself.
-    shift = total - product
-    lost = (product - (total - shift)) + (c - shift)
-    even = (np.asarray(total).view(np.int64) & 1) == 0
-    inexact = np.isfinite(total) & (lost != 0)
-    towards = np.nextafter(total, np.copysign(np.inf, lost))
-    return np.where(inexact & even, towards, total).astype(np.float32)
+def _defined(op: UnaryOp | BinaryOp, *arguments: Value) -> Value:
+    function = definition(op, _DTYPES[arguments[0].dtype])
+    if function is None:
+        return _UNDEFINED[op](*arguments)
+    return run(function, *arguments)
 
 
-def _fma_one(a: float, b: float, c: float) -> float:
-    if not (isfinite(a) and isfinite(b)):
-        return a * b + c
-    if not isfinite(c):
-        return c  # even where a * b alone would overflow
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return a * b + c  # exact as well, and it has the right sign
-    try:
-        return float(exact)
-    except OverflowError:
-        return inf if exact > 0 else -inf
-
-
-_FMA_EACH = np.frompyfunc(_fma_one, 3, 1)
-
-
-def _fma_f64(a: Value, b: Value, c: Value) -> Value:
-    return np.asarray(_FMA_EACH(a, b, c), dtype=np.float64)
-
-
-def convert(value: Value, target: DataType) -> Value:
-    """`value` as `target`; f16 and bf16 are rounded to and stay f32."""
-    dtype = COMPUTED[target.tag]
-    if target.is_bool:
-        return np.not_equal(value, 0)
-    if target.is_int and value.dtype.kind == "f":
-        return _float_to_int(value, dtype)
-    # Whole numbers wrap, and a number becomes a float in one rounding, 64-bit ones included.
-    result = value.astype(dtype, copy=False)
-    if target.tag is Tag.F16:
-        return half_to_single(single_to_half(result))
-    if target.tag is Tag.BF16:
-        return brain_to_single(single_to_brain(result))
-    return result
-
-
-def _float_to_int(value: Value, dtype: np.dtype[Any]) -> Value:
-    ends = np.iinfo(dtype)
-    whole = np.trunc(value)
-    high = whole >= float(ends.max + 1)  # a power of two, so exact in every float type
-    low = whole < float(ends.min)
-    inside = np.where(high | low | np.isnan(whole), value.dtype.type(0), whole).astype(dtype)
-    return np.where(high, dtype.type(ends.max), np.where(low, dtype.type(ends.min), inside))
-
-
-def half_to_single(bits: Value) -> Value:
-    """The f32 values of f16 ones."""
-    return bits.astype(np.float32)
-
-
-def single_to_half(value: Value) -> Value:
-    """The f16 values nearest to f32 ones, ties to even."""
-    return value.astype(np.float16)
-
-
-def brain_to_single(bits: Value) -> Value:
-    """The f32 values of bf16 patterns."""
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def single_to_brain(value: Value) -> Value:
-    """The bf16 pattern nearest to an f32, ties to even; NaN becomes the quiet one."""
-    bits = value.view(np.uint32)
-    nearest = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(value), np.uint32(0x7FC0), nearest).astype(np.uint16)
+UNARY: Mapping[UnaryOp, Operator] = {
+    op: partial(_defined, op) for op in _UNDEFINED if isinstance(op, UnaryOp)
+}
+BINARY: Mapping[BinaryOp, Operator] = {
+    op: partial(_defined, op) for op in _UNDEFINED if isinstance(op, BinaryOp)
+}

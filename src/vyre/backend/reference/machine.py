@@ -9,6 +9,8 @@ from math import prod
 import numpy as np
 
 from vyre.backend.reference import functions
+from vyre.backend.reference.convert import convert
+from vyre.backend.reference.fused import fma
 from vyre.backend.reference.lanes import Lanes
 from vyre.backend.reference.memory import Cells, Mask, Update, flat_index, load, store, update
 from vyre.errors import InvalidProgram
@@ -204,7 +206,7 @@ class Machine:
             case Unary(op, operand):
                 return _UNARY[op](self._value(operand, mask))
             case Cast(target, operand):
-                return functions.convert(self._value(operand, mask), target)
+                return convert(self._value(operand, mask), target)
             case Bitcast(target, operand):
                 return self._value(operand, mask).view(COMPUTED[target.tag])
             case Select(cond, true, false):
@@ -214,9 +216,7 @@ class Machine:
                     return yes if test else no
                 return np.where(test, yes, no)
             case Fma(a, b, c):
-                return functions.fma(
-                    self._value(a, mask), self._value(b, mask), self._value(c, mask)
-                )
+                return fma(self._value(a, mask), self._value(b, mask), self._value(c, mask))
             case Atomic():
                 return self._atomic(expr, mask, is_read=True)
             case FlatIndex(buffer, indices):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vyre.backend.reference.functions import (
+from vyre.backend.reference.convert import (
     brain_to_single,
     half_to_single,
     single_to_brain,

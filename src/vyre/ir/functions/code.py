@@ -6,7 +6,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from vyre.ir.expr import Binary, BinaryOp, Bitcast, Cast, Expr, Fma, Lit, Select, Unary, UnaryOp, Var
+from vyre.ir.expr import (
+    Binary,
+    BinaryOp,
+    Bitcast,
+    Cast,
+    Expr,
+    Fma,
+    Lit,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
 from vyre.ir.node import Assign, If, Let, Node, While
 from vyre.ir.types import DataType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vyre.ir.functions.code import Real, select
+from vyre.ir.functions.code import Real
 from vyre.ir.types import DataType
 
 
@@ -83,8 +83,7 @@ def scaled(y: Real, whole: Real) -> Real:
     """
     form = format_of(y)
     half = whole >> 1
-    near = from_bits(to_bits(y) + (half << form.mantissa))
-    return near * power_of_two(whole - half, form)
+    return y * power_of_two(half, form) * power_of_two(whole - half, form)
 
 
 def sign_of(x: Real) -> Real:
@@ -107,8 +106,3 @@ def two_sum(a: Real, b: Real) -> tuple[Real, Real]:
     total = a + b
     other = total - a
     return total, (a - (total - other)) + (b - other)
-
-
-def keep(x: Real, where: Real, otherwise: Real) -> Real:
-    """`x` itself where it is its own result to the last bit: zeros and what is tiny."""
-    return select(where, x, otherwise)

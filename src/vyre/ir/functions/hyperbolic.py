@@ -41,7 +41,7 @@ def _halves(a: Real) -> tuple[Real, Real, Real, Real]:
     even = polynomial(square, cosh_terms) * square
     grow = power_of_two(whole, form, -2)
     # 2**-n is nothing beside 2**n long before it is subnormal.
-    shrink = power_of_two(whole.lift(0) - whole, form, -2)
+    shrink = power_of_two(0 - whole, form, -2)
     shrink = select(a < form.mantissa + 3.0, shrink, 0.0)
     return grow + shrink, grow - shrink, odd, even
 
@@ -49,12 +49,12 @@ def _halves(a: Real) -> tuple[Real, Real, Real, Real]:
 def sinh(x: Real) -> Real:
     a = abs(x)
     plus, minus, odd, even = _halves(a)
-    quarter = fma(minus, even, plus * odd) + minus
-    result = with_sign((quarter + quarter) * 2.0, sign_of(x))
+    half = fma(minus, even, plus * odd) + minus
+    result = with_sign(half + half, sign_of(x))
     return select(a < 2.0 ** -(format_of(x).mantissa // 2 + 1), x, result)
 
 
 def cosh(x: Real) -> Real:
     plus, minus, odd, even = _halves(abs(x))
-    quarter = fma(plus, even, minus * odd) + plus
-    return (quarter + quarter) * 2.0
+    half = fma(plus, even, minus * odd) + plus
+    return half + half

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, nan
 
+from vyre.ir.expr import BinaryOp
 from vyre.ir.functions.code import Real, fma, polynomial, select
 from vyre.ir.functions.formats import (
     Format,
@@ -138,5 +139,5 @@ def log1p(x: Real) -> Real:
 
 
 def _inverse_power(e: Real, form: Format) -> Real:
-    """2.0 ** -e, wrong only where e is so large that what it scales is nothing beside 1."""
-    return power_of_two(e.lift(0) - e, form)
+    """2.0 ** -e, but not subnormal: what is scaled is nothing beside 1 long before."""
+    return power_of_two(0 - e.binary(BinaryOp.MIN, form.bias - 1), form)

@@ -9,7 +9,16 @@ from math import inf, nan
 
 from vyre.ir.expr import UnaryOp
 from vyre.ir.functions.code import Real, at_least, at_most, fma, polynomial, select
-from vyre.ir.functions.formats import F64, format_of, from_bits, power_of_two, sign_of, to_bits, to_real, flipped
+from vyre.ir.functions.formats import (
+    F64,
+    format_of,
+    from_bits,
+    power_of_two,
+    sign_of,
+    to_bits,
+    to_real,
+    flipped,
+)
 from vyre.ir.types import DataType
 
 # exp2_wide: 2^x on [-0.5, 0.5], error 2^-34.3

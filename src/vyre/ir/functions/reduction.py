@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vyre.ir.expr import BinaryOp
 from vyre.ir.functions.code import Real, fma, select
-from vyre.ir.functions.formats import F32, F64, format_of, to_bits, two_sum
+from vyre.ir.functions.formats import F32, format_of, to_bits
 from vyre.ir.types import DataType
 
 TWO_OVER_PI = 0.6366197723675814
@@ -46,8 +45,9 @@ def reduce(a: Real) -> Reduced:
     rounded = fma(a, TWO_OVER_PI, form.magic)
     n = rounded - form.magic
     start = fma(n, -first, a)  # exact
-    high = fma(n, -second, start)
-    low = fma(n, -third, fma(n, -second, start - high))
+    part = n * second
+    high = start - part
+    low = ((start - high) - part) + fma(n, -third, -fma(n, second, -part))
     near = Reduced(to_bits(rounded).variable(), high.variable(), low.variable())
     far = a >= (_NEAR_F32 if single else _NEAR_F64)
     with a.code.when(far):
@@ -86,7 +86,6 @@ def _window(index: Real, words: tuple[int, ...], count: int) -> list[Real]:
     for start in range(1, starts):
         here = index.eq(start)
         found = [
-            select(here, index.lift(words[start + place]), word)
-            for place, word in enumerate(found)
+            select(here, index.lift(words[start + place]), word) for place, word in enumerate(found)
         ]
     return found
