@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from vyre.backend.cpu import compiler, machine, pool
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
-from vyre.errors import DeviceFailed, UnsupportedFeature
+from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
@@ -72,15 +71,7 @@ class CpuBinary:
 
 
 def found(folder: Path | None) -> list[Cpu]:
-    """The processor, where LLVM is there to compile for it.
-
-    Raises:
-        UnsupportedFeature: llvmlite is not installed.
-    """
-    if importlib.util.find_spec("llvmlite") is None:
-        raise UnsupportedFeature(
-            'backend "cpu" needs llvmlite, which is not installed', "pip install llvmlite"
-        )
+    """The processor, as one device."""
     return [Cpu(Objects(None if folder is None else folder / "cpu"))]
 
 

@@ -381,7 +381,7 @@ class Body:
             case Load(buffer):
                 return self.load(expr)
             case BufLen(buffer):
-                return self.context.buffers[buffer].length
+                return self.length(buffer)
             case BufDim(buffer, axis):
                 return self.dim(buffer, axis)
             case Id(kind, axis):
@@ -414,9 +414,14 @@ class Body:
                     "leave it out, or run the program elsewhere",
                 )
 
+    def length(self, buffer: str) -> Value:
+        if buffer in self.context.scalars:
+            return self.a.number(U32, 1)
+        return self.context.buffers[buffer].length
+
     def dim(self, buffer: str, axis: int) -> Value:
-        held = self.context.buffers[buffer]
-        return held.dims[axis] if held.dims else held.length
+        held = self.context.buffers.get(buffer)
+        return held.dims[axis] if held is not None and held.dims else self.length(buffer)
 
     def place(self, buffer: str, index: Expr) -> Place:
         held = self.context.buffers[buffer]
@@ -448,5 +453,3 @@ class Body:
 def _leaves(node: Node) -> bool:
     return any(isinstance(part, (Break, Continue, Return)) for part in statements((node,)))
 
-
-__all__ = ["U32", "Body", "Context"]

@@ -68,12 +68,23 @@ def _private() -> Path | None:
     return folder
 
 
+def _cpu() -> list[Backend]:
+    if importlib.util.find_spec("llvmlite") is None:
+        raise UnsupportedFeature(
+            'backend "cpu" needs llvmlite, which is not installed', "pip install llvmlite"
+        )
+    from vyre.backend.cpu import device  # loaded when its backend is asked for
+
+    return list(device.found(_private()))
+
+
 def _reference() -> list[Backend]:
     return [Reference()]
 
 
 BACKENDS: dict[str, Callable[[], list[Backend]]] = {
     "cuda": _cuda,
+    "cpu": _cpu,
     "opencl": _opencl,
     "reference": _reference,
 }
