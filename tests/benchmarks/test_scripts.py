@@ -12,7 +12,7 @@ SCRIPTS = [
     path
     for folder in ("benchmarks", "scripts")
     for path in sorted((ROOT / folder).glob("*.py"))
-    if path.name not in PARTS and not path.name.startswith("gpu_")
+    if path.name not in PARTS and not path.name.startswith(("cpu_", "gpu_"))
 ]
 
 
