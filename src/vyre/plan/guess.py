@@ -16,6 +16,7 @@ from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Launch, Symbol
 from vyre.analysis.reader import ATOMIC, LOAD
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
+from vyre.plan import simd
 from vyre.plan.geometry import ceil_div, tile_grid
 from vyre.plan.space import Space, tile_of
 
@@ -36,6 +37,8 @@ def order(space: Space, facts: Facts, info: DeviceInfo, launch: Launch) -> tuple
     x, y, z = (launch.value(Symbol("extent", axis=axis)) for axis in range(3))
     if 0 in (x, y, z):
         return space.legal
+    if info.simd is not None:
+        return simd.order(space)
     job = _Job(
         extent=(x, y, z),
         work=_work(facts),

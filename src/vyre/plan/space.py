@@ -17,7 +17,7 @@ from vyre.ir.expr import Id
 from vyre.ir.node import Loop
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
-from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule
+from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule, Simd
 from vyre.plain import shown
 from vyre.plan.geometry import tile_grid, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
@@ -66,10 +66,11 @@ _BRICKS: tuple[Dim3, ...] = ((32, 2, 2), (64, 2, 2), (32, 4, 2), (16, 4, 4), (8,
 
 
 MOST_ITEMS, MOST_VECTOR, MOST_UNROLL, MOST_COPIES = 64, 16, 64, 256
+MOST_LANES, MOST_ROWS = 256, 16
 """What a pinned code may ask for: each item and each unrolled round is source to compile."""
 
 
-def refuse_unbounded(code: Code) -> None:
+def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
     """Refuse a code that an emitter or a compiler would work on for hours.
 
     Raises:
@@ -77,7 +78,9 @@ def refuse_unbounded(code: Code) -> None:
     """
     for size, most, what in (
         (code.items, MOST_ITEMS, "items"),
-        (code.vector, MOST_VECTOR, "elements in a vector"),
+        (code.vector, MOST_LANES if simd else MOST_VECTOR, "elements in a vector"),
+        (code.rows, MOST_ROWS if simd else 1, "rows side by side"),
+        (code.vector * code.rows, 4 * MOST_LANES, "lanes, elements times rows"),
         (code.unroll, MOST_UNROLL, "rounds unrolled"),
         (code.items * code.unroll, MOST_COPIES, "copies of a loop's body, items times unroll"),
     ):

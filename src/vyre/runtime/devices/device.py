@@ -158,7 +158,7 @@ class Device:
 
     def source(self, program: Program, code: Code) -> str:
         """What a device of this kind compiles for a code; where it has no source, OpenCL's."""
-        refuse_unbounded(code)
+        refuse_unbounded(code, self.info.simd)
         return emit(program, code, self.backend.dialect or OPENCL, self.facts(program)).text
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:

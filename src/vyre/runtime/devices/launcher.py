@@ -18,6 +18,7 @@ from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
 from vyre.model import Code, Schedule, Workload
+from vyre.plan import simd
 from vyre.plan.geometry import (
     LaunchLimits,
     refuse_wrapping,
@@ -135,13 +136,23 @@ class Launcher:
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
         info = self.device.info
+        unchecked = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
+        if info.simd is not None:
+            return simd.default_schedule(
+                self.facts,
+                self.program,
+                numbers.extent,
+                self.kernel.declared_workgroup,
+                info,
+                unchecked=unchecked,
+            )
         made = partial(
             default_schedule,
             self.kernel.declared_workgroup,
             info.kind,
             numbers.extent,
             info.limits,
-            unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
+            unchecked=unchecked,
             one_item=self.program.runs_whole_workgroups,
         )
         usual = made()
@@ -181,6 +192,15 @@ class Launcher:
     def space(self, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
         """The schedules that may run this launch."""
         info = self.device.info
+        if info.simd is not None:
+            return simd.space(
+                self.facts,
+                self.program,
+                numbers,
+                self.kernel.declared_workgroup,
+                info,
+                unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
+            )
         return space(
             self.facts,
             self.program,
@@ -271,7 +291,7 @@ class Launcher:
     ) -> None:
         """Refuse a schedule that could change the result of this launch, or break its compiler."""
         code, name = schedule.code, self.kernel.name
-        refuse_unbounded(code)
+        refuse_unbounded(code, self.device.info.simd)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
                 f"{schedule} leaves out bounds checks that this call of {name} needs",
@@ -284,6 +304,8 @@ class Launcher:
                     f"{schedule} could change the result of this call of {name}: {why}",
                     "leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)",
                 )
+        if self.device.info.simd is not None:
+            return  # lanes load from any address
         traits, kind = LaunchTraits(alignment), self.device.info.kind
         why_not = why_not_vectors(code, self.facts, self.program, numbers, kind, traits)
         if why_not is not None:

@@ -1,0 +1,229 @@
+"""Schedules of a processor whose invocations are lanes: how wide, how many rows, which tiles.
+
+`vector` is how many invocations run in lockstep: several registers' worth, so that one chain of
+arithmetic does not wait for its own results. `rows` more of them run beside each other, and share
+what they load. A workgroup is the tile that one task covers, and `order` how it is walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from vyre.analysis import Facts
+from vyre.analysis.facts import Pattern
+from vyre.analysis.forms import Launch, Symbol
+from vyre.analysis.reader import ATOMIC, LOAD
+from vyre.emit.llvm import rows_side_by_side
+from vyre.ir.node import Loop
+from vyre.ir.program import Program
+from vyre.ir.walk import statements
+from vyre.model import Code, DeviceInfo, Dim3, Order, Schedule, Simd
+from vyre.plan.space import Refused, Resources, Space, why_not_free
+
+_REGISTERS = (1, 2, 4, 8)  # of lanes in lockstep
+_ROWS = (1, 2, 4, 8)
+_UNROLLS = (1, 4)
+_SCALAR_ITEMS = 4  # positions one after the other, where lanes are of no use
+_ALONE_NS = 12_000  # less work than this is done before a second thread has woken
+_TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
+_TASKS = 4  # for each thread at least, so that none waits long for the last
+_PANEL_BYTES = 0.5  # of the second cache, for what the rows of a panel read again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a position costs, as far as it decides how to run it."""
+
+    ns: float  # on one core, roughly
+    atomic: bool
+    divergent: bool
+    loops: bool
+    gathers: bool
+    reuses_rows: bool  # neighbours along y read the same elements, or elements beside them
+    wide: bool  # some elements have 64 bits
+
+
+def work_of(facts: Facts, program: Program, simd: Simd) -> Work:
+    """What one position of a program does."""
+    cost = facts.cost
+    atomic = any(access.kind == ATOMIC for access in facts.accesses)
+    gathers = [a for a in facts.accesses if a.pattern in (Pattern.GATHER, Pattern.STRIDED)]
+    loads = [a for a in facts.accesses if a.kind == LOAD]
+    rounds = sum(access.rounds for access in facts.accesses)
+    arithmetic = cost.operations + 12 * cost.transcendental + rounds
+    lanes = 1 if atomic else simd.lanes
+    scattered = sum(access.rounds for access in gathers)
+    moved = {(a.kind, a.buffer) for a in facts.accesses if a.pattern is not Pattern.UNIFORM}
+    return Work(
+        ns=0.3 * arithmetic / lanes + 0.4 * scattered + 0.25 * len(moved),
+        atomic=atomic,
+        divergent=bool(cost.divergent),
+        loops=any(isinstance(node, Loop) for node in statements(program.entry)),
+        gathers=bool(gathers),
+        reuses_rows=len(loads) > len({access.buffer for access in loads})
+        or any(access.pattern is Pattern.UNIFORM and access.rounds > 1 for access in loads),
+        wide=any(decl.element.min_bytes == 8 for decl in program.buffers),
+    )
+
+
+def default_schedule(
+    facts: Facts,
+    program: Program,
+    extent: Dim3,
+    declared: Dim3 | None,
+    device: DeviceInfo,
+    *,
+    unchecked: bool,
+) -> Schedule:
+    """What losses are counted against: the declared workgroup, else a tile by the work in it."""
+    assert device.simd is not None
+    work = work_of(facts, program, device.simd)
+    code = replace(_code(work, extent, program, device.simd), checked=not unchecked)
+    if program.runs_whole_workgroups:
+        return Schedule(declared or (64, 1, 1), replace(code, rows=1, items=1))
+    if declared is not None:
+        return Schedule(declared, _fitting(code, declared, device.simd))
+    return Schedule(_tile(work, extent, code, device), code)
+
+
+def _code(work: Work, extent: Dim3, program: Program, simd: Simd) -> Code:
+    """The width and the rows that such work asks for."""
+    if work.atomic:
+        return Code(items=_SCALAR_ITEMS)
+    registers = 4
+    if work.divergent or work.gathers or work.wide:
+        registers = 2
+    lanes = simd.lanes * registers
+    while lanes > simd.lanes and lanes >= 2 * extent[0]:
+        lanes //= 2
+    tall = extent[1] > 1 and work.reuses_rows and not work.divergent and rows_side_by_side(program)
+    if tall and work.loops and lanes >= 2 * simd.lanes:
+        return Code(vector=2 * simd.lanes, rows=4 if extent[1] >= 4 else 1, order=Order.BLOCKED)
+    if tall and extent[1] >= 4:
+        return Code(vector=min(lanes, 2 * simd.lanes), rows=4)
+    return Code(vector=lanes)
+
+
+def _fitting(code: Code, declared: Dim3, simd: Simd) -> Code:
+    """The code with no more lanes and rows than a workgroup has positions."""
+    vector, rows = code.vector, code.rows
+    while vector > simd.lanes and vector > declared[0]:
+        vector //= 2
+    while rows > declared[1]:
+        rows //= 2
+    return replace(code, vector=vector, rows=max(rows, 1))
+
+
+def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
+    """What one task covers: enough to be worth handing out, little enough for all threads."""
+    x, y, z = (max(size, 1) for size in extent)
+    total = x * y * z
+    threads = max(device.compute_units, 1)
+    if threads == 1 or total * work.ns <= _ALONE_NS:
+        return x, y, z
+    wanted = min(_TASK_NS / work.ns, total / (threads * _TASKS))
+    wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 1)
+    return tile_of_about(wanted, extent, code)
+
+
+def tile_of_about(elements: float, extent: Dim3, code: Code) -> Dim3:
+    """A tile of about so many positions: whole rows where rows are short, else a part of one."""
+    x, y, z = (max(size, 1) for size in extent)
+    step = code.vector * code.items
+    if elements < x and not (code.rows > 1 and y > 1):
+        return max(step, _even(elements, step)), 1, 1
+    if elements < x * code.rows:
+        wide = min(x, max(4 * step, _even(elements / code.rows, step)))
+        return wide, min(y, code.rows), 1
+    rows = max(1, round(elements / x))
+    if rows < y or z == 1:
+        return x, min(y, max(code.rows, rows // code.rows * code.rows)), 1
+    return x, y, min(z, max(1, rows // y))
+
+
+def _even(elements: float, step: int) -> int:
+    """The multiple of a step next below, at least one."""
+    return max(1, int(elements) // step) * step
+
+
+def space(
+    facts: Facts,
+    program: Program,
+    launch: Launch,
+    declared: Dim3 | None,
+    device: DeviceInfo,
+    *,
+    unchecked: bool,
+    resources: Resources | None = None,
+) -> Space:
+    """Every schedule that gives the default's bits; the default comes first."""
+    x, y, z = (launch.value(Symbol("extent", axis=axis)) for axis in range(3))
+    extent = (x, y, z)
+    default = default_schedule(facts, program, extent, declared, device, unchecked=unchecked)
+    why_not = tuple(why_not_free(facts, launch))
+    known = resources or Resources()
+    if why_not or 0 in extent:
+        why_not = why_not or (f"the extent {extent} holds nothing",)
+        refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
+        return Space(default, (default,), refused, known)
+    assert device.simd is not None
+    codes = list(_codes(program, facts, extent, default.code, device.simd))
+    found = dict.fromkeys(
+        [default, *(Schedule(t, c) for c in codes for t in _tiles(extent, c, default, device))]
+    )
+    return Space(default, tuple(found), (), known)
+
+
+def _codes(
+    program: Program, facts: Facts, extent: Dim3, default: Code, simd: Simd
+) -> Iterator[Code]:
+    work = work_of(facts, program, simd)
+    plain = Code(checked=default.checked)
+    unrolls = _UNROLLS if work.loops else (1,)
+    orders = tuple(Order) if extent[1] > 1 else (Order.STRIDED,)
+    tall = extent[1] > 1 and rows_side_by_side(program)
+    widths = [simd.lanes * registers for registers in _REGISTERS]
+    widths = [width for width in widths if width == simd.lanes or width < 2 * extent[0]]
+    for unroll in unrolls:
+        yield replace(plain, unroll=unroll)
+        yield replace(plain, unroll=unroll, items=_SCALAR_ITEMS)
+    for width, rows, unroll, order in product(widths, _ROWS, unrolls, orders):
+        if rows > 1 and (not tall or rows > extent[1] or width * rows > 16 * simd.lanes):
+            continue
+        yield replace(plain, vector=width, rows=rows, unroll=unroll, order=order)
+
+
+def _tiles(extent: Dim3, code: Code, default: Schedule, device: DeviceInfo) -> Iterator[Dim3]:
+    """The default's tile, a few larger and smaller ones, and the whole."""
+    yield default.workgroup
+    total = prod(extent)
+    usual = prod(default.workgroup)
+    for factor in (0.0625, 0.25, 4, 16):
+        elements = usual * factor
+        if code.vector * code.items <= elements < total:
+            yield tile_of_about(elements, extent, code)
+    if extent[1] > 1 and code.order is Order.BLOCKED:
+        assert device.simd is not None
+        for wide in (4, 16):
+            width = min(extent[0], wide * code.vector)
+            yield width, min(extent[1], max(code.rows, usual // width)), 1
+    yield extent
+
+
+def order(space: Space) -> tuple[Schedule, ...]:
+    """All of a space, the default first, then what lies nearest to it."""
+    usual = space.default.place()
+
+    def apart(schedule: Schedule) -> tuple[object, ...]:
+        place = schedule.place()
+        return (
+            sum(abs(a - b) for a, b in zip(place, usual, strict=True)),
+            schedule.code.order is Order.BLOCKED,
+            schedule.workgroup,
+        )
+
+    return tuple(sorted(space.legal, key=apart))
+
