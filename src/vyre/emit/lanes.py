@@ -11,7 +11,6 @@ from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, W
 from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, operands, statements
 
-
 Ids = frozenset[tuple[IdKind, int]]
 
 ITEMS: Ids = frozenset({(IdKind.INVOCATION, 0)})

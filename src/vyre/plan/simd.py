@@ -26,7 +26,6 @@ from vyre.plan.space import Refused, Resources, Space, why_not_free
 _REGISTERS = (1, 2, 4, 8)  # of lanes in lockstep
 _ROWS = (1, 2, 4, 8)
 _UNROLLS = (1, 4)
-_SCALAR_ITEMS = 4  # positions one after the other, where lanes are of no use
 _ALONE_NS = 12_000  # less work than this is done before a second thread has woken
 _TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
 _TASKS = 4  # for each thread at least, so that none waits long for the last
@@ -83,7 +82,7 @@ def default_schedule(
     work = work_of(facts, program, device.simd)
     code = replace(_code(work, extent, program, device.simd), checked=not unchecked)
     if program.runs_whole_workgroups:
-        return Schedule(declared or (64, 1, 1), replace(code, rows=1, items=1))
+        return Schedule(declared or (64, 1, 1), replace(code, rows=1))
     if declared is not None:
         return Schedule(declared, _fitting(code, declared, device.simd))
     return Schedule(_tile(work, extent, code, device), code)
@@ -92,7 +91,7 @@ def default_schedule(
 def _code(work: Work, extent: Dim3, program: Program, simd: Simd) -> Code:
     """The width and the rows that such work asks for."""
     if work.atomic:
-        return Code(items=_SCALAR_ITEMS)
+        return Code(unroll=4)
     registers = 4
     if work.divergent or work.gathers or work.wide:
         registers = 2
@@ -132,7 +131,7 @@ def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
 def tile_of_about(elements: float, extent: Dim3, code: Code) -> Dim3:
     """A tile of about so many positions: whole rows where rows are short, else a part of one."""
     x, y, z = (max(size, 1) for size in extent)
-    step = code.vector * code.items
+    step = code.vector * (code.unroll if code.vector == 1 else 1)
     if elements < x and not (code.rows > 1 and y > 1):
         return max(step, _even(elements, step)), 1, 1
     if elements < x * code.rows:
@@ -187,9 +186,8 @@ def _codes(
     tall = extent[1] > 1 and rows_side_by_side(program)
     widths = [simd.lanes * registers for registers in _REGISTERS]
     widths = [width for width in widths if width == simd.lanes or width < 2 * extent[0]]
-    for unroll in unrolls:
+    for unroll in _UNROLLS:
         yield replace(plain, unroll=unroll)
-        yield replace(plain, unroll=unroll, items=_SCALAR_ITEMS)
     for width, rows, unroll, order in product(widths, _ROWS, unrolls, orders):
         if rows > 1 and (not tall or rows > extent[1] or width * rows > 16 * simd.lanes):
             continue
@@ -203,7 +201,7 @@ def _tiles(extent: Dim3, code: Code, default: Schedule, device: DeviceInfo) -> I
     usual = prod(default.workgroup)
     for factor in (0.0625, 0.25, 4, 16):
         elements = usual * factor
-        if code.vector * code.items <= elements < total:
+        if code.vector <= elements < total:
             yield tile_of_about(elements, extent, code)
     if extent[1] > 1 and code.order is Order.BLOCKED:
         assert device.simd is not None
@@ -226,4 +224,3 @@ def order(space: Space) -> tuple[Schedule, ...]:
         )
 
     return tuple(sorted(space.legal, key=apart))
-

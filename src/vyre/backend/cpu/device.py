@@ -15,7 +15,7 @@ import numpy as np
 from vyre import settings
 from vyre.backend import cpufreq, host
 from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
-from vyre.backend.cpu import compiler, machine, pool
+from vyre.backend.cpu import machine, pool
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
@@ -304,10 +304,11 @@ class _Frame:
         self._held: Sequence[Any] = ()
         context = self.address + 64
         block = pool.block(binary.task, context, groups, grain)
-        self._kept[: len(block)] = block
-        self._kept[64 : 64 + len(head)] = head
+        memory = memoryview(self._kept).cast("B")
+        memory[: len(block)] = block
+        memory[64 : 64 + len(head)] = head
         first = 64 + binary.module.frame.words
-        self._kept[first : first + len(words)] = words
+        memory[first : first + len(words)] = words
 
     def put(self, arguments: Sequence[Array | int | np.generic]) -> None:
         """The arguments, which are kept as long as they are here."""
@@ -330,6 +331,3 @@ def _packing(program: Program) -> struct.Struct:
 
 def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-__all__ = ["Cpu", "compiler", "found"]

@@ -111,9 +111,7 @@ class Arithmetic:
         b = self.b
         value = b.vectors(value) if value.shape is Shape.LINEAR else value
         source, kind = b.type(value.dtype, value.shape), b.type(target, value.shape)
-        return b.map(
-            target, value.shape, lambda r: b.op(f"{name} {source} {r} to {kind}"), value
-        )
+        return b.map(target, value.shape, lambda r: b.op(f"{name} {source} {r} to {kind}"), value)
 
     # -- operators
 
@@ -378,7 +376,9 @@ class Arithmetic:
         )
         whole = DataType.I64
         bits = self.bits(total, whole)
-        even = self.compare("eq", self.plain("and", bits, self.number(whole, 1)), self.number(whole, 0))
+        even = self.compare(
+            "eq", self.plain("and", bits, self.number(whole, 1)), self.number(whole, 0)
+        )
         size = self.intrinsic("fabs", total)
         finite = self.compare("olt", size, self.number(F64, float("inf")))
         inexact = self.plain("and", finite, self.compare("one", lost, self.number(F64, 0.0)))
@@ -400,10 +400,8 @@ class Arithmetic:
         if value.is_constant:
             bits = int(value.registers[0]) & ((1 << target.bits) - 1)
             return self.b.literal(target, bits)
-        if target.bits < source.bits:
-            name = "trunc"
-        else:
-            name = "sext" if source.is_signed else "zext"
+        longer = "sext" if source.is_signed else "zext"
+        name = "trunc" if target.bits < source.bits else longer
         if value.shape is Shape.LINEAR and value.never_wraps and target.bits > source.bits:
             kind, to = scalar_type(source), scalar_type(target)
             moved = self.b.map(
@@ -438,9 +436,7 @@ class Arithmetic:
         """A float made a whole number: toward zero, saturating, 0 for NaN."""
         b = self.b
         source, kind = b.type(value.dtype, value.shape), b.type(target, value.shape)
-        from_, to = (
-            b.suffix(scalar_type(dtype), value.shape) for dtype in (value.dtype, target)
-        )
+        from_, to = (b.suffix(scalar_type(dtype), value.shape) for dtype in (value.dtype, target))
         sign = "s" if target.is_signed else "u"
         name = f"llvm.fpto{sign}i.sat.{to}.{from_}"
         return b.map(target, value.shape, lambda r: b.call(kind, name, [source], [r]), value)
@@ -472,12 +468,8 @@ class Arithmetic:
         fraction = self.plain("shl", size, self.number(U32, 13))
         usual = self.plain("add", fraction, self.number(U32, 112 << 23))
         special = self.plain("or", fraction, self.number(U32, 0x7F80_0000))
-        tiny = self.plain(
-            "fmul", self.convert("uitofp", size, F32), self.number(F32, 2.0**-24)
-        )
-        found = self.select(
-            self.compare("uge", size, self.number(U32, 0x7C00)), special, usual
-        )
+        tiny = self.plain("fmul", self.convert("uitofp", size, F32), self.number(F32, 2.0**-24))
+        found = self.select(self.compare("uge", size, self.number(U32, 0x7C00)), special, usual)
         is_tiny = self.compare("ult", size, self.number(U32, 0x0400))
         found = self.select(is_tiny, self.bits(tiny, U32), found)
         return self.bits(self.plain("or", sign, found), F32)

@@ -452,4 +452,3 @@ class Body:
 
 def _leaves(node: Node) -> bool:
     return any(isinstance(part, (Break, Continue, Return)) for part in statements((node,)))
-

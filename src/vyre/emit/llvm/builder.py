@@ -90,6 +90,12 @@ class Builder:
         other.lines, other.entry, other._names = self.lines, self.entry, self._names
         return other
 
+    def where_it_begins(self) -> Builder:
+        """A builder of what the function does once, before anything else; it takes no branches."""
+        other = self.one_lane()
+        other.lines = self.entry
+        return other
+
     # -- text
 
     def name(self) -> str:
@@ -156,9 +162,7 @@ class Builder:
         text = constant(dtype, bits)
         return Value(dtype.computed, Shape.UNIFORM, (text,), is_constant=True)
 
-    def map(
-        self, dtype: DataType, shape: Shape, make: Callable[..., str], *values: Value
-    ) -> Value:
+    def map(self, dtype: DataType, shape: Shape, make: Callable[..., str], *values: Value) -> Value:
         """What `make` gives of the values' registers, once or for each row."""
         rows = max(len(value.registers) for value in values)
         registers = tuple(make(*(value.at(row) for value in values)) for row in range(rows))
@@ -182,9 +186,7 @@ class Builder:
             return found
         lanes = self.lanes(kind)
         add = f"add {self.vector(kind)}"
-        return self.map(
-            value.dtype, Shape.VECTOR, lambda r: self.op(f"{add} {r}, {lanes}"), found
-        )
+        return self.map(value.dtype, Shape.VECTOR, lambda r: self.op(f"{add} {r}, {lanes}"), found)
 
     def splat(self, kind: str, register: str) -> str:
         whole = self.vector(kind)

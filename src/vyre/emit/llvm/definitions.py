@@ -8,6 +8,7 @@ from vyre.emit.lanes import Variation
 from vyre.emit.llvm.body import Body, Context
 from vyre.emit.llvm.builder import Builder, Parts
 from vyre.emit.llvm.functions import Needed, function_name
+from vyre.emit.llvm.shapes import function
 from vyre.emit.llvm.values import Shape, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import Expr, IdKind
@@ -45,19 +46,8 @@ def _function(parts: Parts, needed: Needed) -> str:
     value = b.vectors(result) if width > 1 else result
     kind = b.type(dtype, shape)
     parameters = ", ".join(f"{kind} %a{number}" for number in range(len(found.parameters)))
-    return "\n".join(
-        [
-            f"define internal {kind} @{function_name(needed)}({parameters}) #0 {{",
-            "entry:",
-            *b.entry,
-            "  br label %start",
-            "start:",
-            *b.lines,
-            f"  ret {kind} {value.registers[0]}",
-            "}",
-            "",
-        ]
-    )
+    head = f"internal {kind} @{function_name(needed)}"
+    return function(head, parameters, b, result=f"{kind} {value.registers[0]}")
 
 
 def _context(found: Definition, width: int) -> Context:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vyre.emit.layout import WordLayout, arguments_of
-from vyre.emit.llvm.builder import Builder, U32, constant, stored_type
-from vyre.emit.llvm.memory import Buffer
+from vyre.emit.llvm.arithmetic import Arithmetic
+from vyre.emit.llvm.builder import U32, Builder, stored_type
+from vyre.emit.llvm.memory import Buffer, held_as
 from vyre.emit.llvm.values import Shape, Value
 from vyre.ir.program import Program
+
+ENTRY = "vyre_task"
+"""The function that a pool of threads calls: the context, and which workgroups to run."""
+
+TASK = "ptr %frame, i64 %first, i64 %last"
 
 WORKGROUP, GRID, ARGUMENTS = 0, 12, 32
 """Where the three sizes of a workgroup and of the grid lie, as u32, and the first argument."""
@@ -87,13 +93,34 @@ class Frame:
             dims: tuple[Value, ...] = ()
             if decl.rank > 1:
                 dims = tuple(
-                    b.literal(U32, size)
-                    if size
-                    else self.word(b, self.layout.dim(decl.name, axis))
+                    b.literal(U32, size) if size else self.word(b, self.layout.dim(decl.name, axis))
                     for axis, size in enumerate(decl.shape)
                 )
             found[decl.name] = Buffer(decl, f"%p{number}", length, dims)
         return found
 
+    def scalars(self, b: Builder) -> dict[str, Value]:
+        """The scalar arguments as values, converted where the function begins."""
+        arithmetic = Arithmetic(b.where_it_begins())
+        return {
+            decl.name: arithmetic.loaded(
+                decl.element, Value(held_as(decl.element), Shape.UNIFORM, (f"%p{number}",))
+            )
+            for number, decl in enumerate(arguments_of(self.program))
+            if decl.is_scalar_argument
+        }
 
-__all__ = ["ARGUMENTS", "GRID", "WORKGROUP", "Frame", "constant"]
+    def bounds(self, b: Builder, number: str, extents: list[str]) -> list[tuple[str, str]]:
+        """From where to where a workgroup reaches along each axis, within the extent."""
+        left, found = number, []
+        for axis in range(3):
+            grid = b.op(f"zext i32 {self.size_of(b, GRID, axis)} to i64")
+            own = b.op(f"urem i64 {left}, {grid}") if axis < 2 else left
+            left = b.op(f"udiv i64 {left}, {grid}") if axis < 2 else left
+            size = b.op(f"zext i32 {self.size_of(b, WORKGROUP, axis)} to i64")
+            start = b.op(f"mul i64 {own}, {size}")
+            end = b.op(f"add i64 {start}, {size}")
+            most = b.op(f"zext i32 {extents[axis]} to i64")
+            last = b.call("i64", "llvm.umin.i64", ["i64", "i64"], [end, most])
+            found.append((b.op(f"trunc i64 {start} to i32"), b.op(f"trunc i64 {last} to i32")))
+        return found

@@ -1,8 +1,8 @@
-"""Elementary functions: a module holds each one that it calls once, for the width it calls it at."""
+"""Calls of elementary functions: a module holds each once, for the width it calls it at."""
 
 from __future__ import annotations
 
-from vyre.emit.llvm.builder import Builder, Parts, scalar_type
+from vyre.emit.llvm.builder import Builder
 from vyre.emit.llvm.values import Shape, Value
 from vyre.ir.expr import BinaryOp, UnaryOp
 from vyre.ir.types import DataType
@@ -28,10 +28,6 @@ def call(builder: Builder, op: UnaryOp | BinaryOp, *values: Value) -> Value:
 
 
 def function_name(needed: Needed) -> str:
+    """What the module calls it."""
     op, dtype, width = needed
     return f"{op.name.lower()}_{dtype}_{width}"
-
-
-def vector_type(parts: Parts, dtype: DataType, width: int) -> str:
-    """The type of a function's parameters."""
-    return Builder(parts, width).type(dtype) if width > 1 else scalar_type(dtype)

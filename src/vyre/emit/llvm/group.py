@@ -14,10 +14,10 @@ from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
 from vyre.emit.llvm.body import Body, Context
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts, scalar_type, stored_type
-from vyre.emit.llvm.frame import GRID, WORKGROUP, Frame
+from vyre.emit.llvm.frame import ENTRY, GRID, TASK, WORKGROUP, Frame
 from vyre.emit.llvm.interior import interior
 from vyre.emit.llvm.memory import Buffer
-from vyre.emit.llvm.tile import counting, scalars_of, task_function
+from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.ir.expr import Atomic, Expr, IdKind, Var
 from vyre.ir.node import (
@@ -49,9 +49,7 @@ LANES: Ids = frozenset(
 _PLACE = "i32 %gx, i32 %gy, i32 %gz"
 
 
-def groups(
-    program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame
-) -> Iterator[str]:
+def groups(program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame) -> Iterator[str]:
     """The functions of a program whose workgroups work together."""
     width = _width(program, code, parts)
     for in_rows in (True, False):
@@ -89,13 +87,13 @@ def _task(program: Program, parts: Parts, frame: Frame, width: int) -> str:
     passed = ", ".join([frame.passed, *(f"ptr %s{n}" for n in range(len(shared)))])
 
     def group(number: str) -> None:
-        for place, (_, count, kind) in enumerate(shared):
+        for slot, (_, count, kind) in enumerate(shared):
             size = count * (int(kind[1:]) if kind[0] == "i" else {"float": 32, "double": 64}[kind])
             b.call(
                 "void",
                 "llvm.memset.p0.i64",
                 ["ptr", "i8", "i64", "i1"],
-                [f"%s{place}", "0", str(size // 8), "false"],
+                [f"%s{slot}", "0", str(size // 8), "false"],
             )
         wide = [b.op(f"zext i32 {size} to i64") for size in grid]
         x = b.op(f"urem i64 {number}, {wide[0]}")
@@ -111,7 +109,7 @@ def _task(program: Program, parts: Parts, frame: Frame, width: int) -> str:
         b.place(after)
 
     counting(b, "%first", "%last", 1, group, kind="i64")
-    return task_function(b)
+    return function(f"void @{ENTRY}", TASK, b)
 
 
 @dataclass(slots=True)
@@ -166,7 +164,7 @@ class _Group:
 
         return Context(
             buffers=buffers,
-            scalars=scalars_of(self.frame, self.b),
+            scalars=self.frame.scalars(self.b),
             ids=self.id,
             is_free=is_free,
             across=self.across,
@@ -187,21 +185,9 @@ class _Group:
         name = "rows" if self.in_rows else "any"
         shared = [f"ptr noalias %s{number}" for number in range(len(_shared(self.program)))]
         parameters = ", ".join([self.frame.parameters, *shared, _PLACE])
-        return "\n".join(
-            [
-                f"define internal void @group_{name}({parameters}) noinline #0 {{",
-                "entry:",
-                *b.entry,
-                "  br label %start",
-                "start:",
-                *b.lines,
-                "  br label %end",
-                "end:",
-                "  ret void",
-                "}",
-                "",
-            ]
-        )
+        b.jump("end")
+        b.place("end")
+        return function(f"internal void @group_{name}", parameters, b, "noinline")
 
     # -- positions
 

@@ -1,4 +1,4 @@
-"""Loads, stores and atomics: in vectors where neighbours lie side by side, masked where not all may.
+"""Loads, stores and atomics: whole vectors where neighbours lie side by side, else lane by lane.
 
 An index outside gives 0 or does nothing, as everywhere. What is proved, or holds in the interior of
 a tile, is not checked.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from vyre.emit.llvm.arithmetic import Arithmetic
 from vyre.emit.llvm.builder import BOOL, U32, U64, Builder, scalar_type, stored_type
@@ -265,7 +266,7 @@ class Memory:
             if mask is not None:
                 tests.append(b.any(Value(BOOL, Shape.VECTOR, (b.mask(mask).at(row),))))
             line = f"store {kind} {stored.at(row)}, ptr {at.at(row)}, align {_align(kind)}"
-            self._where(tests, lambda line=line: b.emit(line))
+            self._where(tests, partial(b.emit, line))
 
     def _where(self, tests: list[str], act: Callable[[], object]) -> None:
         """Act where all tests hold."""
@@ -294,7 +295,6 @@ class Memory:
     ) -> Value:
         """What stood at each lane's element before it changed it, lane after lane; 0 outside."""
         b, dtype = self.b, buffer.decl.element
-        kind = scalar_type(dtype)
         one = b.width == 1
         shape = Shape.UNIFORM if one else Shape.VECTOR
         ready = [part if one else b.vectors(part) for part in change.operands]
@@ -314,13 +314,10 @@ class Memory:
             if one:
                 self._change(buffer, change, index.dtype, index.at(row), rest, chosen, result)
             else:
-                self._lane_by_lane(
-                    buffer, change, index.dtype, index.at(row), rest, chosen, result
-                )
+                self._lane_by_lane(buffer, change, index.dtype, index.at(row), rest, chosen, result)
             found.append(b.op(f"load {b.type(dtype, shape)}, ptr {result}") if result else "")
         if not change.is_read:
             return self.a.number(dtype, 0)
-        assert kind
         return Value(dtype, shape, tuple(found))
 
     def _lane_by_lane(
@@ -406,9 +403,7 @@ class Memory:
         b, kind = self.b, scalar_type(dtype)
         if op in (AtomicOp.COMPARE_EXCHANGE, AtomicOp.COMPARE_EXCHANGE_WEAK):
             expected, value = operands
-            pair = b.op(
-                f"cmpxchg ptr {at}, {kind} {expected}, {kind} {value} monotonic monotonic"
-            )
+            pair = b.op(f"cmpxchg ptr {at}, {kind} {expected}, {kind} {value} monotonic monotonic")
             return b.op(f"extractvalue {{ {kind}, i1 }} {pair}, 0")
         if dtype.is_float and op is not AtomicOp.EXCHANGE:
             return self._until_changed(op, dtype, at, operands[0])

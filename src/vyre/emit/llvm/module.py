@@ -20,9 +20,6 @@ from vyre.ir.program import Program
 from vyre.ir.walk import statements
 from vyre.model import Code
 
-ENTRY = "vyre_task"
-"""The function that a pool of threads calls: the context, and which workgroups to run."""
-
 _ATTRIBUTES = (
     "attributes #0 = { nounwind "
     '"no-trapping-math"="true" "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
@@ -47,8 +44,13 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         UnsupportedFeature: the program holds something that no device code here can do.
         InvalidInput: its lanes are no power of two.
     """
-    if code.vector & (code.vector - 1):
-        raise InvalidInput(f"{code.vector} lanes", "use a power of two")
+    for size, what in ((code.vector, "lanes"), (code.rows, "rows")):
+        if size & (size - 1):
+            raise InvalidInput(f"{size} {what} side by side", "use a power of two")
+    if code.items > 1:
+        raise UnsupportedFeature(
+            f"{code.items} items on a processor that has lanes", "use Code(vector=..., rows=...)"
+        )
     if any(
         isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC
         for node in statements(program.entry)

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
-from vyre.emit.layout import arguments_of
-from vyre.emit.llvm.arithmetic import Arithmetic
 from vyre.emit.llvm.body import Body, Context
-from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts, stored_type
-from vyre.emit.llvm.frame import GRID, WORKGROUP, Frame
+from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts
+from vyre.emit.llvm.frame import ENTRY, TASK, WORKGROUP, Frame
 from vyre.emit.llvm.interior import Interior, Margin, interior
-from vyre.emit.llvm.memory import Buffer, held_as
+from vyre.emit.llvm.memory import Buffer
+from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.values import Shape, Value
-from vyre.ir.expr import Atomic, Expr, IdKind, Var
-from vyre.ir.node import Assign, If, Loop, Node, While
+from vyre.ir.expr import Expr, IdKind, Var
+from vyre.ir.node import Assign, If, Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, Order
@@ -51,9 +50,7 @@ def _variations(program: Program) -> tuple[Variation, Variation]:
     return variation(program, ACROSS, returns=True), variation(program, DOWN, returns=True)
 
 
-def tiles(
-    program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame
-) -> Iterator[str]:
+def tiles(program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame) -> Iterator[str]:
     """The functions of a program whose invocations work alone."""
     tile = _Tile(program, code, interior(program, facts, checked=code.checked), parts, frame)
     tile.counters = dict(facts.counters)
@@ -75,9 +72,14 @@ class _Tile:
     counters: dict[str, int] = field(default_factory=dict)
 
     @property
+    def turns(self) -> int:
+        """Positions that one step takes one after the other, where lanes are not used."""
+        return 1 << (self.code.unroll.bit_length() - 1) if self.code.vector == 1 else 1
+
+    @property
     def step(self) -> int:
-        """Positions along x that one piece of code covers."""
-        return self.code.vector * self.code.items
+        """Positions along x that one step covers."""
+        return self.code.vector * self.turns
 
     @property
     def rows(self) -> int:
@@ -141,7 +143,7 @@ class _Tile:
 
     def piece(self, b: Builder, at: _At, mask: Value | None, *, inside: bool) -> None:
         """The program's statements for the positions that one step covers."""
-        for turn in range(self.code.items if inside else 1):
+        for turn in range(self.turns if inside else 1):
             end = b.name()
             placed = at.moved(b, turn)
             body = Body(b, self.context(b, placed, inside=inside, turn=turn), end, mask)
@@ -150,7 +152,7 @@ class _Tile:
             b.place(end)
 
     def at(self, b: Builder) -> _At:
-        return _At(self.frame, self.buffers(b), scalars_of(self.frame, b), b)
+        return _At(self.frame, self.buffers(b), self.frame.scalars(b), b)
 
     # -- edges
 
@@ -174,7 +176,7 @@ class _Tile:
             counting(b, "%x0", "%x1", b.width, column, saturating=True)
 
         counting(b, "%y0", "%y1", 1, row, saturating=True)
-        return function("internal void @edge", self.parameters, b, "noinline")
+        return function("internal void @edge", f"{self.parameters}, {_POSITION}", b, "noinline")
 
     def call_edge(self, b: Builder, x0: str, x1: str, y0: str, y1: str) -> None:
         """Run a rectangle's positions one by one; nothing where it is empty."""
@@ -195,34 +197,32 @@ class _Tile:
         """A tile: what is inside without checks, the rest by `edge`."""
         b = Builder(self.parts, self.code.vector, self.rows)
         at = self.at(b)
-        x0, x1, y0, y1 = self.inside(b, at.buffers) if self.has_edges else ("%x0", "%x1", "%y0", "%y1")
+        x0, x1, y0, y1 = (
+            self.inside(b, at.buffers) if self.has_edges else ("%x0", "%x1", "%y0", "%y1")
+        )
 
         def piece() -> None:
             self.piece(b, at, None, inside=True)
 
-        def column(x: str) -> None:
-            at.x = x
+        def across(then: Callable[[], None]) -> None:
+            def column(x: str) -> None:
+                at.x = x
+                then()
 
-        def row(y: str) -> None:
-            at.y = tuple(
-                y if number == 0 else b.op(f"add i32 {y}, {number}") for number in range(self.rows)
-            )
+            counting(b, x0, x1, self.step, column)
+
+        def down(then: Callable[[], None]) -> None:
+            def row(y: str) -> None:
+                at.y = (y, *(b.op(f"add i32 {y}, {more}") for more in range(1, self.rows)))
+                then()
+
+            counting(b, y0, y1, self.rows, row)
 
         if self.code.order is Order.BLOCKED:
-
-            def panel(x: str) -> None:
-                column(x)
-                counting(b, y0, y1, self.rows, lambda y: (row(y), piece()))
-
-            counting(b, x0, x1, self.step, panel)
+            across(lambda: down(piece))
         else:
-
-            def line(y: str) -> None:
-                row(y)
-                counting(b, x0, x1, self.step, lambda x: (column(x), piece()))
-
-            counting(b, y0, y1, self.rows, line)
-        return function("internal void @tile", self.parameters, b)
+            down(lambda: across(piece))
+        return function("internal void @tile", f"{self.parameters}, {_POSITION}", b)
 
     def inside(self, b: Builder, buffers: dict[str, Buffer]) -> tuple[str, str, str, str]:
         """The part of a tile that full vectors cover without leaving an array."""
@@ -238,8 +238,8 @@ class _Tile:
                 high[margin.axis] = _umin(b, high[margin.axis], top)
             else:
                 tests += self._fixed(b, margin, top)
-        x0, x1 = self._steps(b, low[0], high[0], "%x0", "%x1", self.step)
-        y0, y1 = self._steps(b, low[1], high[1], "%y0", "%y1", self.rows)
+        x0, x1 = self._steps(b, low[0], high[0], "%x1", self.step)
+        y0, y1 = self._steps(b, low[1], high[1], "%y1", self.rows)
         if tests:
             test = tests[0]
             for other in tests[1:]:
@@ -258,7 +258,7 @@ class _Tile:
         if margin.low < 0:
             yield b.op(f"icmp uge i32 {at}, {-margin.low}")
 
-    def _steps(self, b: Builder, low: str, high: str, first: str, last: str, step: int) -> tuple[str, str]:
+    def _steps(self, b: Builder, low: str, high: str, last: str, step: int) -> tuple[str, str]:
         """From where to where whole steps lie inside."""
         start = _umin(b, low, last)
         stop = _umax(b, _umin(b, high, last), start)
@@ -283,10 +283,12 @@ class _Tile:
                 ["ptr", "i8", "i64", "i1"],
                 [f"%c{number}", "0", str(4 * size), "false"],
             )
-        extents = [self.frame.word(b, self.frame.layout.extent(axis)).registers[0] for axis in range(3)]
+        extents = [
+            self.frame.word(b, self.frame.layout.extent(axis)).registers[0] for axis in range(3)
+        ]
 
         def group(number: str) -> None:
-            bounds = group_bounds(self.frame, b, number, extents)
+            bounds = self.frame.bounds(b, number, extents)
             (x0, x1), (y0, y1), (z0, z1) = bounds
 
             def layer(z: str) -> None:
@@ -299,7 +301,7 @@ class _Tile:
         counting(b, "%first", "%last", 1, group, kind="i64")
         for number, (name, count) in enumerate(self.counters.items()):
             self.flush(b, number, name, count)
-        return task_function(b)
+        return function(f"void @{ENTRY}", TASK, b)
 
     def flush(self, b: Builder, number: int, name: str, count: int) -> None:
         """Add a thread's counters to everybody's."""
@@ -359,102 +361,6 @@ def _uniform(register: str) -> Value:
     return Value(U32, Shape.UNIFORM, (register,))
 
 
-def scalars_of(frame: Frame, b: Builder) -> dict[str, Value]:
-    """The scalar arguments as values, converted where the function begins."""
-    alone = Builder(b.parts, 1)
-    alone.entry, alone._names = b.entry, b._names
-    alone.lines = b.entry  # conversions take no branches, so they can stand there
-    arithmetic = Arithmetic(alone)
-    return {
-        decl.name: arithmetic.loaded(
-            decl.element, Value(held_as(decl.element), Shape.UNIFORM, (f"%p{number}",))
-        )
-        for number, decl in enumerate(arguments_of(frame.program))
-        if decl.is_scalar_argument
-    }
-
-
-def counting(
-    b: Builder,
-    start: str,
-    stop: str,
-    step: int,
-    act: Callable[[str], object],
-    *,
-    kind: str = "i32",
-    saturating: bool = False,
-) -> None:
-    """A loop over positions; a step beyond the type's last number ends it where `saturating`."""
-    place = b.alloca(kind)
-    head, inside, after = (b.name() for _ in range(3))
-    b.emit(f"store {kind} {start}, ptr {place}")
-    b.jump(head)
-    b.place(head)
-    now = b.op(f"load {kind}, ptr {place}")
-    b.branch(b.op(f"icmp ult {kind} {now}, {stop}"), inside, after)
-    b.place(inside)
-    act(now)
-    if saturating:
-        following = b.call(kind, f"llvm.uadd.sat.{kind}", [kind, kind], [now, str(step)])
-    else:
-        following = b.op(f"add nuw {kind} {now}, {step}")
-    b.emit(f"store {kind} {following}, ptr {place}")
-    b.jump(head)
-    b.place(after)
-
-
-def group_bounds(
-    frame: Frame, b: Builder, number: str, extents: list[str]
-) -> list[tuple[str, str]]:
-    """From where to where a workgroup reaches along each axis, within the extent."""
-    left, found = number, []
-    for axis in range(3):
-        grid = b.op(f"zext i32 {frame.size_of(b, GRID, axis)} to i64")
-        own = b.op(f"urem i64 {left}, {grid}") if axis < 2 else left
-        left = b.op(f"udiv i64 {left}, {grid}") if axis < 2 else left
-        size = b.op(f"zext i32 {frame.size_of(b, WORKGROUP, axis)} to i64")
-        start = b.op(f"mul i64 {own}, {size}")
-        end = b.op(f"add i64 {start}, {size}")
-        most = b.op(f"zext i32 {extents[axis]} to i64")
-        last = b.call("i64", "llvm.umin.i64", ["i64", "i64"], [end, most])
-        found.append((b.op(f"trunc i64 {start} to i32"), b.op(f"trunc i64 {last} to i32")))
-    return found
-
-
-def function(head: str, parameters: str, b: Builder, attributes: str = "") -> str:
-    """The text of a function of positions that a builder wrote."""
-    return "\n".join(
-        [
-            f"define {head}({parameters}, {_POSITION}) {attributes} #0 {{",
-            "entry:",
-            *b.entry,
-            "  br label %start",
-            "start:",
-            *b.lines,
-            "  ret void",
-            "}",
-            "",
-        ]
-    )
-
-
-def task_function(b: Builder) -> str:
-    """The text of the function that a pool calls."""
-    return "\n".join(
-        [
-            "define void @vyre_task(ptr %frame, i64 %first, i64 %last) #0 {",
-            "entry:",
-            *b.entry,
-            "  br label %start",
-            "start:",
-            *b.lines,
-            "  ret void",
-            "}",
-            "",
-        ]
-    )
-
-
 def _moved_down(b: Builder, dim: str, by: int) -> str:
     """A limit that a position must be below for its index, `by` further on, to be inside."""
     if by == 0:
@@ -469,6 +375,3 @@ def _umax(b: Builder, one: str, other: str) -> str:
 
 def _umin(b: Builder, one: str, other: str) -> str:
     return b.call("i32", "llvm.umin.i32", ["i32", "i32"], [one, other])
-
-
-__all__ = ["Atomic", "Node", "stored_type", "tiles"]
