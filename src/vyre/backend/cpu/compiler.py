@@ -1,9 +1,9 @@
 """LLVM IR to objects with LLVM, through llvmlite, which is loaded when first needed.
 
 What the parser or the verifier refuses comes back as a value, and leaves stderr alone. Failures
-further down LLVM answers by ending the process, with a line on stderr: instructions that the target
-lacks ("Cannot select"), inline assembly that it cannot assemble. So inline assembly is refused here,
-and so are the intrinsics of processors that the target's features do not cover.
+further down LLVM answers by ending the process, with a line on stderr: instructions that the
+target lacks ("Cannot select"), inline assembly that it cannot assemble. So inline assembly is
+refused here, and so are the intrinsics of processors that the target's features do not cover.
 """
 
 from __future__ import annotations
@@ -30,8 +30,15 @@ objects; 32, 42, 31 at 3 (LLVM 22, Emerald Rapids, time of the processor, best o
 _INLINE = re.compile(r"\b(?:asm\s+(?:sideeffect|alignstack|inteldialect|\")|module\s+asm\b)")
 _PROCESSORS = re.compile(r"@llvm\.(x86|aarch64|arm|amdgcn|nvvm|ppc|riscv)\.([a-z]+\d*)")
 _NEEDS = {
-    **{"sse3": "sse3", "ssse3": "ssse3", "sse41": "sse4.1", "sse42": "sse4.2"},
-    **{"avx": "avx", "avx2": "avx2", "avx512": "avx512f", "fma": "fma", "vcvtps2ph": "f16c"},
+    "sse3": "sse3",
+    "ssse3": "ssse3",
+    "sse41": "sse4.1",
+    "sse42": "sse4.2",
+    "avx": "avx",
+    "avx2": "avx2",
+    "avx512": "avx512f",
+    "fma": "fma",
+    "vcvtps2ph": "f16c",
 }
 
 # LLVM's state is not for two at once. It is held across a fork, so that a child finds it whole.
