@@ -48,10 +48,9 @@ class Objects:
             ImportError: llvmlite is not installed.
         """
         name = f"{binaries.name_of(FORMAT, 'host', llvmlite(), processor())}.json"
-        kept = Binaries(self.folder).get(name)
+        kept = _host_in(Binaries(self.folder).get(name))
         if kept is not None:
-            fields = json.loads(kept)
-            return Host(Target(**fields["target"]), fields["llvm"])
+            return kept
         found = Host(targets.host(), compiler.version())
         Binaries(self.folder).put(name, json.dumps(asdict(found)).encode())
         return found
@@ -85,6 +84,22 @@ class Objects:
     def prune(self, most_bytes: int = MOST_BYTES) -> None:
         """Drop what was used longest ago until the rest fits, and what crashes left."""
         Binaries(self.folder).prune(most_bytes)
+
+
+def _host_in(note: bytes | None) -> Host | None:
+    """What a note says; None where it is not one of ours."""
+    if note is None:
+        return None
+    try:
+        fields = json.loads(note)
+        target = fields["target"]
+        texts = [target["triple"], target["cpu"], target["features"], fields["llvm"]]
+    except (ValueError, TypeError, KeyError):
+        return None
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    triple, cpu, features, llvm = texts
+    return Host(Target(triple=triple, cpu=cpu, features=features), llvm)
 
 
 def name_of(text: str, host: Host, level: int) -> str:
