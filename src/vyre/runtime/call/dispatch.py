@@ -126,7 +126,9 @@ class Dispatcher:
             return LONGER
         if several:
             return unpacked(out)
-        if shape is None and stream is None and (not self._on_host or repeat.comes_back(given)):
+        if shape is None and stream is None:
+            if repeat.on_host and not repeat.comes_back(given, arguments):
+                return out
             self._know(repeat, by, arrays, out, arguments, named)
         return out
 
