@@ -604,3 +604,53 @@ def test_a_sequence_of_calls_gives_what_each_would_give_alone(name, sequence):
             found = result_of(pool, lambda: kernel(*arrays, **more))  # noqa: B023  # at once
             expected = result_of(pool, lambda: vyre.kernel(function)(*arrays, **more))  # noqa: B023
             assert found == expected
+
+
+# -- calls that were bound once
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_call_on_the_host_can_be_prepared():
+    x, y, out = floats(6), floats(6, start=1), np.zeros(6, np.float32)
+    launch = vyre.kernel(saxpy).prepare(x, y, out=out, a=2.0)
+    for number in range(4):
+        x[...] = number
+        assert launch() is out
+        assert np.array_equal(out, 2.0 * x + y)
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_prepared_call_makes_its_outputs_once():
+    launch = vyre.kernel(saxpy).prepare(floats(4), floats(4), a=1.0)
+
+    assert launch() is launch()
+    assert launch().tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("change", [cut, frozen, grown], ids=lambda change: change.__name__)
+@pytest.mark.usefixtures("backend")
+def test_a_prepared_call_refuses_an_array_that_was_changed(change):
+    x, out = floats(16).copy(), np.zeros(16, np.float32)
+    launch = vyre.kernel(shifted).prepare(x, out=out)
+    launch()
+    change(x)
+
+    with pytest.raises(InvalidInput) as caught:
+        launch()
+
+    assert str(caught.value) == (
+        "x of shifted was changed since it was prepared\nFix: prepare the call again"
+    )
+
+
+@pytest.mark.filterwarnings("ignore::vyre.CopyWarning")
+@pytest.mark.usefixtures("backend")
+def test_an_array_that_would_be_copied_for_each_launch_cannot_be_prepared():
+    with pytest.raises(InvalidInput) as caught:
+        vyre.kernel(shifted).prepare(floats(16)[::2])
+
+    assert str(caught.value) == (
+        "x of shifted is not contiguous, or not aligned to its elements, so it would have to be "
+        "copied for each launch\n"
+        "Fix: prepare it with x.copy(), and copy what changes there"
+    )

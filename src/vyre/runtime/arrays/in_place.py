@@ -139,6 +139,18 @@ def _agrees(array: Array) -> bool:
     return tuple(shape) == array.shape
 
 
+def change_of(array: Array) -> Callable[[Array], bool]:
+    """What tells of that array, later, whether it was changed in place since now."""
+    if CAN_READ:
+        return Watch.of(array).has_changed
+    before = _told(array)
+    return lambda array: _told(array) != before
+
+
+def _told(array: Array) -> tuple[object, ...]:
+    return asked_address(array), array.shape, array.dtype, array.flags.num
+
+
 def can_read() -> bool:
     """Whether array objects are as NumPy's binary interface has them, found out on a few."""
     if sys.implementation.name != "cpython" or np.ndarray.__basicsize__ < ctypes.sizeof(_Fields):
