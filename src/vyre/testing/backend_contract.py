@@ -384,7 +384,7 @@ class BackendContract:
             arrays["out"][...] = 77
             start()
             if self.computes:
-                assert np.array_equal(arrays["out"], expected["out"])
+                assert not apart(F32, expected["out"], arrays["out"]).size
 
     def test_what_was_bound_or_fixed_keeps_what_it_was_given(self, backend: Backend) -> None:
         """Launches of the same binary in between change nothing."""
