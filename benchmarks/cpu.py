@@ -169,6 +169,9 @@ def main() -> None:
             if why:
                 print(f"without {peer}: {why}")
         kept = Kept(given.out, tuple(peer for peer, why in why_not.items() if not why))
+        if provenance.provenance()["load"]["quiet"] is False:
+            # A thread of numba's that waits for a core costs a call 8 ms and more (measured).
+            print("the machine has other work: ratios to numba say nothing now")
         later_s = FIRST_S * ("first" in parts) + SMALL_S * ("small" in parts)
         print(cpu_report.HEAD)
         wrong = run_cells(kept, cells, began + given.budget_s - later_s, given.sweep_s)
