@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from vyre.analysis.coverage import sets_all
 from vyre.backend.base import Ticket
 from vyre.errors import DeviceFailed, InvalidInput, VyreError
 from vyre.ir.declare import Dim3
@@ -407,11 +408,16 @@ class Dispatcher:
         if on_host and out is None and outputs:
             inputs = see_all(arrays, shape, named, self._whole_scalars, True)
             assert inputs is not None  # they were seen with the outputs
-            _put(
-                self._fresh,
-                inputs[0],
-                like([array for array in outputs if isinstance(array, np.ndarray)]),
-            )
+            _put(self._fresh, inputs[0], self._maker(bound))
+
+    def _maker(self, bound: Bound) -> Callable[[], Outputs]:
+        """What makes the outputs of such a call; zeros, unless every element is surely set."""
+        kernel = self._translation
+        made = {p.name: bound.arrays[p.name] for p in kernel.params if p.role is Role.OUT}
+        host = {name: array for name, array in made.items() if isinstance(array, np.ndarray)}
+        covers = {name: array.shape == bound.call.covered for name, array in host.items()}
+        is_set = [covers[name] and sets_all(kernel.program, kernel.rank, name) for name in host]
+        return like(list(host.values()), is_set)
 
     def _lie_where(self, bound: Bound, given: tuple[Any, ...]) -> bool:
         """Whether a call used the very memory of the NumPy arrays that it was given."""
