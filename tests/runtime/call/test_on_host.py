@@ -4,6 +4,7 @@ import gc
 import threading
 import warnings
 import weakref
+from collections import deque
 
 import numpy as np
 import pytest
@@ -670,3 +671,42 @@ def test_an_array_that_would_be_copied_for_each_launch_cannot_be_prepared():
         "copied for each launch\n"
         "Fix: prepare it with x.copy(), and copy what changes there"
     )
+
+
+# -- learning
+
+
+class Asking:
+    """A learner that asks for the time of a launch, and hears of it."""
+
+    def __init__(self):
+        self.heard = []
+
+    def taking(self):
+        self.heard.append("taking")
+
+    def ran(self, config, ticket, size, share):
+        self.heard.append((config, ticket.elapsed_ns() is not None, size, share))
+
+
+@pytest.mark.parametrize("way", ["known arrays", "new arrays", "new outputs"])
+@pytest.mark.usefixtures("backend")
+def test_what_a_learner_asks_for_is_timed_whatever_way_a_call_takes(way):
+    kernel, asking = vyre.kernel(saxpy), Asking()
+    x, y, out = floats(16), floats(16), np.zeros(16, np.float32)
+    for _ in range(20):
+        kernel(x, y, out=out, a=1.0)
+        kernel(x, y, a=1.0)
+    sites = kernel._dispatcher.sites
+    for site in sites:
+        site.decider, site.asked = asking, deque([site.decision.config])
+    given = {"out": None if way == "new outputs" else out}
+    if way == "new arrays":
+        given["out"] = out[...]  # another array, where the first one is
+
+    made = kernel(x, y, a=2.0, **given)
+
+    assert np.array_equal(made, 3 * x)
+    assert asking.heard[0] == "taking"
+    assert asking.heard[1:] == [(sites[0].decision.config, True, 16, 1.0)]
+    assert sum(not site.asked for site in sites) == 1
