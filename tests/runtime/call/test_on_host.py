@@ -15,7 +15,7 @@ import vyre
 from vyre import In, InOut, Out, f32, i32, u8, u32
 from vyre.backend.reference.device import Reference
 from vyre.errors import DeviceFailed, InvalidInput, VyreError
-from vyre.runtime.call import dispatch
+from vyre.runtime.call import arguments, dispatch
 from vyre.runtime.call.arguments import CopyWarning
 from vyre.runtime.devices.device import Device
 
@@ -68,15 +68,15 @@ class Recording(Reference):
     def __init__(self):
         self.ways = []
 
-    def launch(self, *arguments, **more):
+    def launch(self, *given, **more):
         self.ways.append("launch")
-        return super().launch(*arguments, **more)
+        return super().launch(*given, **more)
 
     def bind(self, *bound):
         start = super().bind(*bound)
 
-        def started(arguments, stream):
-            start(arguments, stream)
+        def started(given, stream):
+            start(given, stream)
             self.ways[-1] = "bound"
 
         return started
@@ -97,6 +97,7 @@ def backend(monkeypatch):
     made = Recording()
     device = Device("recording:0", made)
     monkeypatch.setattr(dispatch, "default", lambda: device)
+    monkeypatch.setattr(arguments, "_said", set())  # each test hears of copies itself
     return made
 
 
@@ -490,8 +491,8 @@ def test_memory_that_is_not_to_be_had_is_said_as_the_first_time(monkeypatch):
     def nothing():
         raise MemoryError
 
-    made = dict.fromkeys(kernel._dispatcher._fresh, nothing)
-    monkeypatch.setattr(kernel._dispatcher, "_fresh", made)
+    short = kernel._dispatcher._short
+    monkeypatch.setattr(short, "_fresh", dict.fromkeys(short._fresh, nothing))
     monkeypatch.setattr(np, "zeros", lambda *_: nothing())
 
     with pytest.raises(DeviceFailed) as caught:
