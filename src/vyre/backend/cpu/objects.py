@@ -132,7 +132,6 @@ def llvmlite() -> str:
         return ""
 
 
-@cache
 def processor() -> str:
     """A text that is another one on every kind of processor."""
     lines = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
+from vyre.analysis.aliasing import may_share
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm.arithmetic import Arithmetic
 from vyre.emit.llvm.builder import U32, Builder, stored_type
@@ -18,6 +20,18 @@ TASK = "ptr %frame, i64 %first, i64 %last"
 
 WORKGROUP, GRID, ARGUMENTS = 0, 12, 32
 """Where the three sizes of a workgroup and of the grid lie, as u32, and the first argument."""
+
+
+def _may_be_one(program: Program) -> frozenset[str]:
+    """The buffers of which a caller may pass one array twice, to be read and to be written."""
+    decls = arguments_of(program)
+    return frozenset(
+        name
+        for source, target in product(decls, decls)
+        if target.is_written and not source.is_written and not source.is_scalar_argument
+        if any(may_share(program, rank, source.name, target.name) for rank in (1, 2, 3))
+        for name in (source.name, target.name)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +58,20 @@ class Frame:
 
     @property
     def parameters(self) -> str:
-        """Every argument, then the words: arrays do not overlap where that could be seen."""
+        """Every argument, then the words.
+
+        An array overlaps no other that is written, but for an input and an output that may be one
+        array: of those no load may be moved behind a store.
+        """
         found = []
+        one = _may_be_one(self.program)
         for number, decl in enumerate(arguments_of(self.program)):
             if decl.is_scalar_argument:
                 found.append(f"{stored_type(decl.element)} %p{number}")
             else:
                 only = "" if decl.is_written else "readonly "
-                found.append(f"ptr noalias {only}%p{number}")
+                apart = "" if decl.name in one else "noalias "
+                found.append(f"ptr {apart}{only}%p{number}")
         return ", ".join([*found, "ptr noalias readonly %words", "ptr noalias readonly %frame"])
 
     @property
