@@ -15,7 +15,7 @@ from math import prod
 from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Launch, Poly, Symbol
-from vyre.analysis.reader import ATOMIC, LOAD, read
+from vyre.analysis.reader import ATOMIC, LOAD, read_for
 from vyre.emit.llvm import rows_side_by_side
 from vyre.ir.expr import Load
 from vyre.ir.node import Loop, While
@@ -57,7 +57,7 @@ def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
         except (KeyError, NumberNotKnown):
             return None
 
-    reading = read(program, number)
+    reading = read_for(program, number)
     patterns = [access.pattern for access in facts.accesses]
     touches = list(zip(reading.touches, patterns, strict=True))
     atomic = any(touch.kind == ATOMIC for touch in reading.touches)

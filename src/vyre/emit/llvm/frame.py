@@ -40,10 +40,11 @@ class Frame:
 
     program: Program
     layout: WordLayout
+    shared: frozenset[str]  # arrays that may be one
 
     @classmethod
     def of(cls, program: Program) -> Frame:
-        return cls(program, WordLayout.of(program))
+        return cls(program, WordLayout.of(program), _may_be_one(program))
 
     @property
     def words(self) -> int:
@@ -64,13 +65,12 @@ class Frame:
         array: of those no load may be moved behind a store.
         """
         found = []
-        one = _may_be_one(self.program)
         for number, decl in enumerate(arguments_of(self.program)):
             if decl.is_scalar_argument:
                 found.append(f"{stored_type(decl.element)} %p{number}")
             else:
                 only = "" if decl.is_written else "readonly "
-                apart = "" if decl.name in one else "noalias "
+                apart = "" if decl.name in self.shared else "noalias "
                 found.append(f"ptr {apart}{only}%p{number}")
         return ", ".join([*found, "ptr noalias readonly %words", "ptr noalias readonly %frame"])
 
