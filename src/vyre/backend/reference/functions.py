@@ -41,7 +41,7 @@ def run(function: Definition, *arguments: Value) -> Value:
     for node, done in _steps(function):
         _step(node, names, None)
         for name in done:
-            del names[name]
+            names.pop(name, None)  # a branch that no element took bound none
     return _value(function.result, names)
 
 
@@ -95,10 +95,6 @@ def _step(node: Node, names: _Names, mask: Value | None) -> None:
             if test.any():
                 for inner in then:
                     _step(inner, names, test)
-            else:
-                for inner in then:  # for whoever lets go of them
-                    if isinstance(inner, Let):
-                        names[inner.name] = test
         case While(cond, body):
             while (test := _both(mask, _value(cond, names))).any():
                 for inner in body:

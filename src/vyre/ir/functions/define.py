@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from vyre.ir.expr import BinaryOp, Expr, UnaryOp
-from vyre.ir.functions import exponential, hyperbolic, logarithm, power, special, trigonometry
+from vyre.ir.expr import BinaryOp, Expr, UnaryOp, Var
+from vyre.ir.functions import exponential, hyperbolic, inverse, logarithm, power, remainder, special, trigonometry
 from vyre.ir.functions.code import Code, Real
-from vyre.ir.node import Node
+from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType
+from vyre.ir.walk import all_expressions, expressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,54 @@ _SINGLE: Mapping[Op, tuple[Function, float]] = {
     UnaryOp.TANH: (hyperbolic.tanh, 1.5),
     UnaryOp.SINH: (hyperbolic.sinh, 1.5),
     UnaryOp.COSH: (hyperbolic.cosh, 1.5),
+    UnaryOp.ASINH: (hyperbolic.asinh, 2.0),
+    UnaryOp.ACOSH: (hyperbolic.acosh, 2.0),
+    UnaryOp.ATANH: (hyperbolic.atanh, 2.0),
+    UnaryOp.ASIN: (inverse.asin, 1.5),
+    UnaryOp.ACOS: (inverse.acos, 1.5),
+    UnaryOp.ATAN: (inverse.atan, 1.5),
+    BinaryOp.ATAN2: (inverse.atan2, 1.5),
+    UnaryOp.CBRT: (power.cbrt, 1.0),
+    BinaryOp.HYPOT: (power.hypot_single, 0.51),
+    BinaryOp.MOD: (remainder.fmod, 0.0),
+    BinaryOp.FLOOR_MOD: (remainder.floor_mod, 0.0),
+    BinaryOp.FLOOR_DIV: (remainder.floor_div, 0.0),
+    BinaryOp.COPYSIGN: (remainder.copysign, 0.0),
     UnaryOp.ERF: (special.erf_single, 1.5),
+    UnaryOp.ERFC: (special.erfc, 2.0),
     BinaryOp.POW: (power.pow_single, 1.0),
 }
-_DOUBLE: Mapping[Op, tuple[Function, float]] = {}
+_DOUBLE: Mapping[Op, tuple[Function, float]] = {
+    UnaryOp.EXP: (exponential.exp, 1.0),
+    UnaryOp.EXP2: (exponential.exp2, 1.0),
+    UnaryOp.EXPM1: (exponential.expm1, 1.5),
+    UnaryOp.LOG: (logarithm.log, 1.0),
+    UnaryOp.LOG2: (logarithm.log2, 1.0),
+    UnaryOp.LOG10: (logarithm.log10, 1.0),
+    UnaryOp.LOG1P: (logarithm.log1p, 1.0),
+    UnaryOp.SIN: (trigonometry.sin, 1.0),
+    UnaryOp.COS: (trigonometry.cos, 1.0),
+    UnaryOp.TAN: (trigonometry.tan, 1.0),
+    UnaryOp.ASIN: (inverse.asin, 1.5),
+    UnaryOp.ACOS: (inverse.acos, 1.5),
+    UnaryOp.ATAN: (inverse.atan, 1.5),
+    UnaryOp.SINH: (hyperbolic.sinh, 2.0),
+    UnaryOp.COSH: (hyperbolic.cosh, 1.5),
+    UnaryOp.TANH: (hyperbolic.tanh, 1.5),
+    UnaryOp.ASINH: (hyperbolic.asinh, 2.0),
+    UnaryOp.ACOSH: (hyperbolic.acosh, 2.0),
+    UnaryOp.ATANH: (hyperbolic.atanh, 2.0),
+    UnaryOp.CBRT: (power.cbrt, 1.0),
+    UnaryOp.ERF: (special.erf_double, 1.5),
+    UnaryOp.ERFC: (special.erfc, 2.0),
+    BinaryOp.POW: (power.pow_double, 1.0),
+    BinaryOp.ATAN2: (inverse.atan2, 1.5),
+    BinaryOp.HYPOT: (power.hypot_double, 1.0),
+    BinaryOp.MOD: (remainder.fmod, 0.0),
+    BinaryOp.FLOOR_MOD: (remainder.floor_mod, 0.0),
+    BinaryOp.FLOOR_DIV: (remainder.floor_div, 0.0),
+    BinaryOp.COPYSIGN: (remainder.copysign, 0.0),
+}
 
 _TABLES = {DataType.F32: _SINGLE, DataType.F64: _DOUBLE}
 
@@ -67,4 +112,16 @@ def definition(op: Op, dtype: DataType) -> Definition | None:
     code = Code()
     names = ("x",) if isinstance(op, UnaryOp) else ("x", "y")
     result = function(*(code.parameter(name, dtype) for name in names))
-    return Definition(names, code.body, result.expr)
+    return Definition(names, _needed(code.body, result.expr), result.expr)
+
+
+def _needed(body: tuple[Node, ...], result: Expr) -> tuple[Node, ...]:
+    """The statements without the names that nothing reads."""
+    used = {part.name for part in expressions(result) if isinstance(part, Var)}
+    kept = []
+    for node in reversed(body):
+        if isinstance(node, Let) and node.name not in used:
+            continue
+        kept.append(node)
+        used |= {part.name for part in all_expressions([node]) if isinstance(part, Var)}
+    return tuple(reversed(kept))
