@@ -66,13 +66,14 @@ def tanh(x: Real) -> Real:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Half of 2**n and of 2**-n, sinh r, and cosh r - 1, for x = n ln 2 + r.
+    """Half of 2**n and of 2**-n, r, sinh r - r, and cosh r - 1, for x = n ln 2 + r.
 
     Both halves are halved again: the result can be finite where e**x is not.
     """
 
     grow: Real
     shrink: Real
+    r: Real
     odd: Real
     even: Real
 
@@ -82,12 +83,12 @@ def _parts(a: Real) -> _Parts:
     whole, r, lost = exponential.reduce(at_most(a, exponential.family(a).highest_half))
     square = r * r
     sinh_terms, cosh_terms = (SINH_F32, COSH_F32) if form is F32 else (SINH_F64, COSH_F64)
-    odd = fma(polynomial(square, sinh_terms), square * r, lost) + r
+    odd = fma(polynomial(square, sinh_terms), square * r, lost)
     even = polynomial(square, cosh_terms) * square
     # 2**-n is nothing beside 2**n long before it is subnormal.
     shrink = power_of_two(0 - whole, form, -2)
     shrink = select(a < form.mantissa + 3.0, shrink, 0.0)
-    return _Parts(power_of_two(whole, form, -2), shrink, odd, even)
+    return _Parts(power_of_two(whole, form, -2), shrink, r, odd, even)
 
 
 def sinh(x: Real) -> Real:
@@ -96,7 +97,7 @@ def sinh(x: Real) -> Real:
     at = _parts(a)
     plus, minus = at.grow + at.shrink, at.grow - at.shrink
     lost = (at.grow - minus) - at.shrink
-    half = fma(minus, at.even, fma(plus, at.odd, lost)) + minus
+    half = fma(plus, at.r, fma(minus, at.even, fma(plus, at.odd, lost))) + minus
     result = with_sign(half + half, sign_of(x))
     return select(a < 2.0 ** -(format_of(x).mantissa // 2 + 1), x, result)
 
@@ -106,7 +107,7 @@ def cosh(x: Real) -> Real:
     at = _parts(abs(x))
     plus, minus = at.grow + at.shrink, at.grow - at.shrink
     lost = (at.grow - plus) + at.shrink
-    half = fma(plus, at.even, fma(minus, at.odd, lost)) + plus
+    half = fma(minus, at.r, fma(plus, at.even, fma(minus, at.odd, lost))) + plus
     return half + half
 
 
@@ -116,8 +117,9 @@ def asinh(x: Real) -> Real:
     a = abs(x)
     huge = a > 2.0 ** (form.mantissa // 2 + 4)
     square = select(huge, a.lift(0.0), a * a)
-    u = select(huge, a, a + square / (sqrt(square + 1.0) + 1.0))
-    result = sum_log(select(huge, u.lift(0.0), 1.0), u, huge)
+    more = square / (sqrt(square + 1.0) + 1.0)
+    u = a + more
+    result = sum_log(select(huge, u.lift(0.0), 1.0), u, (a - u) + more, huge)
     result = select(a < inf, result, a)
     return with_sign(select(a < 2.0 ** -(form.mantissa // 2 + 2), a, result), sign_of(x))
 
@@ -127,8 +129,9 @@ def acosh(x: Real) -> Real:
     form = format_of(x)
     huge = x > 2.0 ** (form.mantissa // 2 + 4)
     t = select(huge, x.lift(0.0), x - 1.0)
-    u = select(huge, x, t + sqrt(fma(t, t, t + t)))
-    result = sum_log(select(huge, u.lift(0.0), 1.0), u, huge)
+    root = select(huge, x, sqrt(fma(t, t, t + t)))
+    u = root + t
+    result = sum_log(select(huge, u.lift(0.0), 1.0), u, (root - u) + t, huge)
     result = select(x < inf, result, x)
     return select(x < 1.0, nan, result)
 
@@ -139,8 +142,11 @@ def atanh(x: Real) -> Real:
     a = abs(x)
     double = a + a
     rest = 1.0 - a
-    u = select(a < 0.5, fma(double, a / rest, double), double / rest)
-    result = sum_log(u.lift(1.0), u) * 0.5
+    near = a < 0.5
+    quotient = select(near, a, 1.0) / rest * double
+    u = select(near, double + quotient, quotient)
+    lost = select(near, (double - u) + quotient, 0.0)
+    result = sum_log(u.lift(1.0), u, lost) * 0.5
     result = select(a.eq(1.0), inf, result)
     result = select(a > 1.0, nan, result)
     return with_sign(select(a < 2.0 ** -(form.mantissa // 2 + 2), a, result), sign_of(x))

@@ -172,10 +172,15 @@ def log1p(x: Real) -> Real:
     return select(abs(x) < 2.0 ** -(form.mantissa + 2), x, result)
 
 
-def sum_log(a: Real, b: Real, double: Real | None = None) -> Real:
-    """The natural logarithm of a + b, which is normal; of twice that where `double` holds."""
+def sum_log(a: Real, b: Real, rest: Real | None = None, double: Real | None = None) -> Real:
+    """The natural logarithm of a + b + rest, which is normal; of twice that where `double`.
+
+    `rest` is nothing beside b.
+    """
     form = format_of(a)
     u, lost = two_sum(a, b)
+    if rest is not None:
+        lost = lost + rest
     e, m = split(u)
     start = m - 1.0
     more = lost * _inverse_power(e, form)
