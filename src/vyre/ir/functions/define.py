@@ -8,7 +8,16 @@ from functools import cache
 from types import MappingProxyType
 
 from vyre.ir.expr import BinaryOp, Expr, UnaryOp, Var
-from vyre.ir.functions import exponential, hyperbolic, inverse, logarithm, power, remainder, special, trigonometry
+from vyre.ir.functions import (
+    exponential,
+    hyperbolic,
+    inverse,
+    logarithm,
+    power,
+    remainder,
+    special,
+    trigonometry,
+)
 from vyre.ir.functions.code import Code, Real
 from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType

@@ -119,6 +119,7 @@ def reduce(x: Real) -> tuple[Real, Real, Real]:
 
 
 def exp(x: Real) -> Real:
+    """The power x of e."""
     of = family(x)
     whole, r, _ = reduce(at_least(at_most(x, of.highest), of.lowest))
     y = fma(polynomial(r, of.exp), r * r, r) + 1.0
@@ -135,6 +136,7 @@ def exp_normal(x: Real) -> Real:
 
 
 def exp2(x: Real) -> Real:
+    """The power x of 2."""
     form, of = format_of(x), family(x)
     clamped = at_least(at_most(x, form.bias + 2.0), -(form.bias + form.mantissa + 1.0))
     rounded = clamped + form.magic
@@ -144,11 +146,12 @@ def exp2(x: Real) -> Real:
 
 
 def expm1(x: Real) -> Real:
+    """The power x of e, less 1: exact near 0 too."""
     form, of = format_of(x), family(x)
     whole, r, lost = reduce(at_least(at_most(x, of.highest), of.lowest_m1))
-    y = fma(polynomial(r, of.expm1), r * r, lost) + r
+    tail = fma(polynomial(r, of.expm1), r * r, lost)
     # Half of 2**n, as 2**n itself can overflow where the result does not.
     half = power_of_two(whole, form, -1)
-    result = fma(y, half, half - 0.5)
+    result = fma(tail, half, fma(r, half, half - 0.5))
     tiny = abs(x) < 2.0 ** -(form.mantissa + 2)
     return select(tiny, x, result + result)

@@ -55,6 +55,7 @@ COSH_F64 = (
 
 
 def tanh(x: Real) -> Real:
+    """Near 0 a polynomial, beyond it 1 - 2 / (e**2x + 1)."""
     form = format_of(x)
     a = abs(x)
     square = a * a
@@ -92,7 +93,7 @@ def _parts(a: Real) -> _Parts:
 
 
 def sinh(x: Real) -> Real:
-    """sinh(n ln 2 + r) by the theorem of addition."""
+    """The hyperbolic sine, by its theorem of addition."""
     a = abs(x)
     at = _parts(a)
     plus, minus = at.grow + at.shrink, at.grow - at.shrink
@@ -103,7 +104,7 @@ def sinh(x: Real) -> Real:
 
 
 def cosh(x: Real) -> Real:
-    """cosh(n ln 2 + r) by the theorem of addition."""
+    """The hyperbolic cosine, by its theorem of addition."""
     at = _parts(abs(x))
     plus, minus = at.grow + at.shrink, at.grow - at.shrink
     lost = (at.grow - plus) + at.shrink

@@ -151,14 +151,17 @@ def _logarithm(x: Real, base: Base) -> Real:
 
 
 def log(x: Real) -> Real:
+    """The natural logarithm."""
     return _logarithm(x, family(x).natural)
 
 
 def log2(x: Real) -> Real:
+    """The logarithm to base 2."""
     return _logarithm(x, family(x).binary)
 
 
 def log10(x: Real) -> Real:
+    """The logarithm to base 10."""
     return _logarithm(x, family(x).decimal)
 
 

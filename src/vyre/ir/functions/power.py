@@ -13,6 +13,7 @@ from vyre.ir.functions.exponential import EXP2_F64
 from vyre.ir.functions.formats import (
     F32,
     F64,
+    flipped,
     format_of,
     from_bits,
     power_of_two,
@@ -20,7 +21,6 @@ from vyre.ir.functions.formats import (
     sign_of,
     to_bits,
     to_real,
-    flipped,
     with_sign,
 )
 from vyre.ir.types import DataType
@@ -52,7 +52,7 @@ _THIRDS = (0.6666666666666666, 3.700743415417188e-17)  # 2/3
 
 
 def log2_wide(x: Real) -> Real:
-    """log2 of a positive normal f64, about as exact as 2**-44."""
+    """The logarithm to base 2 of a positive f32 in f64, about as exact as 2**-44."""
     bits = to_bits(x)
     e = (bits - 0x3FE6A09E667F3BCD) >> 52
     m = from_bits(bits - (e << 52))
@@ -61,7 +61,7 @@ def log2_wide(x: Real) -> Real:
 
 
 def exp2_wide(x: Real) -> Real:
-    """2**x in f64 for |x| < 1000, about as exact as 2**-34."""
+    """The power x of 2 in f64 for |x| < 1000, about as exact as 2**-34."""
     rounded = x + F64.magic
     r = x - (rounded - F64.magic)
     return polynomial(r, EXP2_WIDE) * power_of_two(to_bits(rounded), F64)
@@ -77,6 +77,7 @@ def _pow_single(x: Real, y: Real) -> Real:
 
 
 def pow_single(x: Real, y: Real) -> Real:
+    """The power y of x by way of f64, whose digits more than suffice."""
     return _with_limits(x, y, _pow_single(x, y))
 
 
@@ -136,7 +137,9 @@ def cbrt(x: Real) -> Real:
     third = to_bits(rounded)
     over = to_real(e) - (rounded - form.magic) * 3.0
     m = m * select(over > 0.0, m.lift(2.0), select(over < 0.0, m.lift(0.5), 1.0))
-    scale = select(over > 0.0, m.lift(2.0 ** (-1 / 3)), select(over < 0.0, m.lift(2.0 ** (1 / 3)), 1.0))
+    scale = select(
+        over > 0.0, m.lift(2.0 ** (-1 / 3)), select(over < 0.0, m.lift(2.0 ** (1 / 3)), 1.0)
+    )
     base = m * select(over > 0.0, m.lift(0.5), select(over < 0.0, m.lift(2.0), 1.0))
     r = polynomial(base, CBRT) * scale
     for _ in range(1 if form is F32 else 2):
@@ -178,7 +181,7 @@ def _length(x: Real, y: Real, result: Real) -> Real:
 
 
 def _log2_pair(x: Real) -> tuple[Real, Real]:
-    """log2 of a positive float as the sum of two, about as exact as 2**-65."""
+    """The logarithm to base 2 of a positive f64 in two floats, about as exact as 2**-65."""
     small = x < F64.least_normal
     bits = to_bits(select(small, x * 2.0**54, x))
     e = (bits - 0x3FE6A09E667F3BCD) >> 52
@@ -208,7 +211,7 @@ def _log2_pair(x: Real) -> tuple[Real, Real]:
 
 
 def pow_double(x: Real, y: Real) -> Real:
-    """x ** y with its exponent in two floats."""
+    """The power y of x, with its exponent in two floats."""
     high, low = _log2_pair(abs(x))
     product = y * high
     rest = fma(y, high, -product) + y * low

@@ -96,9 +96,7 @@ def _far_single(a: Real) -> Reduced:
     m = (bits & 0x7F_FFFF) | 0x80_0000
     words = _window(place >> 5, _WORDS_32, 4)
     shift = place & 31
-    top, middle, rest = (
-        (((left << 32) | right) << shift) >> 32 for left, right in pairwise(words)
-    )
+    top, middle, rest = ((((left << 32) | right) << shift) >> 32 for left, right in pairwise(words))
     product = ((top * m) << 32) + middle * m + ((rest * m) >> 32)
     quadrant = (product + (1 << 61)) >> 62
     part = (product - (quadrant << 62)).bits(DataType.I64)

@@ -24,7 +24,7 @@ def copysign(x: Real, y: Real) -> Real:
 
 
 def fmod(x: Real, y: Real) -> Real:
-    """X less a whole multiple of y, with the sign of x and less than |y|."""
+    """What a whole multiple of y leaves of x: of the sign of x, and less than |y|."""
     form = format_of(x)
     a, b = abs(x), abs(y)
     quotient = (a / b).unary(UnaryOp.TRUNC)
@@ -67,7 +67,7 @@ def _mantissa(a: Real, form: Format) -> tuple[Real, Real]:
 
 
 def floor_mod(x: Real, y: Real) -> Real:
-    """X less a whole multiple of y, with the sign of y."""
+    """What a whole multiple of y leaves of x: of the sign of y."""
     return _floored(fmod(x, y), y)[0]
 
 

@@ -89,7 +89,7 @@ ERFCX_F64 = (
 
 
 def erf_single(x: Real) -> Real:
-    """x (1 + polynomial) near 0, and 1 - e**polynomial beyond."""
+    """Near 0 x (1 + polynomial), and 1 - e**polynomial beyond."""
     a = abs(x)
     near = fma(polynomial(a * a, ERF_NEAR_F32), a, a)
     clamped = at_most(a, 3.9375)
@@ -138,14 +138,14 @@ def _centred(a: Real) -> tuple[Real, Real]:
 
 
 def erfc(x: Real) -> Real:
-    """1 - erf(x), with its own digits where that is tiny."""
+    """What erf(x) leaves of 1, with its own digits where that is tiny."""
     value, whole = _complement(x, 10.25 if format_of(x) is F32 else 27.5)
     right = scaled(value, whole)
     return select(x < 0.0, 2.0 - right, right)
 
 
 def erf_double(x: Real) -> Real:
-    """x (1 + polynomial) near 0, and 1 - erfc beyond."""
+    """Near 0 x (1 + polynomial), and 1 - erfc beyond."""
     a = abs(x)
     near = fma(polynomial(a * a, ERF_F64), a, a)
     value, whole = _complement(x, 6.0)

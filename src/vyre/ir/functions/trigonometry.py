@@ -37,15 +37,14 @@ COS_F64 = (
 
 
 def _sine(at: Reduced, square: Real) -> tuple[Real, Real]:
-    """sin of the reduced argument as a sum of two floats."""
-    terms = SIN_F32 if format_of(square) is F32 else SIN_F64
-    tail = fma(polynomial(square, terms), square * at.high, at.low)
+    """The sine of the reduced argument as a sum of two floats."""
+    tail = _sine_tail(at, square)
     total = at.high + tail
     return total, (at.high - total) + tail
 
 
 def _cosine(at: Reduced, square: Real) -> tuple[Real, Real]:
-    """cos of the reduced argument as a sum of two floats."""
+    """The cosine of the reduced argument as a sum of two floats."""
     terms = COS_F32 if format_of(square) is F32 else COS_F64
     half = square * 0.5
     near = 1.0 - half
@@ -60,31 +59,35 @@ def _circular(x: Real, turn: int) -> Real:
     form = format_of(x)
     at = reduce(abs(x))
     square = at.high * at.high
-    sine = at.high + fma(polynomial(square, _sine_terms(form is F32)), square * at.high, at.low)
+    sine = at.high + _sine_tail(at, square)
     cosine = _short_cosine(square) if form is F32 else _cosine(at, square)[0]
     quadrant = at.quadrant + turn if turn else at.quadrant
     result = select((quadrant & 1).ne(0), cosine, sine)
     return flipped(result, (quadrant << (form.width - 2)) & form.sign_bit)
 
 
-def _sine_terms(single: bool) -> tuple[float, ...]:
-    return SIN_F32 if single else SIN_F64
+def _sine_tail(at: Reduced, square: Real) -> Real:
+    terms = SIN_F32 if format_of(square) is F32 else SIN_F64
+    return fma(polynomial(square, terms), square * at.high, at.low)
 
 
 def _short_cosine(square: Real) -> Real:
-    """cos without its last quarter of a unit, which f32 can do without."""
+    """The cosine without its last quarter of a unit, which f32 can do without."""
     return fma(square, fma(polynomial(square, COS_F32), square, -0.5), 1.0)
 
 
 def sin(x: Real) -> Real:
+    """The sine."""
     return flipped(_circular(x, 0), sign_of(x))
 
 
 def cos(x: Real) -> Real:
+    """The cosine."""
     return _circular(x, 1)
 
 
 def tan(x: Real) -> Real:
+    """The tangent: a quotient of two sums of two floats."""
     at = reduce(abs(x))
     square = at.high * at.high
     sine, cosine = _sine(at, square), _cosine(at, square)
