@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend import reference
+from vyre.backend.base import Unbuilt
 from vyre.ir import build as ir
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
@@ -51,6 +52,61 @@ DOUBLE: Mapping[Op, Callable[..., Array]] = {
     BinaryOp.HYPOT: np.hypot,
 }
 """The functions in f64, from elsewhere: near enough to exact to judge f32 by."""
+
+
+_SPANS: Mapping[Op, tuple[float, float]] = {
+    UnaryOp.EXP: (-104.0, 89.0),
+    UnaryOp.EXP2: (-150.0, 128.0),
+    UnaryOp.EXPM1: (-18.0, 89.0),
+    UnaryOp.SINH: (-90.0, 90.0),
+    UnaryOp.COSH: (-90.0, 90.0),
+    UnaryOp.TANH: (-10.0, 10.0),
+    UnaryOp.LOG: (0.0, 4.0),
+    UnaryOp.LOG2: (0.0, 4.0),
+    UnaryOp.LOG10: (0.0, 4.0),
+    UnaryOp.LOG1P: (-1.0, 4.0),
+    UnaryOp.ASIN: (-1.0, 1.0),
+    UnaryOp.ACOS: (-1.0, 1.0),
+    UnaryOp.ATANH: (-1.0, 1.0),
+    UnaryOp.ACOSH: (1.0, 30.0),
+    UnaryOp.ERF: (-4.0, 4.0),
+    UnaryOp.ERFC: (-4.0, 10.1),
+    BinaryOp.POW: (0.0, 8.0),
+}
+"""Where f32 functions are not trivial: from here a third of the arguments is drawn."""
+
+
+def arguments(op: Op, dtype: DataType, count: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Arguments for a function: any bits, evenly spread ones, and some near to 1.
+
+    Half of the exponents of powers are such that the result is in range.
+    """
+    first = _drawn(op, dtype, count, rng)
+    if isinstance(op, UnaryOp):
+        return (first,)
+    second = _drawn(op, dtype, count, rng)
+    rng.shuffle(second)
+    if op is BinaryOp.POW:
+        bits = np.finfo(first.dtype).maxexp
+        with np.errstate(all="ignore"):
+            fitting = rng.uniform(-1.2 * bits, bits, first.size) / np.log2(np.abs(first))
+        chosen = (np.abs(fitting) < 1e30) & (rng.random(first.size) < 0.5)
+        second[chosen] = fitting[chosen]
+    return first, second
+
+
+def _drawn(op: Op, dtype: DataType, count: int, rng: np.random.Generator) -> Array:
+    kind = STORAGE[dtype]
+    low, high = _SPANS.get(op, (-16.0, 16.0))
+    if dtype == DataType.F64 and high > 80:  # f64 has eight times the range
+        low, high = 8.0 * low, 8.0 * high
+    near_one = 1.0 + np.exp(rng.uniform(-36, 0, count // 3)) * rng.choice((-1.0, 1.0), count // 3)
+    parts = (
+        rng.integers(0, 1 << dtype.bits, count // 3, dtype=f"u{kind.itemsize}").view(kind),
+        rng.uniform(low, high, count // 3).astype(kind),
+        near_one.astype(kind),
+    )
+    return np.concatenate(parts)
 
 
 def errors(found: Array, exact: Array) -> Array:
@@ -96,6 +152,7 @@ def evaluate(op: Op, dtype: DataType, *arguments: Array, device: Device | None =
         reference.run(program, arrays, extent)
         return out
     (binary,) = device.binaries([(program, Code())])
+    assert not isinstance(binary, Unbuilt), binary
     words = words_of(binary.layout, extent, {name: a.shape for name, a in arrays.items()})
     device.run(binary, extent, program.workgroup_size, arrays, program, words)
     return out

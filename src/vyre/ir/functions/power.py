@@ -172,6 +172,7 @@ def hypot_double(x: Real, y: Real) -> Real:
     total = most + least
     lost = ((most - total) + least) + (fma(long, long, -most) + fma(short, short, -least))
     root = sqrt(total)
+    lost = fma(-root, root, total) + lost
     return _length(x, y, select(root.eq(0.0), root, fma(lost, 0.5 / root, root)) * up)
 
 

@@ -49,7 +49,8 @@ def _cosine(at: Reduced, square: Real) -> tuple[Real, Real]:
     half = square * 0.5
     near = 1.0 - half
     tail = fma(polynomial(square, terms), square * square, -(at.high * at.low))
-    tail = ((1.0 - near) - half) + tail
+    lost = fma(at.high, at.high, -square)
+    tail = ((1.0 - near) - half) + fma(lost, -0.5, tail)
     total = near + tail
     return total, (near - total) + tail
 
