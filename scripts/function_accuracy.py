@@ -1,10 +1,10 @@
 """How far the elementary functions are from exact: --function exp --dtype f32 --share 1/1.
 
-f32 functions of one argument run over every N-th (an odd N) of all 2**32 arguments (--share 1/N, begun at a
-place that --seed chooses) and are judged by f64 ones; others run over --count drawn arguments and
-are judged by mpmath, which must be installed. --device NAME runs kernels on a device instead of
-the reference. Prints the worst error in units of the last place with its arguments, beside the
-bound that is stated; --json keeps it. Fails where a bound does not hold.
+f32 functions of one argument run over a share of all 2**32 arguments (--share 1/N: every N-th, N
+made odd, begun at a place that --seed chooses) and are judged by f64 ones; others run over --count
+drawn arguments and are judged by mpmath, which must be installed. --device NAME runs kernels on a
+device instead of the reference. Prints the worst error in units of the last place with its
+arguments, beside the bound that is stated; --json keeps it. Fails where a bound does not hold.
 """
 
 import argparse

@@ -1,5 +1,8 @@
 """What a definition is made of."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from vyre.ir.accuracy import ULP_BOUND
@@ -87,3 +90,18 @@ def test_only_what_is_rare_is_behind_a_branch():
     }
 
     assert branching == {"SIN", "COS", "TAN", "MOD", "FLOOR_MOD", "FLOOR_DIV"}
+
+
+def test_the_guide_states_the_bounds():
+    guide = Path(__file__).parents[3] / "docs" / "guide" / "language.md"
+    rows = re.findall(r"^\| (`.+?`) \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", guide.read_text(), re.M)
+    stated = {
+        name: (float(single), float(double), int(across))
+        for names, single, double, across in rows
+        for name in re.findall(r"`(\w+)`", names)
+    }
+
+    assert stated == {
+        op.name.lower(): (ULP[op, DataType.F32], ULP[op, DataType.F64], bound)
+        for op, bound in ULP_BOUND.items()
+    }
