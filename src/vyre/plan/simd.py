@@ -31,6 +31,7 @@ _UNROLLS = (1, 4)
 _ALONE_NS = 12_000  # less work than this is done before a second thread has woken
 _TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
 _TASKS = 4  # for each thread at least, so that none waits long for the last
+_UNEVEN_TASKS = 16  # where some take much longer than others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +155,8 @@ def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
     threads = max(device.compute_units, 1)
     if threads == 1 or total * work.ns <= _ALONE_NS:
         return x, y, z
-    wanted = min(_TASK_NS / work.ns, total / (threads * _TASKS))
+    tasks = _UNEVEN_TASKS if work.parts else _TASKS
+    wanted = min(_TASK_NS / work.ns, total / (threads * tasks))
     # A thread's own counters are cleared before a task and added up behind it.
     wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 16 * work.counters, 1)
     return tile_of_about(wanted, extent, code)
