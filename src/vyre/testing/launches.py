@@ -1,4 +1,4 @@
-"""One launch of machine code for a named processor: what is compiled, and the memory it is given."""
+"""A launch of machine code for a named processor: what is compiled, and its memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from random import Random
 
@@ -156,6 +157,6 @@ def draw(subject: Subject, rng: Random) -> Way:
 def pieces(groups: int, rng: Random) -> Sequence[tuple[int, int]]:
     """The workgroups of a launch as a few tasks, in some order."""
     cuts = sorted({0, groups, *(rng.randint(0, groups) for _ in range(2))})
-    tasks = list(zip(cuts, cuts[1:], strict=False))
+    tasks = list(pairwise(cuts))
     rng.shuffle(tasks)
     return tasks
