@@ -52,7 +52,7 @@ SHAPES: tuple[Dim3, ...] = (
 )
 _MET = (AtomicOp.ADD, AtomicOp.OR, AtomicOp.AND, AtomicOp.XOR, AtomicOp.MIN, AtomicOp.MAX)
 _FOLDS = (BinaryOp.ADD, BinaryOp.MAX, BinaryOp.MIN, BinaryOp.MUL)
-_ME, _LANE = var("me"), var("lane")
+_ME, _LANE = var("me"), var("lane")  # bound by every program
 
 
 def generate_group(rng: Random, size: int = 24) -> Case:
@@ -164,7 +164,7 @@ class _Group(_Generator):
         half = 1 << (self.lanes - 1).bit_length() >> 1
         mine, other = load(tile.name, _LANE), load(tile.name, _LANE + var(far))
         body = [
-            if_(_LANE < var(far), [store(tile.name, _LANE, Binary(op, mine, other))]),
+            if_(var(far) > _LANE, [store(tile.name, _LANE, Binary(op, mine, other))]),
             barrier(),
             assign(far, var(far) >> u32(1)),
         ]
@@ -185,7 +185,7 @@ class _Group(_Generator):
         before = load(tile.name, _LANE - var(far))
         zero = lit(tile.element, 0)
         body = [
-            let(got, select(_LANE < var(far), zero, before)),
+            let(got, select(var(far) > _LANE, zero, before)),
             barrier(),
             store(tile.name, _LANE, load(tile.name, _LANE) + var(got)),
             barrier(),

@@ -245,7 +245,7 @@ class _Group:
         *,
         waits: bool,
     ) -> None:
-        """Statements, some of which all lanes take together; where `waits`, barriers follow them."""
+        """Statements, some of which all lanes take together; `waits`: barriers follow them."""
         names = dict(names)
         phase: list[Node] = []
         for number, node in enumerate(nodes):
