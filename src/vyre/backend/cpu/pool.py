@@ -121,7 +121,8 @@ class Pool:
 
 def opened(objects: Objects, host: Host, threads: int, *, cores: int) -> Pool | Unbuilt:
     """A pool of its own on this machine; its threads start with the first job for more than one."""
-    loaded = objects.load(pool_ir.text(host.target), pool_ir.FUNCTIONS, host)
+    # It is written as it should be: optimising makes it no smaller, and takes as long again.
+    loaded = objects.load(pool_ir.text(host.target), pool_ir.FUNCTIONS, host, level=0)
     return loaded if isinstance(loaded, Unbuilt) else Pool(loaded, threads, cores=cores)
 
 

@@ -132,20 +132,14 @@ class Launcher:
         self.structure = structural_hash(self.program)[:16].hex()
         self._prepared: dict[tuple[object, ...], Prepared] = {}
         self._warm: set[tuple[object, ...]] = set()
+        self._defaults: dict[tuple[object, ...], Schedule] = {}
 
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
         info = self.device.info
         unchecked = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
         if info.simd is not None:
-            return simd.default_schedule(
-                self.facts,
-                self.program,
-                numbers.extent,
-                self.kernel.declared_workgroup,
-                info,
-                unchecked=unchecked,
-            )
+            return self._simd_default(numbers, unchecked=unchecked)
         made = partial(
             default_schedule,
             self.kernel.declared_workgroup,
@@ -162,6 +156,22 @@ class Launcher:
         # Some devices tell only of a compiled kernel how many threads its registers leave.
         (built,) = self.device.binaries([(self.program, usual.code)])
         return usual if isinstance(built, Unbuilt) else made(max_threads=built.max_threads)
+
+    def _simd_default(self, numbers: Numbers, *, unchecked: bool) -> Schedule:
+        key = (numbers.extent, *numbers.shapes.values(), *numbers.scalars.values(), unchecked)
+        known = self._defaults.get(key)
+        if known is None:
+            if len(self._defaults) >= MOST_PREPARED:
+                self._defaults.clear()
+            known = self._defaults[key] = simd.default_schedule(
+                self.facts,
+                self.program,
+                numbers,
+                self.kernel.declared_workgroup,
+                self.device.info,
+                unchecked=unchecked,
+            )
+        return known
 
     def resources(self, numbers: Numbers) -> Resources:
         """What compiling has told so far; of the default in any case."""
