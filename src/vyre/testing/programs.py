@@ -128,6 +128,7 @@ class _Generator:
         self.fixed: set[str] = set()  # names that statements must not change
         self.loops = 0
         self.fresh = 0
+        self.returns = 0.04  # how often a nested list ends some lanes
 
     def case(self) -> Case:
         rng = self.rng
@@ -213,7 +214,7 @@ class _Generator:
             leave = self.rng.choice((Break(), Continue()))
             body.append(If(self.expr(BOOL, 1), (leave,)))
             body.append(self.statement())
-        if self.rng.random() < 0.04:
+        if self.rng.random() < self.returns:
             body.append(If(self.expr(BOOL, 1), (Return(),)))
         self.names.pop()
         return tuple(body)
