@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse, check_barriers
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
-from vyre.emit import OPENCL, emit
 from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.program import Program
@@ -157,9 +156,9 @@ class Device:
         }
 
     def source(self, program: Program, code: Code) -> str:
-        """What a device of this kind compiles for a code; where it has no source, OpenCL's."""
+        """What a device of this kind compiles for a code; where nothing is compiled, OpenCL's."""
         refuse_unbounded(code, self.info.simd)
-        return emit(program, code, self.backend.dialect or OPENCL, self.facts(program)).text
+        return self.backend.source(Job(program, code, self.facts(program)))
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
         """All of them compiled, what is missing in one build."""
