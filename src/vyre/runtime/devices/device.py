@@ -16,14 +16,17 @@ from vyre.analysis import Facts, analyse, check_barriers
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
 from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
+from vyre.ir.expr import Id
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
+from vyre.ir.walk import all_expressions
 from vyre.learn.explain import Explanation
 from vyre.model import Code, DeviceInfo, Mode
 from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
+from vyre.plan.default import default_for
 from vyre.plan.space import refuse_unbounded
 from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.arrays.lending import Loan, Loans
@@ -38,6 +41,8 @@ HONOURED = frozenset(
     | {"max_output_bytes", "fixpoint_iterations"}
 )
 
+
+_MANY = 4096
 
 MOST_BYTES = (1 << 63) - 1
 """What no address reaches beyond, on any device."""
@@ -155,6 +160,12 @@ class Device:
             if known == name and not isinstance(built, Unbuilt) and built.max_threads
         }
 
+    def usual_code(self, program: Program) -> Code:
+        """The code of the default schedule, of launches of many elements, with all its checks."""
+        axes = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}
+        extent = (_MANY, _MANY if 1 in axes else 1, _MANY if 2 in axes else 1)
+        return default_for(self.info, program, self.facts(program), extent).code
+
     def source(self, program: Program, code: Code) -> str:
         """What a device of this kind compiles for a code; where nothing is compiled, OpenCL's."""
         refuse_unbounded(code, self.info.simd)
@@ -250,7 +261,8 @@ class Device:
         if self.programs.run(program, config, plan.element_count, arrays):
             return outputs
         extent = _extent(plan, config)
-        binary = self.binary(program, Code())
+        usual = default_for(self.info, program, facts, extent, plan.workgroup)
+        binary = self.binary(program, usual.code)
         given_words = [*plan.param_words, *extent, *_dims(program)]
         words = np.zeros(binary.layout.count, np.uint32)
         words[: len(given_words)] = given_words

@@ -19,6 +19,7 @@ from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
 from vyre.model import Code, Schedule, Workload
 from vyre.plan import simd
+from vyre.plan.default import default_for
 from vyre.plan.geometry import (
     LaunchLimits,
     refuse_wrapping,
@@ -29,7 +30,6 @@ from vyre.plan.space import (
     LaunchTraits,
     Resources,
     Space,
-    default_schedule,
     refuse_unbounded,
     space,
     why_not_free,
@@ -135,29 +135,19 @@ class Launcher:
 
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
-        info = self.device.info
-        unchecked = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
-        if info.simd is not None:
-            return simd.default_schedule(
-                self.facts,
-                self.program,
-                numbers.extent,
-                self.kernel.declared_workgroup,
-                info,
-                unchecked=unchecked,
-            )
+        info, declared = self.device.info, self.kernel.declared_workgroup
         made = partial(
-            default_schedule,
-            self.kernel.declared_workgroup,
-            info.kind,
+            default_for,
+            info,
+            self.program,
+            self.facts,
             numbers.extent,
-            info.limits,
-            unchecked=unchecked,
-            one_item=self.program.runs_whole_workgroups,
+            declared,
+            unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
         )
         usual = made()
         every = self.device.backend.every_threads
-        if self.kernel.declared_workgroup is not None or prod(usual.workgroup) <= every:
+        if declared is not None or info.simd is not None or prod(usual.workgroup) <= every:
             return usual
         # Some devices tell only of a compiled kernel how many threads its registers leave.
         (built,) = self.device.binaries([(self.program, usual.code)])
