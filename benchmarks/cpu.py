@@ -8,10 +8,14 @@ one before have gone to sleep. What they compute is compared first. A ratio is t
 rounds of another side's time over Vyre's, with its 95 % interval (bootstrap over the rounds); the
 A/A interval is Vyre against itself. Vyre runs what a sweep chose; `guess` what it runs before
 anything was measured. The result is written after each cell, into the cells that are there.
+
+Sweeps start from nothing, unless VYRE_CACHE_DIR names a folder: then what one found there before,
+in as much time, is taken.
 """
 
 import argparse
 import json
+import sys
 import tempfile
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -20,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import cpu_cells
+import cpu_numpy
 import cpu_report
 import cpu_sides
 import cpu_small
@@ -33,18 +38,19 @@ from vyre.testing import provenance
 FIRST_S, SMALL_S = 30.0, 4.0
 """Kept back for the first calls and the small ones (measured: 5 times 3 processes, two cores)."""
 
-SWEEP_S = 2.5
 SWEEP_SHARE = 0.25
 """Of a cell's time, that each of its sweeps may take."""
 
 PARTS = ("cells", "small", "first")
 
 
-def measured(kernel: str, label: str, peers: tuple[str, ...], seconds: float) -> dict[str, Any]:
+def measured(
+    kernel: str, label: str, peers: tuple[str, ...], seconds: float, sweep_s: float
+) -> dict[str, Any]:
     """All sides of one cell, in turns."""
     began = time.monotonic()
     cell = cpu_cells.make(kernel, label)
-    sides = cpu_sides.of_cell(cell, peers, min(SWEEP_S, SWEEP_SHARE * seconds))
+    sides = cpu_sides.of_cell(cell, peers, min(sweep_s, SWEEP_SHARE * seconds))
     times = interleaved(sides.ready, began + seconds)
     return {
         "kernel": kernel,
@@ -57,11 +63,11 @@ def measured(kernel: str, label: str, peers: tuple[str, ...], seconds: float) ->
             if name not in ("vyre", "again")
         },
         "a_a": ratio(times["again"], times["vyre"]),
-        "elementwise": kernel in cpu_sides.cpu_numpy.ELEMENTWISE,
+        "elementwise": kernel in cpu_numpy.ELEMENTWISE,
         "schedules": sides.schedules,
         "off": sides.off,
         "left_out": sides.left_out,
-        "rounds": len(times["vyre"]),
+        "rounds": {name: len(some) for name, some in times.items()},
         "took_s": round(time.monotonic() - began, 1),
     }
 
@@ -106,7 +112,7 @@ class Kept:
             found = cpu_report.merged(self.results["cells"], [cell])
             found.sort(key=_place)
         self.results[part] = found
-        command = provenance.provenance()["command"]
+        command = provenance.command(sys.argv)
         self.commands = [*(one for one in self.commands if one != command), command]
         more = {"beside": environment(self.peers), "commands": self.commands}
         beside = self.path.with_suffix(".part")
@@ -119,19 +125,24 @@ def _place(cell: dict[str, Any]) -> tuple[int, int]:
     return list(cpu_cells.KERNELS).index(cell["kernel"]), cpu_cells.LABELS.index(cell["label"])
 
 
-def run_cells(kept: Kept, cells: list[tuple[str, str]], until: float) -> None:
+def run_cells(kept: Kept, cells: list[tuple[str, str]], until: float, sweep_s: float) -> int:
+    """Measure cell after cell; how many of them had a side that was wrong."""
+    wrong = 0
     for number, (kernel, label) in enumerate(cells):
         left_s = until - time.monotonic()
         if left_s <= 0:
             print(f"the time is over; {len(cells) - number} cells are left to another run")
-            return
+            break
         try:
-            cell = measured(kernel, label, kept.peers, left_s / (len(cells) - number))
+            seconds = left_s / (len(cells) - number)
+            cell = measured(kernel, label, kept.peers, seconds, sweep_s)
         except cpu_sides.Wrong as error:
-            print(error)
+            print(error, flush=True)
+            wrong += 1
             continue
         kept.add("cells", cell)
         print(cpu_report.line(cell), flush=True)
+    return wrong
 
 
 def main() -> None:
@@ -142,6 +153,7 @@ def main() -> None:
     parser.add_argument("--contenders", default=",".join(cpu_sides.PEERS))
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--budget-s", type=float, default=420.0, help="for the whole run")
+    parser.add_argument("--sweep-s", type=float, default=2.0, help="for each sweep, at most")
     parser.add_argument("--out", type=Path, default=RESULTS / "cpu.json")
     given = parser.parse_args()
     began = time.monotonic()
@@ -157,9 +169,12 @@ def main() -> None:
             if why:
                 print(f"without {peer}: {why}")
         kept = Kept(given.out, tuple(peer for peer, why in why_not.items() if not why))
+        if provenance.provenance()["load"]["quiet"] is False:
+            # A thread of numba's that waits for a core costs a call 8 ms and more (measured).
+            print("the machine has other work: ratios to numba say nothing now")
         later_s = FIRST_S * ("first" in parts) + SMALL_S * ("small" in parts)
         print(cpu_report.HEAD)
-        run_cells(kept, cells, began + given.budget_s - later_s)
+        wrong = run_cells(kept, cells, began + given.budget_s - later_s, given.sweep_s)
         if "small" in parts:
             kept.add("small", cpu_small.repeated(kept.peers, SMALL_S))
         if "first" in parts:
@@ -167,6 +182,8 @@ def main() -> None:
     print("", *cpu_report.table(kept.results["cells"]), sep="\n")
     print("", *cpu_report.summary(kept.results), sep="\n")
     print(f"saved to {given.out.name} after {time.monotonic() - began:.0f} s")
+    if wrong:
+        sys.exit(f"{wrong} cells are left out, because a side computed something else")
 
 
 if __name__ == "__main__":

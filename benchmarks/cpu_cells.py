@@ -60,7 +60,10 @@ class Cell:
     def clear(self) -> None:
         """Leave nothing that could pass for a result."""
         for array in self.results:
-            array.fill(np.nan if self.outs and array.dtype.kind == "f" else 0)
+            if not self.outs:
+                array.fill(0)  # what is updated is added to
+            else:
+                array.fill(np.nan if array.dtype.kind == "f" else np.iinfo(array.dtype).max)
 
     def arguments(self) -> tuple[Any, ...]:
         """Inputs, scalars of 32 bits and outputs, as a plain function takes them."""
@@ -188,10 +191,10 @@ _MADE: dict[str, Callable[[int, str, np.random.Generator], Cell]] = {
 
 
 def wanted(names: str, labels: str) -> list[tuple[str, str]]:
-    """The cells of the words of a command line, such as `saxpy,heat` and `2^16,2^20`.
+    """The cells of the words of a command line, the small ones first.
 
-    >>> wanted("heat,saxpy", "2^20")
-    [('saxpy', '2^20'), ('heat', '2^20')]
+    >>> wanted("heat,saxpy", "2^16,2^20")
+    [('saxpy', '2^16'), ('heat', '2^16'), ('saxpy', '2^20'), ('heat', '2^20')]
     """
     chosen = names.split(",") if names else list(KERNELS)
     sizes = labels.split(",") if labels else list(LABELS)
@@ -200,7 +203,7 @@ def wanted(names: str, labels: str) -> list[tuple[str, str]]:
         if unknown:
             raise SystemExit(f"no {kind} {unknown[0]!r}\nFix: use some of {','.join(known)}")
     return [
-        (name, label) for name in KERNELS if name in chosen for label in LABELS if label in sizes
+        (name, label) for label in LABELS if label in sizes for name in KERNELS if name in chosen
     ]
 
 

@@ -13,8 +13,11 @@ from vyre.stats import ratio_interval
 
 BLOCK_S = 0.002
 MOST_CALLS = 2000
-LEAST_ROUNDS, MOST_ROUNDS = 8, 60
+LEAST_ROUNDS, MOST_ROUNDS = 3, 60
 """Below eight pairs an interval is Student's, and wide."""
+
+SLOW_S = 0.02
+"""A call as long as this needs no warm one before it: threads wake up in a hundredth of it."""
 
 REST_S, MOST_RESTS = 0.001, 40
 QUIET = 0.3
@@ -52,8 +55,9 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Seconds per call of each side, round by round, in a new order each.
 
-    A round gives each side one block: what is warm is its first quarter or first call, not timed;
-    then as many calls as last 2 ms, at least one.
+    A round gives each side one block: calls to get warm, which are not timed, then as many as last
+    2 ms, at least one. A side that has had its share of the time stays away from later rounds, so
+    that one slow side does not cost the others theirs; pairs are those of its first rounds.
 
     Args:
         sides: by name.
@@ -62,44 +66,54 @@ def interleaved(
         most: rounds, however quick they are.
         seed: of the orders.
     """
-    calls = {name: _calls(side) for name, side in sides.items()}
+    began = time.monotonic()
+    share_s = (until - began) / len(sides)
+    blocks = {name: _block_of(side) for name, side in sides.items()}
     times: dict[str, list[float]] = {name: [] for name in sides}
-    order, rng = list(sides), Random(seed)
+    spent = dict.fromkeys(sides, 0.0)
+    rng = Random(seed)
     collects = gc.isenabled()
     gc.disable()
     try:
         for done in range(most):
             if done >= least and time.monotonic() > until:
                 break
+            order = [name for name in sides if done < least or spent[name] < share_s]
             rng.shuffle(order)
             for name in order:
-                times[name].append(_block(sides[name], calls[name]))
+                start = time.monotonic()
+                times[name].append(_timed_block(sides[name], *blocks[name]))
+                spent[name] += time.monotonic() - start
     finally:
         if collects:
             gc.enable()
     return times
 
 
-def _calls(side: Side) -> int:
-    """How many calls last as long as a block, at least one."""
+def _block_of(side: Side) -> tuple[int, int]:
+    """How many calls get a side warm, and how many last as long as a block, at least one."""
     side.enter()
     side.run()
     count = 1
     while True:
-        seconds = _timed(side.run, count)
+        seconds = seconds_of(side.run, count)
+        if seconds >= SLOW_S:
+            return 0, 1
         if seconds >= BLOCK_S / 4 or count >= MOST_CALLS:
-            return min(max(1, ceil(BLOCK_S * count / max(seconds, 1e-9))), MOST_CALLS)
+            calls = min(max(1, ceil(BLOCK_S * count / max(seconds, 1e-9))), MOST_CALLS)
+            return max(1, calls // 4), calls
         count *= 4
 
 
-def _block(side: Side, calls: int) -> float:
+def _timed_block(side: Side, warm: int, calls: int) -> float:
     rest()
     side.enter()
-    _timed(side.run, max(1, calls // 4))
-    return _timed(side.run, calls) / calls
+    seconds_of(side.run, warm)
+    return seconds_of(side.run, calls) / calls
 
 
-def _timed(run: Callable[[], object], calls: int) -> float:
+def seconds_of(run: Callable[[], object], calls: int = 1) -> float:
+    """How long so many calls take."""
     start = time.perf_counter()
     for _ in range(calls):
         run()
@@ -107,8 +121,9 @@ def _timed(run: Callable[[], object], calls: int) -> float:
 
 
 def ratio(top: Sequence[float], bottom: Sequence[float]) -> dict[str, float]:
-    """The median of paired ratios with its 95 % interval, by bootstrap over the rounds."""
-    found = ratio_interval(top, bottom, Random(0))
+    """The median of ratios of the rounds that both have, with its 95 % interval, by bootstrap."""
+    both = min(len(top), len(bottom))
+    found = ratio_interval(top[:both], bottom[:both], Random(0))
     return {
         "ratio": _short(found.middle),
         "low": _short(found.low),

@@ -135,6 +135,7 @@ def _expressions() -> list[Expr]:
         b.atomic(cas, "out", i, 1, 2, ordering=Ordering.ACQ_REL),
         *(part(2) for part in (b.local_id, b.workgroup_id, b.workgroup_size, b.extent)),
         b.select(v < 1.0, v, b.fma(v, v, v)),
+        b.bitcast(DataType.U32, v),
         b.call("vyre.math.clamp", v, 0.0, 1.0),
         Subgroup(SubgroupOp.ADD, (v,)),
         Subgroup(SubgroupOp.SHUFFLE, (v, i)),

@@ -29,6 +29,7 @@ from vyre.ir.expr import (
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     BufDim,
     BufLen,
     Cast,
@@ -271,7 +272,7 @@ class Invocation:
                         return NOWHERE, U32
                     place = place * size + at
                 return place, U32
-            case Cast(target, operand):
+            case Cast(target, operand) | Bitcast(target, operand):
                 return wrap(self.value(operand)[0], target), target
             case Unary(UnaryOp.NEGATE, operand):
                 found, dtype = self.value(operand)
@@ -614,7 +615,7 @@ class Writer:
             case 1:
                 return Cast(U64, base)
             case 2:
-                return Cast(I64, Cast(I32, base))
+                return Cast(I64, rng.choice((Cast, Bitcast))(I32, base))
             case 3:
                 return (base << Lit.of(U32, 31)) << Lit.of(U32, 2)
             case 4:

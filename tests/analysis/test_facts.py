@@ -9,6 +9,7 @@ from vyre.ir.build import (
     assign,
     atomic,
     barrier,
+    bitcast,
     buf_dim,
     buf_len,
     cast,
@@ -119,6 +120,7 @@ def only(found):
         (u32(99), (1,), None),
         (cast(DataType.I32, I), (100,), (101,)),
         (cast(DataType.U64, I), (100,), (101,)),
+        (bitcast(DataType.I32, I), (100,), (101,)),
         (buf_len("x") - 1 - I, (100,), (101,)),
     ],
 )
@@ -134,7 +136,16 @@ def test_an_index_that_reaches_into_a_neighbours_stretch_keeps_its_check(facts, 
     assert only(facts(let("v", load("x", index)))).in_bounds is None
 
 
-@pytest.mark.parametrize("index", [I - 1, load("out", I), I // u32(2), cast(DataType.U8, I)])
+@pytest.mark.parametrize(
+    "index",
+    [
+        I - 1,
+        load("out", I),
+        I // u32(2),
+        cast(DataType.U8, I),
+        bitcast(DataType.U32, cast(DataType.F32, I)),
+    ],
+)
 def test_an_index_that_may_be_anywhere_keeps_its_check(facts, index):
     *_, access = (a for a in facts(let("v", load("x", index))).accesses if a.index == index)
 

@@ -589,6 +589,15 @@ EXAMPLES = {
     UnaryOp.SINH: (math.sinh, [-80.0, -0.5, 0.0, 0.25, 7.0]),
     UnaryOp.COSH: (math.cosh, [-80.0, -0.5, 0.0, 0.25, 7.0]),
     UnaryOp.TANH: (math.tanh, [-80.0, -0.5, 0.0, 0.25, 7.0]),
+    UnaryOp.LOG10: (math.log10, [1e-30, 0.5, 1.0, 1000.0, 1e30]),
+    UnaryOp.LOG1P: (math.log1p, [-0.5, -1e-9, 0.0, 1e-9, 1e30]),
+    UnaryOp.EXPM1: (math.expm1, [-80.0, -1e-9, 0.0, 1e-9, 88.0]),
+    UnaryOp.ASINH: (math.asinh, [-1e30, -1e-9, 0.0, 0.25, 7.0]),
+    UnaryOp.ACOSH: (math.acosh, [1.0, 1.0000001, 1.5, 7.0, 1e30]),
+    UnaryOp.ATANH: (math.atanh, [-0.999, -1e-9, 0.0, 0.25, 0.5]),
+    UnaryOp.CBRT: (math.cbrt, [-27.0, -1e-40, 0.0, 2.0, 1e30]),
+    UnaryOp.ERF: (math.erf, [-9.0, -1e-9, 0.0, 0.25, 2.0]),
+    UnaryOp.ERFC: (math.erfc, [-9.0, -1e-9, 0.0, 0.25, 9.0]),
 }
 
 
@@ -618,8 +627,75 @@ def test_pow_and_atan2_of_f32_are_the_nearest_f32():
     assert same(binary(BinaryOp.ATAN2, F32, [0.0, -0.0], [-0.0, 0.0]), [np.float32(math.pi), -0.0])
 
 
+def test_hypot_of_f32_is_the_nearest_f32_and_does_not_overflow_on_the_way():
+    a, b = np.float32([3.0, 1e30, -1e-30, 0.1]), np.float32([4.0, 1e30, 1e-30, 0.2])
+    exact = [math.hypot(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+
+    assert binary(BinaryOp.HYPOT, F32, a, b) == np.float32(exact).tolist()
+    assert binary(BinaryOp.HYPOT, F32, [3e38], [3e38]) == [INF]
+    assert binary(BinaryOp.HYPOT, F64, [3e300], [4e300]) == [5e300]
+    assert same(binary(BinaryOp.HYPOT, F32, [INF, NAN, NAN], [NAN, -INF, 0.0]), [INF, INF, NAN])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions_beyond_their_domain_are_nan_and_at_its_ends_infinite(dtype):
+    for op, values, expected in (
+        (UnaryOp.LOG10, [0.0, -1.0, INF, NAN], [-INF, NAN, INF, NAN]),
+        (UnaryOp.LOG1P, [-1.0, -2.0, INF, -0.0], [-INF, NAN, INF, -0.0]),
+        (UnaryOp.EXPM1, [-INF, INF, -0.0, NAN], [-1.0, INF, -0.0, NAN]),
+        (UnaryOp.ASINH, [-INF, INF, -0.0, NAN], [-INF, INF, -0.0, NAN]),
+        (UnaryOp.ACOSH, [1.0, 0.5, INF, NAN], [0.0, NAN, INF, NAN]),
+        (UnaryOp.ATANH, [1.0, -1.0, 2.0, -0.0], [INF, -INF, NAN, -0.0]),
+        (UnaryOp.CBRT, [-8.0, -INF, -0.0, NAN], [-2.0, -INF, -0.0, NAN]),
+        (UnaryOp.ERF, [-INF, INF, -0.0, NAN], [-1.0, 1.0, -0.0, NAN]),
+        (UnaryOp.ERFC, [-INF, INF, -0.0, NAN], [2.0, 0.0, 1.0, NAN]),
+    ):
+        assert same(unary(op, dtype, values), expected), op
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_copysign_takes_the_sign_of_a_zero_and_of_infinity_too(dtype):
+    a, b = [2.5, -2.5, 0.0, INF, NAN, -1.0], [-0.0, 0.0, -INF, -1.0, -1.0, INF]
+
+    assert same(binary(BinaryOp.COPYSIGN, dtype, a, b), [-2.5, 2.5, -0.0, -INF, NAN, 1.0])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_remainder_of_floats_has_the_sign_of_the_dividend(dtype):
+    a, b = [5.5, -5.5, 5.5, -6.0, 1.0, INF, 1.0, NAN], [2.0, 2.0, -2.0, 2.0, INF, 2.0, 0.0, 1.0]
+
+    assert same(binary(BinaryOp.MOD, dtype, a, b), [1.5, -1.5, 1.5, -0.0, 1.0, NAN, NAN, NAN])
+
+
 def test_the_examples_cover_every_function_with_a_stated_bound():
-    assert set(EXAMPLES) | {BinaryOp.POW, BinaryOp.ATAN2} == set(ULP_BOUND)
+    assert set(EXAMPLES) | {BinaryOp.POW, BinaryOp.ATAN2, BinaryOp.HYPOT} == set(ULP_BOUND)
+
+
+PATTERNS = (0, 1, 0x7F, 0x80, 0xFF, 1 << 31, 0x4049_0FDB, 0xFF80_0000, 0x400921FB54442D18, 1 << 63)
+WITH_BITS = tuple(dtype for dtype in NUMPY if dtype.is_int or dtype in FLOATS)
+
+
+@pytest.mark.parametrize("source", WITH_BITS, ids=str)
+def test_a_bitcast_keeps_every_bit(source):
+    bits = f"u{source.bits // 8}"
+    patterns = np.array([pattern % (1 << source.bits) for pattern in PATTERNS], bits)
+    values = patterns.view(NUMPY[source])
+
+    for target in (dtype for dtype in WITH_BITS if dtype.bits == source.bits):
+        found = apply(target, lambda x, to=target: ir.bitcast(to, x), (source, values))
+        assert found.view(bits).tolist() == patterns.tolist(), target
+
+
+def test_a_bitcast_of_what_all_lanes_share_is_shared():
+    found = apply(U32, lambda x: ir.bitcast(U32, ir.f32(1.0)) + x, (U32, [0, 1]))
+
+    assert found.tolist() == [0x3F80_0000, 0x3F80_0001]
+
+
+def test_a_half_shows_the_bits_of_the_f32_it_is_computed_in():
+    found = apply(U32, lambda x: ir.bitcast(U32, x), (DataType.F16, [1.0, -2.0]))
+
+    assert found.tolist() == [0x3F80_0000, 0xC000_0000]
 
 
 def test_select_takes_each_side_where_it_holds():

@@ -13,7 +13,7 @@ import pytest
 from vyre.kernels.samples import sample
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("cells", "work", "numpy", "numba", "measure", "report")
+NAMES = ("cells", "work", "numpy", "numba", "measure", "report", "sides")
 SIZES = {"nbody": (4, 20, 64), "product": (1, 5, 33)}  # of bodies and rows
 TEN = ("saxpy", "gelu", "exp_log", "polynomial", "stencil9", "stencil5", "gather", "histogram")
 TEN += ("mandelbrot", "nbody")
@@ -165,6 +165,34 @@ def test_a_wrong_result_is_beyond_what_is_allowed(suite):
     assert apart((right,), (lost,)) > 1
     assert apart((right.astype(np.uint32),), (np.zeros(1000, np.uint32),)) > 1
     assert apart((right,), (right[:-1],)) > 1
+
+
+def test_a_side_that_computes_something_else_is_refused_with_what_it_ran(suite):
+    saxpy = suite["cells"].of_size("saxpy", 1000, "2^16")
+    sides, side = suite["sides"].Sides(saxpy), suite["measure"].Side
+    x, y, a, out = saxpy.arguments()
+    sides.add("numpy", side(lambda: np.add(a * x, y, out=out)), lambda: saxpy.results)
+    sides.schedules["vyre"] = "64, 4 items strided"
+
+    with pytest.raises(suite["sides"].Wrong) as refused:
+        sides.add("vyre", side(lambda: np.add(x[:9], y[:9], out=out[:9])), lambda: saxpy.results)
+    assert str(refused.value) == (
+        "saxpy 2^16: vyre by 64, 4 items strided is wrong, inf of the allowed distance off numpy"
+    )
+    assert set(sides.ready) == {"numpy"}
+
+
+def test_what_is_updated_is_compared_by_what_a_call_adds(suite):
+    cell = suite["cells"].of_size("histogram", 1000)
+    sides, side = suite["sides"].Sides(cell), suite["measure"].Side
+    data, bins = cell.inputs
+    resident = bins + np.uint32(7)  # as on a device, which `clear` does not reach
+
+    for name, counts in (("numpy", bins), ("pocl", resident)):
+        run = side(lambda counts=counts: suite["numpy"].histogram(data, counts))
+        sides.add(name, run, lambda counts=counts: (counts,))
+
+    assert sides.off == {"numpy": 0.0, "pocl": 0.0}
 
 
 def test_a_round_gives_each_side_a_block_after_what_it_needs(suite):

@@ -63,6 +63,37 @@ def test_every_float_and_integer_corner_has_its_helper(golden):
     golden("corners.cu", source(program, dialect=CUDA).text)
 
 
+def test_bits_and_functions_are_called_by_their_names_in_each_dialect(golden):
+    f32, f64 = DataType.F32, DataType.F64
+    i16, u16, i64, u64 = DataType.I16, DataType.U16, DataType.I64, DataType.U64
+    i, n, a, b = (ir.var(name) for name in ("i", "n", "a", "b"))
+    extended = [op for op in ir.UnaryOp if op.value > 0xFF]
+    pairs = (ir.BinaryOp.HYPOT, ir.BinaryOp.COPYSIGN, ir.BinaryOp.MOD)
+    both = (("a", a), ("b", b))
+    program = Program.wrapped(
+        [
+            BufferDecl.read_write("x", 0, f32),
+            BufferDecl.read_write("y", 1, f64),
+            BufferDecl.read_write("k", 2, u16),
+        ],
+        (64, 1, 1),
+        [
+            ir.let("i", ir.gid()),
+            ir.let("a", ir.load("x", i)),
+            ir.let("b", ir.load("y", i)),
+            *(ir.assign(name, ir.unary(op, v)) for op in extended for name, v in both),
+            *(ir.assign(name, ir.binary(op, v, v * v)) for op in pairs for name, v in both),
+            ir.let("n", ir.bitcast(DataType.U32, ir.bitcast(f32, a) * a)),
+            ir.store("x", i, ir.bitcast(f32, ir.bitcast(DataType.I32, a)) + ir.bitcast(f32, n)),
+            ir.store("y", i, ir.bitcast(f64, ir.bitcast(u64, ir.bitcast(i64, b)))),
+            ir.store("k", i, ir.bitcast(u16, -ir.bitcast(i16, ir.load("k", i)))),
+        ],
+    )
+
+    golden("bits.cl", source(program).text)
+    golden("bits.cu", source(program, dialect=CUDA).text)
+
+
 def test_a_programs_names_have_a_space_of_their_own():
     program = Program.wrapped(
         [BufferDecl.write("float", 0, DataType.U32)],

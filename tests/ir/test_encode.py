@@ -8,7 +8,18 @@ from blake3 import blake3
 from vyre import ir
 from vyre.errors import WireError
 from vyre.ir import encode as wire
-from vyre.ir.expr import Atomic, Binary, Call, Expr, Lit, OpaqueExpr, Subgroup, SubgroupOp, Var
+from vyre.ir.expr import (
+    Atomic,
+    Binary,
+    Call,
+    Expr,
+    Lit,
+    OpaqueExpr,
+    Subgroup,
+    SubgroupOp,
+    Unary,
+    Var,
+)
 from vyre.ir.node import (
     AllGather,
     AllReduce,
@@ -155,6 +166,7 @@ def test_a_statement_is_its_tag_and_its_fields_in_order(node: Node, expected: by
         (v - 1, b"\x09\x02" + V + ONE),
         (Binary(ir.BinaryOp.POW, v, v), b"\x09\x80\x03\0\0\x80" + V + V),
         (~v, b"\x0a\x02" + V),
+        (Unary(ir.UnaryOp.ERFC, v), b"\x0a\x80\x09\0\0\x80" + V),
         (Call("x", (v, v)), b"\x0b" + X + b"\x02\0\0\0" + V + V),
         (ir.select(v, 1, v), b"\x0c" + V + ONE + V),
         (ir.cast(F32, v), b"\x0d\x0b" + V),
@@ -177,6 +189,7 @@ def test_a_statement_is_its_tag_and_its_fields_in_order(node: Node, expected: by
             b"\x80\x12\0\0\0vyre.py.flat_index\x14\0\0\0" + X + b"\x02\0\0\0" + V + ONE,
         ),
         (ir.buf_dim("x", 1), b"\x80\x0f\0\0\0vyre.py.buf_dim\x09\0\0\0" + X + b"\x01\0\0\0"),
+        (ir.bitcast(F32, v), b"\x80\x0f\0\0\0vyre.py.bitcast\x07\0\0\0\x0b" + V),
         (Lit(U32, 7), b"\x00\x07\0\0\0"),
         (ir.lit(ir.DataType.U8, 7), b"\x80\x0b\0\0\0vyre.py.lit\x02\0\0\0\x0e\x07"),
         (ir.lit(F64, 1.0), b"\x80\x0b\0\0\0vyre.py.lit\x09\0\0\0\x0c\0\0\0\0\0\0\xf0\x3f"),

@@ -165,3 +165,14 @@ def test_operators_of_two_kinds_are_never_equal():
     every = [op for kind in kinds for op in kind]
 
     assert len(set(every)) == len(every)
+
+
+def test_what_bits_are_seen_as_is_a_part_of_the_structure():
+    def seen(expr: ir.Expr) -> bytes:
+        return structural_hash(ir.Program.wrapped([], (1, 1, 1), [ir.let("a", expr)]))
+
+    one = ir.u32(1)
+    kinds = [ir.bitcast(dtype, one) for dtype in (ir.DataType.F32, ir.DataType.I32)]
+    kinds.append(ir.cast(ir.DataType.F32, one))
+
+    assert len({seen(expr) for expr in kinds}) == 3

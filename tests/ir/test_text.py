@@ -1,5 +1,5 @@
 from vyre import ir
-from vyre.ir import AtomicOp, BinaryOp, BufferDecl, DataType, Program
+from vyre.ir import AtomicOp, BinaryOp, BufferDecl, DataType, Program, UnaryOp
 from vyre.ir.text import expr_text, statement_text
 
 
@@ -51,6 +51,8 @@ def test_parentheses_stand_only_where_they_are_needed():
     assert expr_text((a - b) - c) == "a - b - c"
     assert expr_text(-(a + b) * c) == "-(a + b) * c"
     assert expr_text(ir.binary(BinaryOp.MIN, a, b)) == "min(a, b)"
+    assert expr_text(ir.unary(UnaryOp.LOG1P, a + b)) == "log1p(a + b)"
+    assert expr_text(ir.bitcast(DataType.U32, a + b) >> 23) == "bitcast[u32](a + b) >> 23u32"
 
 
 def test_an_atomic_and_a_statement_have_a_line_each():

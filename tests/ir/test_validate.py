@@ -6,6 +6,7 @@ from vyre.ir import AtomicOp, BinaryOp, BufferDecl, DataType, Hints, Options, Pr
 from vyre.ir.validate import Problem, validate
 
 U32, F32 = DataType.U32, DataType.F32
+WITH_BITS = "u8, u16, u32, u64, i8, i16, i32, i64, f32, f64"
 
 
 def problems(*nodes: ir.Node, buffers: tuple[BufferDecl, ...] = ()) -> tuple[Problem, ...]:
@@ -134,6 +135,30 @@ def test_check_raises_one_error_that_lists_them_all():
         (ir.break_(), "there is no loop around it", "use it inside a loop"),
         (ir.let("v", -ir.bool_(True)), "negate of bool", "give it a number"),
         (ir.let("v", ir.unary(UnaryOp.SQRT, ir.u32(4))), "sqrt of u32", "give it a float"),
+        (ir.let("v", ir.unary(UnaryOp.CBRT, ir.i32(8))), "cbrt of i32", "give it a float"),
+        (
+            ir.let("v", ir.binary(BinaryOp.COPYSIGN, ir.u32(1), ir.u32(1))),
+            "copysign of u32 and u32",
+            "give it two floats",
+        ),
+        (
+            ir.let("v", ir.bitcast(DataType.U64, ir.f32(1))),
+            "bitcast from f32 to u64",
+            f"give it 64 bits: one of {WITH_BITS}",
+        ),
+        (
+            ir.let("v", ir.bitcast(DataType.U32, ir.bool_(True))),
+            "bitcast from bool to u32",
+            f"give it 32 bits: one of {WITH_BITS}",
+        ),
+        *(
+            (
+                ir.let("v", ir.bitcast(dtype, ir.u32(1))),
+                f"bitcast to {dtype}",
+                f"name one of {WITH_BITS}",
+            )
+            for dtype in (DataType.BOOL, DataType.F16, DataType.BF16, DataType.VEC2_U32)
+        ),
         (
             ir.let("v", ir.select(ir.bool_(True), ir.u32(1), ir.f32(1))),
             "select between u32 and f32",
@@ -176,6 +201,23 @@ def test_a_wrong_statement_is_named_with_a_fix(node: ir.Node, problem: str, fix:
 
     assert (problem, fix) in [(item.problem, item.fix) for item in found]
     assert all(item.place.startswith("entry[0]") for item in found)
+
+
+def test_bits_are_seen_as_any_type_of_their_width():
+    floats = [
+        ir.bitcast(U32, ir.load("x", 0)),
+        ir.bitcast(F32, ir.bitcast(DataType.I32, ir.load("x", 0))),
+        ir.bitcast(DataType.I64, ir.f64(1)),
+        ir.bitcast(DataType.F64, ir.bitcast(DataType.U64, ir.f64(1))),
+        ir.bitcast(DataType.I8, ir.lit(DataType.U8, 200)),
+        ir.bitcast(DataType.U16, ir.lit(DataType.I16, -1)),
+    ]
+
+    assert problems(*(ir.let(f"v{n}", expr) for n, expr in enumerate(floats))) == ()
+
+
+def test_bits_of_a_name_that_is_not_there_are_one_problem():
+    assert only(ir.let("v", ir.bitcast(U32, ir.var("w"))))[1] == "no name 'w' here"
 
 
 def test_an_atomic_on_a_half_is_refused():

@@ -187,6 +187,49 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
             "cast one side, for example f32(k)",
         ),
         (
+            "out[i] = f32(vyre.log10(m))",
+            "log10() takes a float, and m is u32",
+            "cast it, for example f32(m)",
+        ),
+        (
+            "out[i] = vyre.hypot(x[i], n[i])",
+            "hypot() takes a float, and n[i] is i32",
+            "cast it, for example f32(n[i])",
+        ),
+        (
+            "b = vyre.bitcast(x[i], u64)",
+            "bitcast() to u64, and x[i] is f32: not as many bits",
+            "name a type of 32 bits, or cast it first",
+        ),
+        (
+            "b = vyre.bitcast(1.5, u16)",
+            "bitcast() to u16, and 1.5 is f32: not as many bits",
+            "name a type of 32 bits, or cast it first",
+        ),
+        (
+            "most = 1.5\nwhile most < 3:\n    most += 1\nb = vyre.bitcast(most, u64)",
+            "bitcast() to u64, and most is f32: not as many bits",
+            "name a type of 32 bits, or cast it first",
+        ),
+        (
+            "b = vyre.bitcast(300, u8)",
+            "what bitcast() to u8 takes is u8, which has no value 300",
+            "use a whole number from 0 to 255",
+        ),
+        (
+            "b = vyre.bitcast(x[i] > 1, u32)",
+            "bitcast() takes a number, and x[i] > 1 is bool",
+            "cast it, for example i32(x[i] > 1)",
+        ),
+        *(
+            (
+                f"b = vyre.bitcast(x[i], {word})",
+                f"bitcast() to {word}, which is not a type that shows its bits",
+                "name an integer type, f32 or f64, for example vyre.bitcast(x[i], u32)",
+            )
+            for word in ("f16", "bool_", "32", "m")
+        ),
+        (
             "for k in range(4):\n    out[i] = vyre.sqrt(k)",
             "sqrt() takes a float, and k is i32",
             "cast it, for example f32(k)",

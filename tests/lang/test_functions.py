@@ -15,6 +15,7 @@ Written = Callable[..., Callable[..., None]]
 Run = Callable[..., None]
 
 X = np.array([-2.5, -1.0, -0.25, 0.0, 0.5, 0.75, 1.5, 3.5])
+X32 = X.astype(np.float32)
 UNIT = np.array([-1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 0.9, 1.0])
 POSITIVE = np.array([0.01, 0.25, 0.5, 1.0, 2.0, 10.0, 1000.0, 1e6])
 BITS = np.array([0, 1, 2, 0xFF, 0x8000_0000, 0xFFFF_FFFF, 12345, 0x00F0_0000], np.uint32)
@@ -60,6 +61,31 @@ BITS = np.array([0, 1, 2, 0xFF, 0x8000_0000, 0xFFFF_FFFF, 12345, 0x00F0_0000], n
         ("f64(vyre.isnan(v / 0 * 0))", X, lambda x: np.ones_like(x)),
         ("f64(vyre.isinf(1 / v))", X, lambda x: (x == 0).astype(float)),
         ("f64(vyre.isfinite(1 / v))", X, lambda x: (x != 0).astype(float)),
+        ("vyre.log10(v)", POSITIVE, np.log10),
+        ("vyre.log1p(v)", POSITIVE, np.log1p),
+        ("vyre.expm1(v)", X, np.expm1),
+        ("vyre.asinh(v)", X, np.arcsinh),
+        ("vyre.acosh(v + 1)", POSITIVE, lambda x: np.arccosh(x + 1)),
+        ("vyre.atanh(v / 2)", UNIT, lambda x: np.arctanh(x / 2)),
+        ("vyre.cbrt(v)", X, np.cbrt),
+        ("vyre.erf(v)", X, np.vectorize(math.erf)),
+        ("vyre.erfc(v)", X, np.vectorize(math.erfc)),
+        ("vyre.hypot(v, 2)", X, lambda x: np.hypot(x, 2)),
+        ("vyre.copysign(2, v)", X, lambda x: np.copysign(2, x)),
+        ("vyre.fmod(v, 2)", X, lambda x: np.fmod(x, 2)),
+        ("v % math.inf", X, lambda x: np.mod(x, np.inf)),
+        ("math.log10(v) + np.log10(v)", POSITIVE, lambda x: 2 * np.log10(x)),
+        ("math.log1p(v) + np.log1p(v)", POSITIVE, lambda x: 2 * np.log1p(x)),
+        ("math.expm1(v) + np.expm1(v)", X, lambda x: 2 * np.expm1(x)),
+        ("math.asinh(v) + np.arcsinh(v)", X, lambda x: 2 * np.arcsinh(x)),
+        ("math.acosh(v + 1) + np.arccosh(v + 1)", POSITIVE, lambda x: 2 * np.arccosh(x + 1)),
+        ("math.atanh(v / 2) + np.arctanh(v / 2)", UNIT, lambda x: 2 * np.arctanh(x / 2)),
+        ("math.cbrt(v) + np.cbrt(v)", X, lambda x: 2 * np.cbrt(x)),
+        ("math.erf(v) + math.erfc(v)", X, np.ones_like),
+        ("math.hypot(v, 2) + np.hypot(v, 2)", X, lambda x: 2 * np.hypot(x, 2)),
+        ("math.copysign(1, v) + np.copysign(1, v)", X, lambda x: np.copysign(2, x)),
+        ("math.fmod(v, 2) + np.fmod(v, 2)", X, lambda x: 2 * np.fmod(x, 2)),
+        ("v * math.erf(0.5)", X, lambda x: x * math.erf(0.5)),
         ("math.exp(v)", X, np.exp),
         ("np.arctan2(v, 2)", X, lambda x: np.arctan2(x, 2)),
         ("v * math.sqrt(2) + math.pi", X, lambda x: x * math.sqrt(2) + math.pi),
@@ -121,6 +147,66 @@ def test_a_function_of_whole_numbers_works_on_their_bits(
     run(kernel, shape=8, x=BITS, out=out)
 
     assert out.tolist() == [expected(v) for v in BITS.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("vyre.bitcast(v, u32)", X32.view(np.uint32)),
+        ("u32(vyre.bitcast(v, i32) >> 23)", (X32.view(np.int32) >> 23).view(np.uint32)),
+        ("vyre.bitcast(vyre.bitcast(vyre.bitcast(v, i32), f32), u32)", X32.view(np.uint32)),
+        ("vyre.bitcast(x=v, dtype=u32)", X32.view(np.uint32)),
+        ("vyre.bitcast(f32(i), u32)", np.arange(8, dtype=np.float32).view(np.uint32)),
+        ("vyre.bitcast(i, u32)", np.arange(8)),
+        ("vyre.bitcast(1.0, u32)", np.full(8, 0x3F80_0000)),
+        ("vyre.bitcast(-1, u32)", np.full(8, 0xFFFF_FFFF)),
+        ("u32(vyre.bitcast(0xFF80_0000, f32) < v)", np.ones(8)),
+        ("u32(vyre.bitcast(1.0, u64) >> 52)", np.full(8, 1023)),
+        ("u32(vyre.bitcast(0x3FF0_0000_0000_0000, f64))", np.ones(8)),
+        ("u32(vyre.bitcast(200, i8) + 100)", np.full(8, 44)),
+        ("u32(vyre.bitcast(f64(v), u64) >> 52)", X.view(np.uint64) >> 52),
+    ],
+)
+def test_a_bitcast_shows_the_bits(call: str, expected: np.ndarray, written: Written, run: Run):
+    kernel = written(
+        "def kernel(x: In[f32], out: Out[u32]):\n"
+        "    i = vyre.gid()\n"
+        "    v = x[i]\n"
+        f"    out[i] = {call}\n"
+    )
+    out = np.zeros(8, np.uint32)
+
+    run(kernel, shape=8, x=X32, out=out)
+
+    assert out.tolist() == expected.tolist()
+
+
+def test_a_difference_that_wraps_may_be_seen_as_its_bits(written: Written, run: Run):
+    kernel = written(
+        "def kernel(out: Out[i32]):\n    i = vyre.gid()\n    out[i] = vyre.bitcast(i - 3, i32)\n"
+    )
+    out = np.zeros(5, np.int32)
+
+    run(kernel, shape=5, out=out)
+
+    assert out.tolist() == [-3, -2, -1, 0, 1]
+
+
+def test_a_variable_without_a_type_is_seen_once_it_has_one(written: Written, run: Run):
+    kernel = written(
+        "def kernel(x: In[f64], out: Out[u64]):\n"
+        "    i = vyre.gid()\n"
+        "    most = 1.5\n"
+        "    if i > 0:\n"
+        "        most = 2.5\n"
+        "    out[i] = vyre.bitcast(most, u64)\n"
+        "    most = most + x[i]\n"
+    )
+    out = np.zeros(2, np.uint64)
+
+    run(kernel, shape=2, x=np.zeros(2), out=out)
+
+    assert out.view(np.float64).tolist() == [1.5, 2.5]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vyre.analysis.forms import ONE, Counter, Form, Gid, Linear, Poly, Symbol, Unknown
@@ -83,15 +83,21 @@ def extent_of(decl: BufferDecl, axis: int) -> Poly:
     return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
 
 
-def read(program: Program) -> Reading:
-    """All touches, branches and operations of a valid program."""
-    reader = _Reader(program)
+def read(program: Program, number: Callable[[Poly], int | None] = lambda _: None) -> Reading:
+    """All touches, branches and operations of a valid program.
+
+    Args:
+        program: what to read.
+        number: what a launch makes of a loop's length, where one is asked about.
+    """
+    reader = _Reader(program, number)
     reader.body(program.entry, (), 1)
     return reader.found
 
 
 class _Reader:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, number: Callable[[Poly], int | None]) -> None:
+        self.number = number
         self.buffers: Mapping[str, BufferDecl] = {decl.name: decl for decl in program.buffers}
         self.changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
         self.read_names = {
@@ -154,7 +160,8 @@ class _Reader:
             self.found.divergent.append(statement_text(node))
             return Unknown(), GUESSED_ROUNDS
         counter = Counter(node.var, first.offset, last.offset, dtype)
-        length = (last.offset - first.offset).constant
+        apart = last.offset - first.offset
+        length = self.number(apart) if apart.constant is None else apart.constant
         trips = GUESSED_ROUNDS if length is None else max(length, 0)
         return Linear({counter: ONE}, Poly(), dtype), trips
 

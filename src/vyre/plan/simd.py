@@ -14,13 +14,15 @@ from math import prod
 
 from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
-from vyre.analysis.forms import Launch, Symbol
-from vyre.analysis.reader import ATOMIC, LOAD
+from vyre.analysis.forms import Launch, Poly, Symbol
+from vyre.analysis.reader import ATOMIC, LOAD, read
 from vyre.emit.llvm import rows_side_by_side
-from vyre.ir.node import Loop
+from vyre.ir.expr import Load
+from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
-from vyre.ir.walk import statements
+from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, DeviceInfo, Dim3, Order, Schedule, Simd
+from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.space import Refused, Resources, Space, why_not_free
 
 _REGISTERS = (1, 2, 4, 8)  # of lanes in lockstep
@@ -29,7 +31,6 @@ _UNROLLS = (1, 4)
 _ALONE_NS = 12_000  # less work than this is done before a second thread has woken
 _TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
 _TASKS = 4  # for each thread at least, so that none waits long for the last
-_PANEL_BYTES = 0.5  # of the second cache, for what the rows of a panel read again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,40 +39,57 @@ class Work:
 
     ns: float  # on one core, roughly
     atomic: bool
+    counters: int  # elements that a thread adds up on its own
     divergent: bool
     loops: bool
+    chains: bool  # loops that load nothing: each round waits for the one before
     gathers: bool
     reuses_rows: bool  # neighbours along y read the same elements, or elements beside them
     wide: bool  # some elements have 64 bits
 
 
-def work_of(facts: Facts, program: Program, simd: Simd) -> Work:
-    """What one position of a program does."""
-    cost = facts.cost
-    atomic = any(access.kind == ATOMIC for access in facts.accesses)
-    gathers = [a for a in facts.accesses if a.pattern in (Pattern.GATHER, Pattern.STRIDED)]
-    loads = [a for a in facts.accesses if a.kind == LOAD]
-    rounds = sum(access.rounds for access in facts.accesses)
-    arithmetic = cost.operations + 12 * cost.transcendental + rounds
-    lanes = 1 if atomic else simd.lanes
-    scattered = sum(access.rounds for access in gathers)
-    moved = {(a.kind, a.buffer) for a in facts.accesses if a.pattern is not Pattern.UNIFORM}
+def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
+    """What one position of a program does in a launch."""
+
+    def number(length: Poly) -> int | None:
+        try:
+            return length.at(launch)
+        except (KeyError, NumberNotKnown):
+            return None
+
+    reading = read(program, number)
+    patterns = [access.pattern for access in facts.accesses]
+    touches = list(zip(reading.touches, patterns, strict=True))
+    atomic = any(touch.kind == ATOMIC for touch in reading.touches)
+    loads = [touch for touch in reading.touches if touch.kind == LOAD]
+    apart = (Pattern.GATHER, Pattern.STRIDED)
+    scattered = sum(touch.rounds for touch, pattern in touches if pattern in apart)
+    rounds = sum(touch.rounds for touch in reading.touches)
+    arithmetic = reading.operations + 20 * reading.transcendental + rounds
+    streams = {(t.kind, t.buffer) for t, pattern in touches if pattern is not Pattern.UNIFORM}
+    loops = [node for node in statements(program.entry) if isinstance(node, (Loop, While))]
     return Work(
-        ns=0.3 * arithmetic / lanes + 0.4 * scattered + 0.25 * len(moved),
+        ns=0.3 * arithmetic / (1 if atomic else simd.lanes) + 0.4 * scattered + 0.25 * len(streams),
         atomic=atomic,
-        divergent=bool(cost.divergent),
-        loops=any(isinstance(node, Loop) for node in statements(program.entry)),
-        gathers=bool(gathers),
-        reuses_rows=len(loads) > len({access.buffer for access in loads})
-        or any(access.pattern is Pattern.UNIFORM and access.rounds > 1 for access in loads),
+        counters=sum(facts.counters.values()),
+        divergent=bool(facts.cost.divergent),
+        loops=bool(loops),
+        chains=bool(loops) and not any(_loads(loop) for loop in loops),
+        gathers=any(pattern in apart for pattern in patterns),
+        reuses_rows=len(loads) > len({touch.buffer for touch in loads})
+        or any(t.kind == LOAD and t.rounds > 1 and p is Pattern.UNIFORM for t, p in touches),
         wide=any(decl.element.min_bytes == 8 for decl in program.buffers),
     )
+
+
+def _loads(loop: Loop | While) -> bool:
+    return any(isinstance(expr, Load) for expr in all_expressions(loop.body))
 
 
 def default_schedule(
     facts: Facts,
     program: Program,
-    extent: Dim3,
+    launch: Launch,
     declared: Dim3 | None,
     device: DeviceInfo,
     *,
@@ -79,7 +97,8 @@ def default_schedule(
 ) -> Schedule:
     """What losses are counted against: the declared workgroup, else a tile by the work in it."""
     assert device.simd is not None
-    work = work_of(facts, program, device.simd)
+    extent = extent_of(launch)
+    work = work_of(facts, program, launch, device.simd)
     code = replace(_code(work, extent, program, device.simd), checked=not unchecked)
     if program.runs_whole_workgroups:
         return Schedule(declared or (64, 1, 1), replace(code, rows=1))
@@ -88,22 +107,32 @@ def default_schedule(
     return Schedule(_tile(work, extent, code, device), code)
 
 
+def extent_of(launch: Launch) -> Dim3:
+    """What a launch covers."""
+    x, y, z = (launch.value(Symbol("extent", axis=axis)) for axis in range(3))
+    return x, y, z
+
+
 def _code(work: Work, extent: Dim3, program: Program, simd: Simd) -> Code:
     """The width and the rows that such work asks for."""
     if work.atomic:
         return Code(unroll=4)
     registers = 4
-    if work.divergent or work.gathers or work.wide:
+    if work.chains and not work.wide:
+        registers = 8  # as many as an addition takes cycles, times what a core begins in one
+    elif work.divergent or work.gathers or work.wide:
         registers = 2
     lanes = simd.lanes * registers
     while lanes > simd.lanes and lanes >= 2 * extent[0]:
         lanes //= 2
-    tall = extent[1] > 1 and work.reuses_rows and not work.divergent and rows_side_by_side(program)
-    if tall and work.loops and lanes >= 2 * simd.lanes:
-        return Code(vector=2 * simd.lanes, rows=4 if extent[1] >= 4 else 1, order=Order.BLOCKED)
-    if tall and extent[1] >= 4:
-        return Code(vector=min(lanes, 2 * simd.lanes), rows=4)
-    return Code(vector=lanes)
+    tall = extent[1] >= 4 and work.reuses_rows and not work.divergent and rows_side_by_side(program)
+    if not tall:
+        return Code(vector=lanes)
+    return Code(
+        vector=min(lanes, 2 * simd.lanes),
+        rows=4,
+        order=Order.BLOCKED if work.loops else Order.STRIDED,
+    )
 
 
 def _fitting(code: Code, declared: Dim3, simd: Simd) -> Code:
@@ -124,7 +153,8 @@ def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
     if threads == 1 or total * work.ns <= _ALONE_NS:
         return x, y, z
     wanted = min(_TASK_NS / work.ns, total / (threads * _TASKS))
-    wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 1)
+    # A thread's own counters are cleared before a task and added up behind it.
+    wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 16 * work.counters, 1)
     return tile_of_about(wanted, extent, code)
 
 
@@ -159,9 +189,8 @@ def space(
     resources: Resources | None = None,
 ) -> Space:
     """Every schedule that gives the default's bits; the default comes first."""
-    x, y, z = (launch.value(Symbol("extent", axis=axis)) for axis in range(3))
-    extent = (x, y, z)
-    default = default_schedule(facts, program, extent, declared, device, unchecked=unchecked)
+    extent = extent_of(launch)
+    default = default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     why_not = tuple(why_not_free(facts, launch))
     known = resources or Resources()
     if why_not or 0 in extent:
@@ -169,19 +198,17 @@ def space(
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
     assert device.simd is not None
-    codes = list(_codes(program, facts, extent, default.code, device.simd))
+    codes = list(_codes(program, extent, default.code, device.simd))
     found = dict.fromkeys(
         [default, *(Schedule(t, c) for c in codes for t in _tiles(extent, c, default, device))]
     )
     return Space(default, tuple(found), (), known)
 
 
-def _codes(
-    program: Program, facts: Facts, extent: Dim3, default: Code, simd: Simd
-) -> Iterator[Code]:
-    work = work_of(facts, program, simd)
+def _codes(program: Program, extent: Dim3, default: Code, simd: Simd) -> Iterator[Code]:
     plain = Code(checked=default.checked)
-    unrolls = _UNROLLS if work.loops else (1,)
+    loops = any(isinstance(node, Loop) for node in statements(program.entry))
+    unrolls = _UNROLLS if loops else (1,)
     orders = tuple(Order) if extent[1] > 1 else (Order.STRIDED,)
     tall = extent[1] > 1 and rows_side_by_side(program)
     widths = [simd.lanes * registers for registers in _REGISTERS]

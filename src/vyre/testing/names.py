@@ -39,8 +39,10 @@ _TYPES = """
     cudaStream_t cudaError_t bool2 half2 __half nv_bfloat16 queue_t clk_event_t
 """
 _FUNCTIONS = """
-    abs acos asin atan atan2 cbrt ceil clamp clz cos cosh cross degrees distance dot erf exp exp2
-    fabs fabsf fdim floor fma fmaf fmax fmin fmod frexp hypot isnan ldexp length lgamma log log2
+    abs acos acosh asin asinh atan atan2 atanh cbrt ceil clamp clz copysign cos cosh cross degrees
+    distance dot erf erfc exp exp2 expm1
+    fabs fabsf fdim floor fma fmaf fmax fmin fmod frexp hypot isnan ldexp length lgamma log log10
+    log1p log2
     logb mad max min mix modf mul_hi nan native_exp normalize popcount pow powf printf radians
     remainder rint rotate round rsqrt rsqrtf select sign sin sincos sinh smoothstep sqrt sqrtf step
     tan tanh tgamma trunc vload4 vstore4 as_float as_uint convert_int get_global_id get_local_id

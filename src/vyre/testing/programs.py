@@ -22,6 +22,7 @@ from vyre.ir.expr import (
     AtomicOp,
     Binary,
     BinaryOp,
+    Bitcast,
     BufLen,
     Cast,
     Expr,
@@ -40,7 +41,7 @@ from vyre.ir.node import Assign, Block, Break, Continue, If, Let, Loop, Node, Re
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import SCALARS, DataType
-from vyre.ir.typing import TRANSCENDENTAL
+from vyre.ir.typing import TRANSCENDENTAL, has_bits
 from vyre.testing.names import hostile_names, renamed, variables_of
 from vyre.testing.values import array, literal
 
@@ -347,8 +348,8 @@ class _Generator:
             return self.leaf(dtype)
         if dtype.is_bool:
             return self.boolean(depth)
-        choices = [self.both, self.both, self.unary, self.select, self.cast]
-        choices += [self.integer, self.integer] if dtype.is_int else [self.fma]
+        choices = [self.both, self.both, self.unary, self.select, self.cast, self.bitcast]
+        choices += [self.integer, self.integer] if dtype.is_int else [self.fma, self.copysign]
         return self.rng.choice([*choices, self.divide])(dtype, depth - 1)
 
     def leaf(self, dtype: DataType) -> Expr:
@@ -428,8 +429,23 @@ class _Generator:
             target = self.rng.choice((DataType.F16, DataType.BF16))
         return Cast(target, self.expr(self.rng.choice(COMPUTED), depth))
 
+    def bitcast(self, dtype: DataType, depth: int) -> Expr:
+        alike = [other for other in COMPUTED if has_bits(other) and other.bits == dtype.bits]
+        source = self.rng.choice(alike)
+        value = self.expr(source, depth)
+        return Bitcast(dtype, _number(source, value) if source.is_float else value)
+
+    def copysign(self, dtype: DataType, depth: int) -> Expr:
+        sign = _number(dtype, self.expr(dtype, depth))
+        return Binary(BinaryOp.COPYSIGN, self.expr(dtype, depth), sign)
+
     def fma(self, dtype: DataType, depth: int) -> Expr:
         return Fma(*(self.expr(dtype, depth) for _ in range(3)))
+
+
+def _number(dtype: DataType, value: Expr) -> Expr:
+    """A float that is no NaN: whose sign and bits a NaN has, each device decides for itself."""
+    return Select(Unary(UnaryOp.IS_NAN, value), Lit.of(dtype, 0.5), value)
 
 
 def _applied(op: UnaryOp | BinaryOp, first: Expr, second: Expr) -> Expr:

@@ -1,9 +1,9 @@
 """LLVM IR to objects with LLVM, through llvmlite, which is loaded when first needed.
 
-What the verifier or the parser refuses comes back as a value. Some failures further down LLVM
-answers by ending the process, and it says so on stderr: an instruction that the target lacks
-("Cannot select"), inline assembly that it cannot assemble. So what is compiled must ask for no
-intrinsic of a processor whose feature the target does not list, and inline assembly is refused.
+What the parser or the verifier refuses comes back as a value, and leaves stderr alone. Failures
+further down LLVM answers by ending the process, with a line on stderr: instructions that the
+target lacks ("Cannot select"), inline assembly that it cannot assemble. So inline assembly is
+refused here, and so are the intrinsics of processors that the target's features do not cover.
 """
 
 from __future__ import annotations
@@ -27,7 +27,19 @@ saxpy, gelu and a polynomial on vectors of 64: 20, 35, 28 ms at 1; 21, 37, 23 at
 objects; 32, 42, 31 at 3 (LLVM 22, Emerald Rapids, time of the processor, best of 15).
 """
 
-_INLINE = re.compile(r"\basm\b(?!\s*=)")
+_INLINE = re.compile(r"\b(?:asm\s+(?:sideeffect|alignstack|inteldialect|\")|module\s+asm\b)")
+_PROCESSORS = re.compile(r"@llvm\.(x86|aarch64|arm|amdgcn|nvvm|ppc|riscv)\.([a-z]+\d*)")
+_NEEDS = {
+    "sse3": "sse3",
+    "ssse3": "ssse3",
+    "sse41": "sse4.1",
+    "sse42": "sse4.2",
+    "avx": "avx",
+    "avx2": "avx2",
+    "avx512": "avx512f",
+    "fma": "fma",
+    "vcvtps2ph": "f16c",
+}
 
 # LLVM's state is not for two at once. It is held across a fork, so that a child finds it whole.
 _lock = threading.RLock()
@@ -88,8 +100,9 @@ def target_machine(llvm: Any, target: Target) -> Any:
 
 
 def _emit(text: str, target: Target, level: int, how: Callable[[Any, Any], Out]) -> Out | Unbuilt:
-    if _INLINE.search(text):
-        return Unbuilt("inline assembly is not compiled: LLVM ends the process where it is wrong")
+    fatal = _fatal(text, target)
+    if fatal is not None:
+        return Unbuilt(fatal)
     try:
         llvm = binding()
     except (ImportError, OSError) as error:
@@ -102,6 +115,20 @@ def _emit(text: str, target: Target, level: int, how: Callable[[Any, Any], Out])
             return how(machine, module)
         except RuntimeError as error:
             return Unbuilt(f"LLVM {version()} could not build the module", str(error).strip())
+
+
+def _fatal(text: str, target: Target) -> str | None:
+    """Why LLVM would end the process over a text; None where nothing says so."""
+    if _INLINE.search(text):
+        return "inline assembly is not compiled: LLVM ends the process where it is wrong"
+    own = "x86" if target.is_x86 else "aarch64" if target.is_aarch64 else ""
+    for match in _PROCESSORS.finditer(text):
+        processor, family = match.groups()
+        if processor != own:
+            return f"{match[0]} is not for {target.triple}"
+        if family in _NEEDS and not target.has(_NEEDS[family]):
+            return f"{match[0]} needs {_NEEDS[family]}, which {target.cpu} does not have"
+    return None
 
 
 def _parsed(llvm: Any, machine: Any, text: str, target: Target) -> Any:

@@ -22,6 +22,7 @@ _RELOCATABLE, _X86_64 = 1, 62
 _PROGBITS, _SYMTAB, _STRTAB, _RELA, _NOBITS = 1, 2, 3, 4, 8
 _UNWIND = 0x70000001  # .eh_frame, for exceptions, which ours never throw
 _HARMLESS = {0, _SYMTAB, _STRTAB, _RELA, 7, 17}  # with no section, notes and groups
+_RUN_BY_LOADERS = (b".ctors", b".dtors", b".init", b".fini", b".preinit")
 _WRITE, _ALLOC, _EXECUTE, _TLS = 1, 2, 4, 0x400
 
 _UNDEFINED = 0
@@ -54,7 +55,6 @@ class _Section:
     link: int
     info: int
     align: int
-    entry: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,11 @@ class Object:
         return bytes(image)
 
     def _check_kinds(self) -> None:
+        (number,) = struct.unpack_from("<H", self._data, _HEADER.size - 2)
+        names = self._content(self._at(number, _STRTAB))
         for section in self._sections:
+            if _name_at(names, section.name).startswith(_RUN_BY_LOADERS):
+                raise Unknown("it has code that is to be run when it is loaded")
             if section.flags & _TLS:
                 raise Unknown("it has thread-local data")
             if section.flags & _ALLOC and section.kind not in (_PROGBITS, _NOBITS, _UNWIND):
@@ -250,8 +254,8 @@ def _sections(data: bytes) -> tuple[_Section, ...]:
         raise Refused("its sections are not listed as they should be")
     rows = _rows(_SECTION, data[start : start + entry * count])
     found = tuple(
-        _Section(name, kind, flags, offset, size, link, info, align, each)
-        for name, kind, flags, _, offset, size, link, info, align, each in rows
+        _Section(name, kind, flags, offset, size, link, info, align)
+        for name, kind, flags, _, offset, size, link, info, align, _ in rows
     )
     for one in found:
         if one.kind not in (0, _NOBITS) and one.offset + one.size > len(data):

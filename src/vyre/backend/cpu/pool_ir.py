@@ -1,12 +1,16 @@
 """The pool's own code in LLVM IR: handing out pieces of jobs, helping, waiting.
 
 A job is a task, its context, and pieces of a range. It stands in one of 64 slots, whose bits are
-in `busy`. Its ticket is a generation in the upper half and the pieces not yet claimed in the
-lower: who lowers it by one has the next piece. A slot's other fields change only while no piece is
-left, and a ticket of another generation never compares equal, so whoever claims has read the
-fields of the very job. The caller claims like everybody else; once nothing is left it waits for
-the pieces that others have begun, and for nothing else. So with no helper alive, as after a fork,
-everything is done all the same.
+in `busy`. Its pieces are in as many shares as there are threads, and each thread begins with its
+own: the same elements then come to the same core call after call, whose cache has them, and threads
+do not wait for each other to claim. Who has done his share goes on with the others'.
+
+A share's ticket is a generation in the upper half and the pieces not yet claimed in the lower: who
+lowers it by one has the next piece. A slot's other fields change only while no piece is left, and a
+ticket of another generation never compares equal, so whoever claims has read the fields of the very
+job. The caller claims like everybody else; once nothing is left it waits for the pieces that others
+have begun, and for nothing else. So with no helper alive, as after a fork, everything is done all
+the same.
 
 Helpers watch `epoch`, which every new job raises: first spinning, then asleep. Whoever joins a job
 that has more pieces wakes two of those asleep, so that many are woken by many.
@@ -24,7 +28,8 @@ FUNCTIONS = ("run", "helper", "stop", "pause")
 # Where in the memory is what Python sets and reads; the types below say the same.
 ALIVE, THREADS, SPIN, PATIENCE, ASKED, STOP = 132, 192, 196, 200, 204, 208
 SETTINGS = slice(192, 204)  # threads, spin and patience, which outlive a fork
-POOL_BYTES = 256 + SLOTS * 256
+SHARES = 64
+POOL_BYTES = 256 + SLOTS * (64 * SHARES + 128)
 
 _TYPES = """
 ; each of what many write at once has a line of its own
@@ -37,11 +42,12 @@ _TYPES = """
   [64 x %Slot]                                      ; 13
 }
 %Slot = type {
-  i64, [120 x i8],                                  ; 0 ticket: generation, pieces left
-  ; 2 task, 3 context, 4 first, 5 end, 6 grain, 7 pieces
-  ptr, ptr, i64, i64, i64, i64, [16 x i8],
+  [64 x %Share],                                    ; 0
+  ; 1 task, 2 context, 3 first, 4 end, 5 grain, 6 pieces, 7 shares
+  ptr, ptr, i64, i64, i64, i64, i64, [8 x i8],
   i32, i32, [56 x i8]                               ; 9 done, 10 waiting
 }
+%Share = type { i64, [56 x i8] }                    ; ticket: generation, pieces left
 %Block = type { ptr, ptr, ptr, i64, i64 }           ; pool, task, context, count, grain
 """
 
@@ -66,28 +72,42 @@ out:
   ret void
 }
 
-; Claims pieces of a slot's job and does them; a helper moves on after one when other jobs wait.
-define internal i1 @work(ptr %pool, i64 %number, i1 %owner) nounwind {
+; Claims pieces of a slot's job and does them, those of its own share first; a helper moves on after
+; one when other jobs wait.
+define internal i1 @work(ptr %pool, i64 %number, i64 %me, i1 %owner) nounwind {
 entry:
   %slot = getelementptr %Pool, ptr %pool, i64 0, i32 13, i64 %number
-  %ticket.at = getelementptr %Slot, ptr %slot, i64 0, i32 0
-  %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
-  %context.at = getelementptr %Slot, ptr %slot, i64 0, i32 3
-  %first.at = getelementptr %Slot, ptr %slot, i64 0, i32 4
-  %end.at = getelementptr %Slot, ptr %slot, i64 0, i32 5
-  %grain.at = getelementptr %Slot, ptr %slot, i64 0, i32 6
-  %pieces.at = getelementptr %Slot, ptr %slot, i64 0, i32 7
+  %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 1
+  %context.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %first.at = getelementptr %Slot, ptr %slot, i64 0, i32 3
+  %end.at = getelementptr %Slot, ptr %slot, i64 0, i32 4
+  %grain.at = getelementptr %Slot, ptr %slot, i64 0, i32 5
+  %pieces.at = getelementptr %Slot, ptr %slot, i64 0, i32 6
+  %shares.at = getelementptr %Slot, ptr %slot, i64 0, i32 7
   %done.at = getelementptr %Slot, ptr %slot, i64 0, i32 9
   %waiting.at = getelementptr %Slot, ptr %slot, i64 0, i32 10
   %busy.at = getelementptr %Pool, ptr %pool, i64 0, i32 2
   %bit = shl i64 1, %number
+  ; only where to begin and how far to look: what is claimed comes from the ticket
+  %shares.seen = load atomic i64, ptr %shares.at monotonic, align 8
+  %shares.some = call i64 @llvm.smax.i64(i64 %shares.seen, i64 1)
+  %begin = urem i64 %me, %shares.some
   br label %look
 look:
-  %mine = phi i32 [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ]
+  %mine = phi i32 [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %other ]
+  %which = phi i64 [ 0, %entry ], [ %which, %claim ], [ %which, %next ], [ %which.next, %other ]
+  %turned = add i64 %begin, %which
+  %share.wide = urem i64 %turned, %shares.some
+  %share = and i64 %share.wide, 63
+  %ticket.at = getelementptr %Slot, ptr %slot, i64 0, i32 0, i64 %share, i32 0
   %ticket = load atomic i64, ptr %ticket.at seq_cst, align 8
   %left = and i64 %ticket, 4294967295
   %some = icmp ne i64 %left, 0
-  br i1 %some, label %claim, label %report
+  br i1 %some, label %claim, label %other
+other:
+  %which.next = add i64 %which, 1
+  %further = icmp ult i64 %which.next, %shares.some
+  br i1 %further, label %look, label %report
 claim:
   %task = load atomic ptr, ptr %task.at monotonic, align 8
   %context = load atomic ptr, ptr %context.at monotonic, align 8
@@ -95,21 +115,31 @@ claim:
   %end = load atomic i64, ptr %end.at monotonic, align 8
   %grain = load atomic i64, ptr %grain.at monotonic, align 8
   %pieces = load atomic i64, ptr %pieces.at monotonic, align 8
+  %shares = load atomic i64, ptr %shares.at monotonic, align 8
   %lower = sub i64 %ticket, 1
   %pair = cmpxchg ptr %ticket.at, i64 %ticket, i64 %lower seq_cst seq_cst
   %got = extractvalue { i64, i1 } %pair, 1
   br i1 %got, label %joined, label %look
 joined:
   %fresh = icmp eq i32 %mine, 0
-  %rest = sub i64 %left, 1
-  %more = icmp ne i64 %rest, 0
+  %more = icmp ugt i64 %pieces, 1
   %calls = and i1 %fresh, %more
   br i1 %calls, label %rouse, label %do
 rouse:
   call void @rouse(ptr %pool)
   br label %do
 do:
-  %piece = sub i64 %pieces, %left
+  ; the first shares have a piece more where they are not even
+  %even = udiv i64 %pieces, %shares
+  %over = urem i64 %pieces, %shares
+  %longer = icmp ult i64 %share, %over
+  %one = zext i1 %longer to i64
+  %size = add i64 %even, %one
+  %before.even = mul i64 %share, %even
+  %before.over = call i64 @llvm.smin.i64(i64 %share, i64 %over)
+  %before.all = add i64 %before.even, %before.over
+  %claimed = sub i64 %size, %left
+  %piece = add i64 %before.all, %claimed
   %skip = mul i64 %piece, %grain
   %first = add i64 %start, %skip
   %room = sub i64 %end, %first
@@ -124,7 +154,7 @@ do:
 next:
   br label %look
 report:
-  %all = phi i32 [ %mine, %look ], [ %mine.now, %do ]
+  %all = phi i32 [ %mine, %other ], [ %mine.now, %do ]
   %any = icmp ne i32 %all, 0
   br i1 %any, label %add, label %out
 add:
@@ -164,7 +194,7 @@ out:
 }
 
 ; Goes once around the slots, from a place that moves on, so that no job is always the last.
-define internal i1 @help(ptr %pool, i64 %from) nounwind {
+define internal i1 @help(ptr %pool, i64 %from, i64 %me) nounwind {
 entry:
   %busy.at = getelementptr %Pool, ptr %pool, i64 0, i32 2
   %busy = load atomic i64, ptr %busy.at seq_cst, align 8
@@ -179,7 +209,7 @@ one:
   %place = call i64 @llvm.cttz.i64(i64 %bits, i1 true)
   %sum = add i64 %place, %from
   %number = and i64 %sum, 63
-  %did = call i1 @work(ptr %pool, i64 %number, i1 false)
+  %did = call i1 @work(ptr %pool, i64 %number, i64 %me, i1 false)
   %so = or i1 %helped, %did
   %less = sub i64 %bits, 1
   %fewer = and i64 %bits, %less
@@ -195,6 +225,7 @@ entry:
   %spin.at = getelementptr %Pool, ptr %pool, i64 0, i32 8
   %stop.at = getelementptr %Pool, ptr %pool, i64 0, i32 11
   %born = atomicrmw add ptr %alive.at, i32 1 seq_cst
+  %me = add i64 %number, 1  ; a caller is 0
   br label %look
 look:
   %from = phi i64 [ %number, %entry ], [ %onward, %go ], [ %onward, %spinning ], [ %onward, %sleep ]
@@ -204,7 +235,7 @@ look:
   %ends = icmp ne i32 %stop, 0
   br i1 %ends, label %leave, label %go
 go:
-  %helped = call i1 @help(ptr %pool, i64 %from)
+  %helped = call i1 @help(ptr %pool, i64 %from, i64 %me)
   %spin = load atomic i32, ptr %spin.at monotonic, align 4
   br i1 %helped, label %look, label %spinning
 spinning:
@@ -325,13 +356,13 @@ entry:
   %context = load ptr, ptr %context.from
   %count = load i64, ptr %count.from
   %slot = getelementptr %Pool, ptr %pool, i64 0, i32 13, i64 %number
-  %ticket.at = getelementptr %Slot, ptr %slot, i64 0, i32 0
-  %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
-  %context.at = getelementptr %Slot, ptr %slot, i64 0, i32 3
-  %first.at = getelementptr %Slot, ptr %slot, i64 0, i32 4
-  %end.at = getelementptr %Slot, ptr %slot, i64 0, i32 5
-  %grain.at = getelementptr %Slot, ptr %slot, i64 0, i32 6
-  %pieces.at = getelementptr %Slot, ptr %slot, i64 0, i32 7
+  %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 1
+  %context.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %first.at = getelementptr %Slot, ptr %slot, i64 0, i32 3
+  %end.at = getelementptr %Slot, ptr %slot, i64 0, i32 4
+  %grain.at = getelementptr %Slot, ptr %slot, i64 0, i32 5
+  %pieces.at = getelementptr %Slot, ptr %slot, i64 0, i32 6
+  %shares.at = getelementptr %Slot, ptr %slot, i64 0, i32 7
   %done.at = getelementptr %Slot, ptr %slot, i64 0, i32 9
   %waiting.at = getelementptr %Slot, ptr %slot, i64 0, i32 10
   %busy.at = getelementptr %Pool, ptr %pool, i64 0, i32 2
@@ -352,15 +383,37 @@ entry:
   store atomic i64 %end, ptr %end.at monotonic, align 8
   store atomic i64 %grain, ptr %grain.at monotonic, align 8
   store atomic i64 %pieces, ptr %pieces.at monotonic, align 8
+  %threads.at = getelementptr %Pool, ptr %pool, i64 0, i32 7
+  %threads.32 = load atomic i32, ptr %threads.at monotonic, align 4
+  %threads = zext i32 %threads.32 to i64
+  %shares.few = call i64 @llvm.smin.i64(i64 %threads, i64 64)
+  %shares.most = call i64 @llvm.smax.i64(i64 %shares.few, i64 1)
+  %shares = call i64 @llvm.smin.i64(i64 %shares.most, i64 %pieces)
+  store atomic i64 %shares, ptr %shares.at monotonic, align 8
   store atomic i32 0, ptr %done.at monotonic, align 4
   store atomic i32 0, ptr %waiting.at monotonic, align 4
+  %even = udiv i64 %pieces, %shares
+  %over = urem i64 %pieces, %shares
+  fence seq_cst
+  br label %deal
+deal:
+  %share = phi i64 [ 0, %entry ], [ %share.next, %deal ]
+  %longer = icmp ult i64 %share, %over
+  %one = zext i1 %longer to i64
+  %size = add i64 %even, %one
+  %ticket.at = getelementptr %Slot, ptr %slot, i64 0, i32 0, i64 %share, i32 0
   %old = load atomic i64, ptr %ticket.at monotonic, align 8
   %upper = and i64 %old, -4294967296
   %next = add i64 %upper, 4294967296
-  %ticket = or i64 %next, %pieces
-  store atomic i64 %ticket, ptr %ticket.at seq_cst, align 8
+  %ticket = or i64 %next, %size
+  store atomic i64 %ticket, ptr %ticket.at release, align 8
+  %share.next = add i64 %share, 1
+  %dealing = icmp ult i64 %share.next, %shares
+  br i1 %dealing, label %deal, label %dealt
+dealt:
+  fence seq_cst
   %raised = atomicrmw add ptr %pool, i32 1 seq_cst
-  %did = call i1 @work(ptr %pool, i64 %number, i1 true)
+  %did = call i1 @work(ptr %pool, i64 %number, i64 0, i1 true)
   %pieces.32 = trunc i64 %pieces to i32
   call void @await(ptr %pool, ptr %done.at, ptr %waiting.at, i32 %pieces.32)
   %bit = shl i64 1, %number

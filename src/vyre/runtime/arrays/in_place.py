@@ -11,8 +11,8 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
-from weakref import ref
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,51 +46,40 @@ _START = _Fields.data.offset
 _SIZE = _Fields.flags.offset + _Fields.flags.size - _START
 
 
-class View(Protocol):
-    """What an array is, as something to compare."""
-
-    @property
-    def raw(self) -> object: ...
-
-
-Watched = tuple[tuple[View, object], ...]
-"""What to read again, in this order, and what it was; up to the first that differs."""
-
-
-class _Attributes:
-    """What NumPy says of an array."""
-
-    __slots__ = ("_array",)
-
-    def __init__(self, array: Array) -> None:
-        self._array = ref(array)
-
-    @property
-    def raw(self) -> object:
-        array = self._array()
-        if array is None:
-            return None
-        return asked_address(array), array.shape, array.dtype, array.flags.num
-
-
 def asked_address(array: Array) -> int:
     """Where an array's elements begin, as NumPy says."""
     return int(array.__array_interface__["data"][0])
 
 
-def asked(array: Array) -> Watched:
-    """What tells whether an array was changed, as NumPy says."""
-    view = _Attributes(array)
-    return ((view, view.raw),)
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What an array was, and where to read what is there now.
 
+    Another array in its place is as good, if all of this is the same: a launch depends on nothing
+    else. So no weak reference is needed, which would keep its owner from resizing it.
+    """
 
-def read(array: Array) -> Watched:
-    """What tells whether an array was changed, from its own fields, while it lives."""
-    fields = _Fields.from_address(id(array))
-    views: list[View] = [(ctypes.c_char * _SIZE).from_address(id(array) + _START)]
-    if array.ndim:  # changed in place by `resize`; and there while the fields are as they were
-        views.append((ctypes.c_char * (array.ndim * _WORD)).from_address(fields.dimensions))
-    return tuple((view, view.raw) for view in views)
+    kind: type
+    fields: ctypes.Array[ctypes.c_char]  # to be read while an array of that type is there
+    were: bytes
+    extents: ctypes.Array[ctypes.c_char]  # to be read while the fields are what they were
+    extended: bytes
+    dtype: np.dtype[Any]  # kept, so that no other type gets its address
+
+    @classmethod
+    def of(cls, array: Array) -> Watch:
+        fields = (ctypes.c_char * _SIZE).from_address(id(array) + _START)
+        place = _Fields.from_address(id(array)).dimensions or id(array)
+        extents = (ctypes.c_char * (array.ndim * _WORD)).from_address(place)
+        return cls(type(array), fields, fields.raw, extents, extents.raw, array.dtype)
+
+    def has_changed(self, array: object) -> bool:
+        """Whether what is in the array's place now is not what it was."""
+        return (
+            type(array) is not self.kind
+            or self.fields.raw != self.were
+            or self.extents.raw != self.extended
+        )
 
 
 # All memory by the number of its words; a table that began at 0 would be none to ctypes.
@@ -150,6 +139,18 @@ def _agrees(array: Array) -> bool:
     return tuple(shape) == array.shape
 
 
+def change_of(array: Array) -> Callable[[Array], bool]:
+    """What tells of that array, later, whether it was changed in place since now."""
+    if CAN_READ:
+        return Watch.of(array).has_changed
+    before = _told(array)
+    return lambda array: _told(array) != before
+
+
+def _told(array: Array) -> tuple[object, ...]:
+    return asked_address(array), array.shape, array.dtype, array.flags.num
+
+
 def can_read() -> bool:
     """Whether array objects are as NumPy's binary interface has them, found out on a few."""
     if sys.implementation.name != "cpython" or np.ndarray.__basicsize__ < ctypes.sizeof(_Fields):
@@ -167,4 +168,3 @@ def can_read() -> bool:
 CAN_READ = can_read()
 address_of: Callable[[Array], int] = read_address if CAN_READ else asked_address
 see: Callable[[Sequence[Any], list[object], list[Any]], bool] = read_all if CAN_READ else ask_all
-watched: Callable[[Array], Watched] = read if CAN_READ else asked

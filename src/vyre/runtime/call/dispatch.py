@@ -126,7 +126,9 @@ class Dispatcher:
             return LONGER
         if several:
             return unpacked(out)
-        if shape is None and stream is None and (not self._on_host or repeat.comes_back(given)):
+        if shape is None and stream is None:
+            if repeat.on_host and not repeat.comes_back(given, arguments):
+                return out
             self._know(repeat, by, arrays, out, arguments, named)
         return out
 
@@ -246,17 +248,29 @@ class Dispatcher:
                 "written, so it would have to be copied for each launch",
                 "prepare it with arrays that do not overlap",
             )
-        resident = {n: a for n, a in bound.arrays.items() if isinstance(a, DeviceArray)}
-        if len(resident) < len(bound.arrays):
-            raise InvalidInput(
-                f"the arrays of {self._translation.name} are on the host",
-                "prepare it with arrays of a device, such as device.array(x)",
-            )
-        results = [resident[p.name] for p in self._translation.params if p.role is Role.OUT]
+        if any(isinstance(array, np.ndarray) for array in bound.arrays.values()):
+            self._refuse_elsewhere(bound, (*arrays, *_listed(out), *named.values()))
+        results = [bound.arrays[p.name] for p in self._translation.params if p.role is Role.OUT]
         site = self._site(bound, None) if 0 not in bound.call.extent else None
         if site is not None and site.best is None:
             site.refreshed()  # compiled, and every limit checked, before anybody launches it
-        return Launch(bound.launcher, site, resident, bound.call.scalars, stream, results)
+        return Launch(bound.launcher, site, bound.arrays, bound.call.scalars, stream, results)
+
+    def _refuse_elsewhere(self, bound: Bound, given: Sequence[Any]) -> None:
+        """Refuse NumPy arrays that would have to be copied for each launch."""
+        name, host = self._translation.name, [a for a in given if isinstance(a, np.ndarray)]
+        if not bound.launcher.device.backend.uses_host_memory:
+            raise InvalidInput(
+                f"the arrays of {name} are on the host",
+                "prepare it with arrays of a device, such as device.array(x)",
+            )
+        for param, array in bound.call.arrays.items():
+            if not any(_same_memory(array, one) for one in host):
+                raise InvalidInput(
+                    f"{param} of {name} is not contiguous, or not aligned to its elements, so it "
+                    "would have to be copied for each launch",
+                    f"prepare it with {param}.copy(), and copy what changes there",
+                )
 
     def sweep(
         self,
@@ -442,6 +456,7 @@ def _same_memory(array: AnyArray, other: np.ndarray[Any, Any]) -> bool:
         isinstance(array, np.ndarray)
         and array.nbytes == other.nbytes
         and other.flags.c_contiguous
+        and other.flags.aligned
         and address_of(array) == address_of(other)
     )
 

@@ -158,7 +158,9 @@ class Kernel:
         stream: object = None,
         **named: object,
     ) -> Launch:
-        """Bind a call on device arrays once; calling what this returns launches it.
+        """Bind a call once; calling what this returns launches it.
+
+        Its arrays are a device's, or NumPy's where calls on them run where they are.
 
         Args:
             *arrays: As in a call.

@@ -11,8 +11,9 @@ import numpy as np
 from vyre.backend.base import Fixed
 from vyre.errors import InvalidInput
 from vyre.learn.site import Site
-from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.array import AnyArray, DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of, result_of
+from vyre.runtime.arrays.in_place import address_of, change_of
 from vyre.runtime.call.arguments import unpacked
 from vyre.runtime.call.repeat import streams_of
 from vyre.runtime.devices.launcher import Launcher, Prepared
@@ -22,13 +23,13 @@ class Launch:
     """What `kernel.prepare` returns; calling it launches on the arrays it was prepared with.
 
     It goes on learning like any call. What the arrays hold may change, the arrays may not: one of
-    another library that lies elsewhere since then is refused, because its memory may be gone.
+    another library that lies elsewhere since then is refused, because its memory may be gone, and
+    so is one of NumPy's that was resized, or changed in place otherwise.
     """
 
     __slots__ = (
         "_arguments",
         "_fix",
-        "_foreign",
         "_name",
         "_own",
         "_results",
@@ -37,6 +38,7 @@ class Launch:
         "_step",
         "_stream",
         "_use_on",
+        "_watched",
         "arrays",
     )
 
@@ -44,30 +46,33 @@ class Launch:
         self,
         launcher: Launcher,
         site: Site | None,
-        arrays: Mapping[str, DeviceArray],
+        arrays: Mapping[str, AnyArray],
         scalars: Mapping[str, np.generic],
         stream: object,
-        results: Sequence[DeviceArray],
+        results: Sequence[AnyArray],
     ) -> None:
         self.arrays = arrays  # and so their memory is kept
         backend = launcher.device.backend
         self._fix = backend.fix
         self._site = site
         self._arguments = [
-            scalars[name] if name in scalars else arrays[name].argument for name in launcher.order
+            scalars[name] if name in scalars else _argument(arrays[name]) for name in launcher.order
         ]
         self._own: tuple[DeviceArray, ...] = ()
         if backend.streams is not None:
             self._use_on = backend.streams.use_on
-            self._own = tuple(a for a in arrays.values() if not isinstance(a, ForeignArray))
+            self._own = tuple(
+                array
+                for array in arrays.values()
+                if isinstance(array, DeviceArray) and not isinstance(array, ForeignArray)
+            )
         self._name = launcher.kernel.name
-        self._foreign = tuple(
-            (name, array.kind.place, array.source, array.seen.pointer)
-            for name, array in arrays.items()
-            if isinstance(array, ForeignArray)
-        )
+        watched = [(name, *_watched(array)) for name, array in arrays.items()]
+        self._watched = tuple(watch for watch in watched if watch[1] is not None)
         self._stream = _where(arrays, stream)
-        self._results = unpacked([result_of(result) for result in results])
+        self._results = unpacked(
+            [result_of(one) if isinstance(one, DeviceArray) else one for one in results]
+        )
         self._step: Prepared | None = None
         self._start: Fixed = lambda _: None
 
@@ -82,10 +87,11 @@ class Launch:
         site = self._site
         if site is None:  # there is nothing to cover
             return self._results
-        for name, place, source, before in self._foreign:
+        for name, place, source, before in self._watched:
             if place(source) != before:
+                how = "was changed" if isinstance(source, np.ndarray) else "lies elsewhere"
                 raise InvalidInput(
-                    f"{name} of {self._name} lies elsewhere since it was prepared",
+                    f"{name} of {self._name} {how} since it was prepared",
                     "prepare the call again",
                 )
         stream = self._stream() if self._stream is not None else 0
@@ -107,7 +113,20 @@ class Launch:
         return self._results
 
 
-def _where(arrays: Mapping[str, DeviceArray], stream: object) -> Callable[[], int] | None:
+def _argument(array: AnyArray) -> Any:
+    return array.argument if isinstance(array, DeviceArray) else address_of(array)
+
+
+def _watched(array: AnyArray) -> tuple[Any, Any, Any]:
+    """What to ask of an array that somebody else may change, whom, and what the answer was."""
+    if isinstance(array, ForeignArray):
+        return array.kind.place, array.source, array.seen.pointer
+    if isinstance(array, np.ndarray):
+        return change_of(array), array, False
+    return None, None, None
+
+
+def _where(arrays: Mapping[str, AnyArray], stream: object) -> Callable[[], int] | None:
     """How to find the stream of a launch; None for the default one."""
     if stream is not None:
         handle = handle_of(stream)

@@ -27,6 +27,7 @@ from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.default import default_for
+from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import refuse_unbounded
 from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.arrays.lending import Loan, Loans
@@ -164,7 +165,8 @@ class Device:
         """The code of the default schedule, of launches of many elements, with all its checks."""
         axes = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}
         extent = (_MANY, _MANY if 1 in axes else 1, _MANY if 2 in axes else 1)
-        return default_for(self.info, program, self.facts(program), extent).code
+        numbers = LaunchNumbers.of_extent(program, extent)
+        return default_for(self.info, program, self.facts(program), numbers).code
 
     def source(self, program: Program, code: Code) -> str:
         """What a device of this kind compiles for a code; where nothing is compiled, OpenCL's."""
@@ -261,7 +263,8 @@ class Device:
         if self.programs.run(program, config, plan.element_count, arrays):
             return outputs
         extent = _extent(plan, config)
-        usual = default_for(self.info, program, facts, extent, plan.workgroup)
+        numbers = LaunchNumbers.of_extent(program, extent)
+        usual = default_for(self.info, program, facts, numbers, plan.workgroup)
         binary = self.binary(program, usual.code)
         given_words = [*plan.param_words, *extent, *_dims(program)]
         words = np.zeros(binary.layout.count, np.uint32)

@@ -132,16 +132,26 @@ class Launcher:
         self.structure = structural_hash(self.program)[:16].hex()
         self._prepared: dict[tuple[object, ...], Prepared] = {}
         self._warm: set[tuple[object, ...]] = set()
+        self._defaults: dict[tuple[object, ...], Schedule] = {}
 
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
+        key = (numbers.extent, *numbers.shapes.values(), *numbers.scalars.values())
+        known = self._defaults.get(key)
+        if known is None:
+            if len(self._defaults) >= MOST_PREPARED:
+                self._defaults.clear()
+            known = self._defaults[key] = self._default(numbers)
+        return known
+
+    def _default(self, numbers: Numbers) -> Schedule:
         info, declared = self.device.info, self.kernel.declared_workgroup
         made = partial(
             default_for,
             info,
             self.program,
             self.facts,
-            numbers.extent,
+            numbers,
             declared,
             unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
         )

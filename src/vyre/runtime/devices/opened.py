@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable
@@ -13,6 +15,7 @@ from pathlib import Path
 from vyre import settings
 from vyre.backend import scratch
 from vyre.backend.base import Backend
+from vyre.backend.cpu import device as cpu
 from vyre.backend.reference.device import Reference
 from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled
 from vyre.plain import shown
@@ -34,9 +37,23 @@ def _cuda() -> list[Backend]:
         raise UnsupportedFeature(
             'backend "cuda" needs cuda-bindings, which is not installed', 'pip install "vyre[cuda]"'
         )
+    if not _has_driver():
+        raise UnsupportedFeature(
+            'backend "cuda" needs NVIDIA\'s driver, which is not installed',
+            "install it, or use another device",
+        )
     from vyre.backend import cuda  # an optional library, loaded when its backend is asked for
 
     return list(cuda.found(_private()))
+
+
+def _has_driver() -> bool:
+    """Whether NVIDIA's driver is there: the bindings find that out in 60 ms, this in 0.1."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _opencl() -> list[Backend]:
@@ -73,9 +90,7 @@ def _cpu() -> list[Backend]:
         raise UnsupportedFeature(
             'backend "cpu" needs llvmlite, which is not installed', "pip install llvmlite"
         )
-    from vyre.backend.cpu import device  # loaded when its backend is asked for
-
-    return list(device.found(_private()))
+    return list(cpu.found(_private()))
 
 
 def _reference() -> list[Backend]:
@@ -176,7 +191,7 @@ def default() -> Device:
     if wanted is not None:
         with labelled("VYRE_DEVICE"):
             return _named(wanted)
-    first = devices()[0]
+    first = next(iter(_all()))
     if not first.backend.compiles:
         why, fix = "", 'pip install "pyopencl[pocl]"'
         try:

@@ -27,6 +27,7 @@ from vyre.plan.fusion import (
     Fused,
 )
 from vyre.plan.geometry import LaunchLimits, ceil_div, tile_grid, validate_launch_geometry
+from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.devices.device import Device
@@ -223,7 +224,7 @@ class _Launch:
             info,
             self._program,
             self._facts,
-            extent,
+            LaunchNumbers.of_extent(self._program, extent),
             max_threads=self._binary.max_threads,
             one_item=True,
         )
