@@ -23,7 +23,7 @@ from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
-from vyre.model import U32_MAX, Clocks, Code, DeviceInfo, DeviceKind, Limits, Simd
+from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits, Simd
 
 PIECES = 16
 """Pieces of a launch for each thread, so that one that is slow or late leaves work to others."""
@@ -79,7 +79,6 @@ class Cpu:
     """The processor: launches run at once, on all its cores, on arrays where they are."""
 
     compiles = True
-    dialect = None
     streams = None
     sharing = None
     compiles_per_workgroup = False
@@ -125,9 +124,8 @@ class Cpu:
 
     # -- building
 
-    def source(self, program: Program, code: Code, facts: Any) -> str:
-        """What LLVM compiles for a code of a program."""
-        return emit_llvm(program, code, self.features, facts).text
+    def source(self, job: Job) -> str:
+        return emit_llvm(job.program, job.code, self.features, job.facts).text
 
     def build(self, jobs: Sequence[Job]) -> list[CpuBinary | Unbuilt]:
         """Emit, and load from the folder of objects or compile."""
