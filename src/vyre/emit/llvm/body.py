@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from vyre.emit.lanes import Variation
 from vyre.emit.llvm.arithmetic import Arithmetic
-from vyre.emit.llvm.builder import BOOL, U32, Builder, scalar_type
+from vyre.emit.llvm.builder import BOOL, U32, U64, Builder, scalar_type
 from vyre.emit.llvm.functions import call
 from vyre.emit.llvm.memory import Buffer, Change, Memory, Place
-from vyre.emit.llvm.values import Shape, Slot, Value
+from vyre.emit.llvm.values import Shape, Slot, StagedAt, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
     Atomic,
@@ -66,6 +66,7 @@ class Context:
     read_names: frozenset[str]
     unroll: int = 1
     turn: int = 0
+    staged: Mapping[tuple[str, str, Expr], StagedAt] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -439,8 +440,13 @@ class Body:
             raise UnsupportedFeature(
                 f"{self.statement}: index into the scalar {expr.buffer!r}", "read it at index 0"
             )
-        place = self.place(expr.buffer, expr.index)
-        return self.memory.load(self.context.buffers[expr.buffer], place, self.mask)
+        held = self.context.buffers[expr.buffer]
+        staged = self.context.staged.get((expr.buffer, self.statement, expr.index))
+        if staged is not None:
+            counter = self.expr(Var(staged.var))
+            round_ = self.a.plain("sub", counter, staged.start)
+            return self.memory.load_staged(held, staged, self.a.whole(round_, U64))
+        return self.memory.load(held, self.place(expr.buffer, expr.index), self.mask)
 
     def atomic(self, expr: Atomic, *, is_read: bool) -> Value:
         place = self.place(expr.buffer, expr.index)

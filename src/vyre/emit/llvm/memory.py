@@ -12,7 +12,7 @@ from functools import partial
 
 from vyre.emit.llvm.arithmetic import Arithmetic
 from vyre.emit.llvm.builder import BOOL, U32, U64, Builder, scalar_type, stored_type
-from vyre.emit.llvm.values import Shape, Value
+from vyre.emit.llvm.values import Shape, StagedAt, Value
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, BinaryOp
 from vyre.ir.types import DataType
@@ -167,6 +167,26 @@ class Memory:
             case _:
                 stored = self._gather(buffer, place, mask, kind)
         return self.a.loaded(element, stored)
+
+    def load_staged(self, buffer: Buffer, staged: StagedAt, number: Value) -> Value:
+        """The vector of one round of a loop, from where its vectors were brought together."""
+        b, element = self.b, buffer.decl.element
+        kind = stored_type(element)
+        skip = b.op(f"mul i64 {number.registers[0]}, {staged.stride}")
+        at = b.op(f"getelementptr i8, ptr {staged.base}, i64 {skip}")
+        text = f"load {b.vector(kind)}, ptr {at}, align {_align(kind)}"
+        return self.a.loaded(element, Value(held_as(element), Shape.VECTOR, (b.op(text),)))
+
+    def vector_bytes(self, buffer: Buffer) -> int:
+        """What the lanes' elements take, side by side."""
+        return self.b.width * _align(stored_type(buffer.decl.element))
+
+    def copy_row(self, buffer: Buffer, source: str, target: str) -> None:
+        """Copy the lanes' elements as they are."""
+        b, kind = self.b, stored_type(buffer.decl.element)
+        whole = b.vector(kind)
+        row = b.op(f"load {whole}, ptr {source}, align {_align(kind)}")
+        b.emit(f"store {whole} {row}, ptr {target}, align {_align(kind)}")
 
     def _load_one(self, buffer: Buffer, place: Place, kind: str) -> Value:
         b = self.b
