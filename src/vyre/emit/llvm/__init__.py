@@ -14,4 +14,5 @@ __all__ = [
     "emit_llvm",
     "loops_part",
     "rows_side_by_side",
+    "stages",
 ]

@@ -55,7 +55,7 @@ def loops_part(program: Program) -> bool:
 
 
 def stages(program: Program) -> bool:
-    """Whether there is something that the rows of a panel share and that can be brought together."""
+    """Whether the rows of a panel share something that can be brought together."""
     return bool(staged_loads(program, *_variations(program)))
 
 
