@@ -18,7 +18,7 @@ def may_share(program: Program, rank: int, read_from: str, written: str) -> bool
     fewer of its axes, and then several invocations share a position.
     """
     touches = [touch for touch in read(program).touches if touch.buffer in (read_from, written)]
-    axes = {_own_position(touch) for touch in touches}
+    axes = {own_position(touch) for touch in touches}
     reads = [number for number, touch in enumerate(touches) if touch.buffer == read_from]
     writes = [number for number, touch in enumerate(touches) if touch.buffer == written]
     return (
@@ -31,7 +31,7 @@ def may_share(program: Program, rank: int, read_from: str, written: str) -> bool
     )
 
 
-def _own_position(touch: Touch) -> tuple[int, ...] | None:
+def own_position(touch: Touch) -> tuple[int, ...] | None:
     """The axes of an index that is the invocation's own position, else None."""
     axes = []
     for form in touch.indices:

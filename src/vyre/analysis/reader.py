@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from vyre.analysis.forms import ONE, Counter, Form, Gid, Linear, Poly, Symbol, Unknown
 from vyre.ir.accuracy import ULP_BOUND
@@ -83,13 +84,14 @@ def extent_of(decl: BufferDecl, axis: int) -> Poly:
     return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
 
 
-def read(program: Program, number: Callable[[Poly], int | None] = lambda _: None) -> Reading:
-    """All touches, branches and operations of a valid program.
+@lru_cache(maxsize=256)
+def read(program: Program) -> Reading:
+    """All touches, branches and operations of a valid program; the same object each time."""
+    return read_for(program, lambda _: None)
 
-    Args:
-        program: what to read.
-        number: what a launch makes of a loop's length, where one is asked about.
-    """
+
+def read_for(program: Program, number: Callable[[Poly], int | None]) -> Reading:
+    """The same for a launch: `number` is what it makes of a loop's length, where it knows it."""
     reader = _Reader(program, number)
     reader.body(program.entry, (), 1)
     return reader.found

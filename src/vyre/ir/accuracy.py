@@ -1,11 +1,17 @@
-"""How far the functions that devices round differently may be from the exact value."""
+"""How far the functions that devices round differently may be from the exact value.
+
+Devices that compile the definitions of `vyre.ir.functions` come closer, to `functions.ULP`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from types import MappingProxyType
 
 from vyre.ir.expr import BinaryOp, UnaryOp
+from vyre.ir.functions import ULP
+from vyre.ir.types import DataType
 
 ULP_BOUND: Mapping[UnaryOp | BinaryOp, int] = MappingProxyType(
     {
@@ -40,3 +46,8 @@ ULP_BOUND: Mapping[UnaryOp | BinaryOp, int] = MappingProxyType(
 
 Every operator that is not here is exact, or rounded once as IEEE 754 says.
 """
+
+
+def apart_at_most(op: UnaryOp | BinaryOp, dtype: DataType) -> int:
+    """How many units a device's own function and the reference's definition can be apart."""
+    return ceil(ULP_BOUND[op] + ULP[op, dtype])

@@ -15,8 +15,8 @@ from math import prod
 from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Launch, Poly, Symbol
-from vyre.analysis.reader import ATOMIC, LOAD, read
-from vyre.emit.llvm import rows_side_by_side
+from vyre.analysis.reader import ATOMIC, LOAD, read_for
+from vyre.emit.llvm import loops_part, rows_side_by_side
 from vyre.ir.expr import Load
 from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
@@ -25,12 +25,13 @@ from vyre.model import Code, DeviceInfo, Dim3, Order, Schedule, Simd
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.space import Refused, Resources, Space, why_not_free
 
-_REGISTERS = (1, 2, 4, 8)  # of lanes in lockstep
+_REGISTERS = (0.5, 1, 2, 4, 8)  # of lanes in lockstep
 _ROWS = (1, 2, 4, 8)
 _UNROLLS = (1, 4)
 _ALONE_NS = 12_000  # less work than this is done before a second thread has woken
 _TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
 _TASKS = 4  # for each thread at least, so that none waits long for the last
+_UNEVEN_TASKS = 16  # where some take much longer than others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Work:
     ns: float  # on one core, roughly
     atomic: bool
     counters: int  # elements that a thread adds up on its own
-    divergent: bool
+    parts: bool  # lanes leave loops at different times
     loops: bool
     chains: bool  # loops that load nothing: each round waits for the one before
     gathers: bool
@@ -57,7 +58,7 @@ def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
         except (KeyError, NumberNotKnown):
             return None
 
-    reading = read(program, number)
+    reading = read_for(program, number)
     patterns = [access.pattern for access in facts.accesses]
     touches = list(zip(reading.touches, patterns, strict=True))
     atomic = any(touch.kind == ATOMIC for touch in reading.touches)
@@ -72,7 +73,7 @@ def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
         ns=0.3 * arithmetic / (1 if atomic else simd.lanes) + 0.4 * scattered + 0.25 * len(streams),
         atomic=atomic,
         counters=sum(facts.counters.values()),
-        divergent=bool(facts.cost.divergent),
+        parts=loops_part(program),
         loops=bool(loops),
         chains=bool(loops) and not any(_loads(loop) for loop in loops),
         gathers=any(pattern in apart for pattern in patterns),
@@ -117,15 +118,17 @@ def _code(work: Work, extent: Dim3, program: Program, simd: Simd) -> Code:
     """The width and the rows that such work asks for."""
     if work.atomic:
         return Code(unroll=4)
-    registers = 4
+    registers = 4.0
     if work.chains and not work.wide:
         registers = 8  # as many as an addition takes cycles, times what a core begins in one
-    elif work.divergent or work.gathers or work.wide:
+    elif work.parts and work.gathers:
+        registers = 0.5  # each round waits for the slowest lane, and loads one by one all the same
+    elif work.parts or work.gathers or work.wide:
         registers = 2
-    lanes = simd.lanes * registers
+    lanes = int(simd.lanes * registers)
     while lanes > simd.lanes and lanes >= 2 * extent[0]:
         lanes //= 2
-    tall = extent[1] >= 4 and work.reuses_rows and not work.divergent and rows_side_by_side(program)
+    tall = extent[1] >= 4 and work.reuses_rows and not work.parts and rows_side_by_side(program)
     if not tall:
         return Code(vector=lanes)
     return Code(
@@ -152,7 +155,8 @@ def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
     threads = max(device.compute_units, 1)
     if threads == 1 or total * work.ns <= _ALONE_NS:
         return x, y, z
-    wanted = min(_TASK_NS / work.ns, total / (threads * _TASKS))
+    tasks = _UNEVEN_TASKS if work.parts else _TASKS
+    wanted = min(_TASK_NS / work.ns, total / (threads * tasks))
     # A thread's own counters are cleared before a task and added up behind it.
     wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 16 * work.counters, 1)
     return tile_of_about(wanted, extent, code)
@@ -211,8 +215,8 @@ def _codes(program: Program, extent: Dim3, default: Code, simd: Simd) -> Iterato
     unrolls = _UNROLLS if loops else (1,)
     orders = tuple(Order) if extent[1] > 1 else (Order.STRIDED,)
     tall = extent[1] > 1 and rows_side_by_side(program)
-    widths = [simd.lanes * registers for registers in _REGISTERS]
-    widths = [width for width in widths if width == simd.lanes or width < 2 * extent[0]]
+    widths = [int(simd.lanes * registers) for registers in _REGISTERS]
+    widths = [width for width in widths if width <= simd.lanes or width < 2 * extent[0]]
     for unroll in _UNROLLS:
         yield replace(plain, unroll=unroll)
     for width, rows, unroll, order in product(widths, _ROWS, unrolls, orders):

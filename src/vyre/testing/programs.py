@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from vyre.ir.accuracy import ULP_BOUND
+from vyre.ir.accuracy import apart_at_most
 from vyre.ir.declare import Access, BufferDecl, Dim3
 from vyre.ir.expr import (
     Atomic,
@@ -128,6 +128,7 @@ class _Generator:
         self.fixed: set[str] = set()  # names that statements must not change
         self.loops = 0
         self.fresh = 0
+        self.returns = 0.04  # how often a nested list ends some lanes
 
     def case(self) -> Case:
         rng = self.rng
@@ -213,7 +214,7 @@ class _Generator:
             leave = self.rng.choice((Break(), Continue()))
             body.append(If(self.expr(BOOL, 1), (leave,)))
             body.append(self.statement())
-        if self.rng.random() < 0.04:
+        if self.rng.random() < self.returns:
             body.append(If(self.expr(BOOL, 1), (Return(),)))
         self.names.pop()
         return tuple(body)
@@ -302,7 +303,7 @@ class _Generator:
             dtype = self.rng.choice((DataType.F32, DataType.F64))
             decl = self.add("fun", Access.WRITE_ONLY, dtype, 512)
             op = self.rng.choice(_FUNCTIONS)
-            self.ulp[decl.name] = ULP_BOUND[op]
+            self.ulp[decl.name] = apart_at_most(op, dtype)
             first = self.expr(dtype, 2)
             second = first if isinstance(op, UnaryOp) else self.expr(dtype, 2)
             value = _applied(op, first, second)
@@ -320,7 +321,7 @@ class _Generator:
         dtype = rng.choice((DataType.F32, DataType.F64))
         decl = self.add("known", Access.WRITE_ONLY, dtype, 512)
         op = rng.choice(_FUNCTIONS)
-        self.ulp[decl.name] = ULP_BOUND[op]
+        self.ulp[decl.name] = apart_at_most(op, dtype)
         found, turn, rounds = self.new_name(None), self.new_name(None, "k"), rng.choice(_ROUNDS)
         scale, shift = (Lit.of(dtype, rng.uniform(-2, 2)) for _ in range(2))
         number = Cast(dtype, Var(turn)) * scale + shift

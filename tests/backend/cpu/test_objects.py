@@ -158,7 +158,7 @@ def test_what_llvm_refuses_is_kept_by_nobody(kept, host):
 
 def test_the_host_is_asked_of_llvm_once(kept, monkeypatch):
     first = kept.host()
-    monkeypatch.setattr(objects.targets, "host", lambda: pytest.fail("asked again"))
+    monkeypatch.setattr(compiler, "host", lambda: pytest.fail("asked again"))
 
     assert kept.host() == first
 
@@ -167,7 +167,7 @@ def test_the_host_is_asked_anew_on_another_processor(kept, monkeypatch):
     kept.host()
     other = Target.of("x86-64-v2")
     monkeypatch.setattr(objects, "processor", lambda: "another")
-    monkeypatch.setattr(objects.targets, "host", lambda: other)
+    monkeypatch.setattr(compiler, "host", lambda: other)
 
     assert kept.host().target == other
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from vyre.backend.cpu import compiler, machine
-from vyre.backend.cpu.target import Target, host
+from vyre.backend.cpu.target import Target
 from vyre.errors import InvalidInput
 
 NAMES = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64")
@@ -69,7 +69,7 @@ define void @f(ptr %p) nounwind "prefer-vector-width"="512" {
 
 @pytest.mark.parametrize("name", [*NAMES, "host"])
 def test_nothing_is_contracted_that_was_written_apart(name):
-    target = host() if name == "host" else Target.of(name)
+    target = compiler.host() if name == "host" else Target.of(name)
 
     assert "fma" not in compiler.assembly(FUSED, target).replace("fmadd", "fma")
 
@@ -85,7 +85,7 @@ def test_a_lower_level_has_no_instructions_of_a_higher():
 
 
 def test_the_host_is_a_target_that_llvm_knows():
-    assert isinstance(compiler.compile(FUSED, host()), bytes)
+    assert isinstance(compiler.compile(FUSED, compiler.host()), bytes)
 
 
 def write(folder, **texts):

@@ -4,6 +4,7 @@ import gc
 import threading
 import warnings
 import weakref
+from collections import deque
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import vyre
 from vyre import In, InOut, Out, f32, i32, u8, u32
 from vyre.backend.reference.device import Reference
 from vyre.errors import DeviceFailed, InvalidInput, VyreError
-from vyre.runtime.call import dispatch
+from vyre.runtime.call import arguments, dispatch
 from vyre.runtime.call.arguments import CopyWarning
 from vyre.runtime.devices.device import Device
 
@@ -67,15 +68,15 @@ class Recording(Reference):
     def __init__(self):
         self.ways = []
 
-    def launch(self, *arguments, **more):
+    def launch(self, *given, **more):
         self.ways.append("launch")
-        return super().launch(*arguments, **more)
+        return super().launch(*given, **more)
 
     def bind(self, *bound):
         start = super().bind(*bound)
 
-        def started(arguments, stream):
-            start(arguments, stream)
+        def started(given, stream):
+            start(given, stream)
             self.ways[-1] = "bound"
 
         return started
@@ -96,6 +97,7 @@ def backend(monkeypatch):
     made = Recording()
     device = Device("recording:0", made)
     monkeypatch.setattr(dispatch, "default", lambda: device)
+    monkeypatch.setattr(arguments, "_said", set())  # each test hears of copies itself
     return made
 
 
@@ -162,7 +164,7 @@ def test_outputs_that_are_not_brought_are_new_each_time(backend):
     for number, result in enumerate(results):
         assert np.array_equal(result, number * x + y)
     assert len({result.ctypes.data for result in results}) == 40
-    assert backend.ways.count("launch") <= 3  # one for each alignment that they may have
+    assert backend.ways.count("launch") <= 4  # one for each alignment that they may have
 
 
 def test_several_outputs_that_are_not_brought_come_in_a_tuple(backend):
@@ -182,6 +184,22 @@ def test_what_a_kernel_leaves_out_is_zero_every_time(backend):
         made[...] = 7  # where a later one may be made
         del made
     assert "bound" in backend.ways
+
+
+@pytest.mark.usefixtures("backend")
+def test_outputs_are_filled_only_where_something_may_be_left(monkeypatch):
+    whole, partly = vyre.kernel(saxpy), vyre.kernel(marked)
+    filled = []
+    monkeypatch.setattr(np, "zeros", lambda *how, real=np.zeros: filled.append(how) or real(*how))
+    x = floats(6)
+    for _ in range(20):
+        whole(x, x, a=1.0)
+    after = filled.count(((6,), np.float32))
+    for _ in range(20):
+        partly(shape=6)
+
+    assert after <= 4  # of the calls that took the long way, one for each alignment
+    assert filled.count(((6,), np.float32)) == after + 20
 
 
 def test_a_kernel_that_only_changes_its_arrays_gives_none(backend):
@@ -473,8 +491,8 @@ def test_memory_that_is_not_to_be_had_is_said_as_the_first_time(monkeypatch):
     def nothing():
         raise MemoryError
 
-    made = dict.fromkeys(kernel._dispatcher._fresh, nothing)
-    monkeypatch.setattr(kernel._dispatcher, "_fresh", made)
+    short = kernel._dispatcher._short
+    monkeypatch.setattr(short, "_fresh", dict.fromkeys(short._fresh, nothing))
     monkeypatch.setattr(np, "zeros", lambda *_: nothing())
 
     with pytest.raises(DeviceFailed) as caught:
@@ -654,3 +672,42 @@ def test_an_array_that_would_be_copied_for_each_launch_cannot_be_prepared():
         "copied for each launch\n"
         "Fix: prepare it with x.copy(), and copy what changes there"
     )
+
+
+# -- learning
+
+
+class Asking:
+    """A learner that asks for the time of a launch, and hears of it."""
+
+    def __init__(self):
+        self.heard = []
+
+    def taking(self):
+        self.heard.append("taking")
+
+    def ran(self, config, ticket, size, share):
+        self.heard.append((config, ticket.elapsed_ns() is not None, size, share))
+
+
+@pytest.mark.parametrize("way", ["known arrays", "new arrays", "new outputs"])
+@pytest.mark.usefixtures("backend")
+def test_what_a_learner_asks_for_is_timed_whatever_way_a_call_takes(way):
+    kernel, asking = vyre.kernel(saxpy), Asking()
+    x, y, out = floats(16), floats(16), np.zeros(16, np.float32)
+    for _ in range(20):
+        kernel(x, y, out=out, a=1.0)
+        kernel(x, y, a=1.0)
+    sites = kernel._dispatcher.sites
+    for site in sites:
+        site.decider, site.asked = asking, deque([site.decision.config])
+    given = {"out": None if way == "new outputs" else out}
+    if way == "new arrays":
+        given["out"] = out[...]  # another array, where the first one is
+
+    made = kernel(x, y, a=2.0, **given)
+
+    assert np.array_equal(made, 3 * x)
+    assert asking.heard[0] == "taking"
+    assert asking.heard[1:] == [(sites[0].decision.config, True, 16, 1.0)]
+    assert sum(not site.asked for site in sites) == 1

@@ -70,12 +70,26 @@ def binding() -> Any:
     Raises:
         ImportError: llvmlite is not installed.
     """
-    import llvmlite.binding as llvm
+    with _lock:  # a fork while a module is being imported would leave the child without it
+        import llvmlite.binding as llvm
 
-    with _lock:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
     return llvm
+
+
+def host() -> Target:
+    """This machine's target.
+
+    Raises:
+        ImportError: llvmlite is not installed.
+    """
+    llvm = binding()
+    with _lock:
+        features = llvm.get_host_cpu_features().flatten()
+        return Target(
+            triple=llvm.get_default_triple(), cpu=llvm.get_host_cpu_name(), features=features
+        )
 
 
 def version() -> str:
@@ -109,12 +123,17 @@ def _emit(text: str, target: Target, level: int, how: Callable[[Any, Any], Out])
         return Unbuilt("LLVM is not there: llvmlite cannot be loaded", str(error))
     with _lock:
         try:
-            machine = target_machine(llvm, target)
-            module = _parsed(llvm, machine, text, target)
-            _optimise(llvm, machine, module, level)
-            return how(machine, module)
+            return _built(llvm, text, target, level, how)
         except RuntimeError as error:
             return Unbuilt(f"LLVM {version()} could not build the module", str(error).strip())
+
+
+def _built(llvm: Any, text: str, target: Target, level: int, how: Callable[[Any, Any], Out]) -> Out:
+    """In a function of its own: what LLVM made is freed at its end, while the lock is held."""
+    machine = target_machine(llvm, target)
+    module = _parsed(llvm, machine, text, target)
+    _optimise(llvm, machine, module, level)
+    return how(machine, module)
 
 
 def _fatal(text: str, target: Target) -> str | None:

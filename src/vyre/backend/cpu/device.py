@@ -25,7 +25,7 @@ from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits, Simd
 
-PIECES = 8
+PIECES = 16
 """Pieces of a launch for each thread, so that one that is slow or late leaves work to others."""
 
 _HEAD = struct.Struct("<6I8x")

@@ -17,7 +17,6 @@ from vyre.backend import binaries
 from vyre.backend.base import Unbuilt
 from vyre.backend.binaries import MOST_BYTES, Binaries
 from vyre.backend.cpu import compiler, loader, machine
-from vyre.backend.cpu import target as targets
 from vyre.backend.cpu.target import Target
 
 FORMAT = "1"
@@ -56,7 +55,7 @@ class Objects:
         kept = _host_in(Binaries(self.folder).get(name))
         if kept is not None:
             return kept
-        found = Host(targets.host(), compiler.version())
+        found = Host(compiler.host(), compiler.version())
         Binaries(self.folder).put(name, json.dumps(asdict(found)).encode())
         return found
 
@@ -133,7 +132,6 @@ def llvmlite() -> str:
         return ""
 
 
-@cache
 def processor() -> str:
     """A text that is another one on every kind of processor."""
     lines = {

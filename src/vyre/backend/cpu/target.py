@@ -87,15 +87,3 @@ class Target:
     def has_f16c(self) -> bool:
         """Whether half precision is converted by instructions."""
         return self.has("f16c") or self.is_aarch64
-
-
-def host() -> Target:
-    """This machine's; loads LLVM.
-
-    Raises:
-        ImportError: llvmlite is not installed.
-    """
-    import llvmlite.binding as llvm
-
-    features = llvm.get_host_cpu_features().flatten()
-    return Target(triple=llvm.get_default_triple(), cpu=llvm.get_host_cpu_name(), features=features)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
-from math import erf, erfc
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.functions import Definition, definition
+from vyre.ir.functions import ULP, Definition, definition
 from vyre.ir.node import Assign, If, Let, Node, While
 from vyre.ir.storage import COMPUTED
 from vyre.ir.types import DataType
@@ -41,7 +40,7 @@ def run(function: Definition, *arguments: Value) -> Value:
     for node, done in _steps(function):
         _step(node, names, None)
         for name in done:
-            del names[name]
+            names.pop(name, None)  # a branch that no element took bound none
     return _value(function.result, names)
 
 
@@ -73,6 +72,8 @@ def _names_of(node: Node) -> Iterator[str]:
             yield from _names_in(cond)
             for inner in body:
                 yield from _names_of(inner)
+        case _:
+            raise AssertionError(f"{type(node).__name__} in a definition")
 
 
 def _names_in(expr: Expr) -> Iterator[str]:
@@ -95,10 +96,6 @@ def _step(node: Node, names: _Names, mask: Value | None) -> None:
             if test.any():
                 for inner in then:
                     _step(inner, names, test)
-            else:
-                for inner in then:  # for whoever lets go of them
-                    if isinstance(inner, Let):
-                        names[inner.name] = test
         case While(cond, body):
             while (test := _both(mask, _value(cond, names))).any():
                 for inner in body:
@@ -141,64 +138,20 @@ def _literal(dtype: DataType, bits: int) -> Value:
     return np.asarray(bits, f"u{kind.itemsize}").view(kind)
 
 
-def _through_f64(function: Operator) -> Operator:
-    """`function`, which for f32 is computed in f64 and rounded once: right but for rare ties."""
-
-    def rounded(*operands: Value) -> Value:
-        return function(*operands, dtype=np.float64).astype(operands[0].dtype)
-
-    return rounded
-
-
-def _each(function: Callable[[float], float]) -> Operator:
-    """A function of one Python float, which NumPy lacks, for every element."""
-    calls = np.frompyfunc(function, 1, 1)
-
-    def applied(operand: Value) -> Value:
-        return np.asarray(calls(operand.astype(np.float64)), np.float64).astype(operand.dtype)
-
-    return applied
-
-
-_UNDEFINED: Mapping[UnaryOp | BinaryOp, Operator] = {
-    UnaryOp.EXP: _through_f64(np.exp),
-    UnaryOp.EXP2: _through_f64(np.exp2),
-    UnaryOp.LOG: _through_f64(np.log),
-    UnaryOp.LOG2: _through_f64(np.log2),
-    UnaryOp.SIN: _through_f64(np.sin),
-    UnaryOp.COS: _through_f64(np.cos),
-    UnaryOp.TAN: _through_f64(np.tan),
-    UnaryOp.ASIN: _through_f64(np.arcsin),
-    UnaryOp.ACOS: _through_f64(np.arccos),
-    UnaryOp.ATAN: _through_f64(np.arctan),
-    UnaryOp.SINH: _through_f64(np.sinh),
-    UnaryOp.COSH: _through_f64(np.cosh),
-    UnaryOp.TANH: _through_f64(np.tanh),
-    UnaryOp.LOG10: _through_f64(np.log10),
-    UnaryOp.LOG1P: _through_f64(np.log1p),
-    UnaryOp.EXPM1: _through_f64(np.expm1),
-    UnaryOp.ASINH: _through_f64(np.arcsinh),
-    UnaryOp.ACOSH: _through_f64(np.arccosh),
-    UnaryOp.ATANH: _through_f64(np.arctanh),
-    UnaryOp.CBRT: _through_f64(np.cbrt),
-    UnaryOp.ERF: _each(erf),
-    UnaryOp.ERFC: _each(erfc),
-    BinaryOp.POW: _through_f64(np.power),
-    BinaryOp.ATAN2: _through_f64(np.arctan2),
-    BinaryOp.HYPOT: _through_f64(np.hypot),
-}
-
-
 def _defined(op: UnaryOp | BinaryOp, *arguments: Value) -> Value:
     function = definition(op, _DTYPES[arguments[0].dtype])
-    if function is None:
-        return _UNDEFINED[op](*arguments)
+    assert function is not None, op
     return run(function, *arguments)
 
 
+# What NumPy computes exactly (fmod, copysign and flooring division) it computes much faster.
 UNARY: Mapping[UnaryOp, Operator] = {
-    op: partial(_defined, op) for op in _UNDEFINED if isinstance(op, UnaryOp)
+    op: partial(_defined, op)
+    for op, _ in ULP
+    if isinstance(op, UnaryOp) and op not in arithmetic.UNARY
 }
 BINARY: Mapping[BinaryOp, Operator] = {
-    op: partial(_defined, op) for op in _UNDEFINED if isinstance(op, BinaryOp)
+    op: partial(_defined, op)
+    for op, _ in ULP
+    if isinstance(op, BinaryOp) and op not in arithmetic.BINARY
 }

@@ -4,6 +4,14 @@ from vyre.emit.llvm.features import Features
 from vyre.emit.llvm.frame import ENTRY
 from vyre.emit.llvm.group import MOST_LANES
 from vyre.emit.llvm.module import Module, emit_llvm
-from vyre.emit.llvm.tile import rows_side_by_side
+from vyre.emit.llvm.tile import loops_part, rows_side_by_side
 
-__all__ = ["ENTRY", "MOST_LANES", "Features", "Module", "emit_llvm", "rows_side_by_side"]
+__all__ = [
+    "ENTRY",
+    "MOST_LANES",
+    "Features",
+    "Module",
+    "emit_llvm",
+    "loops_part",
+    "rows_side_by_side",
+]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
+from vyre.analysis.aliasing import may_share
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm.arithmetic import Arithmetic
 from vyre.emit.llvm.builder import U32, Builder, stored_type
@@ -20,16 +22,29 @@ WORKGROUP, GRID, ARGUMENTS = 0, 12, 32
 """Where the three sizes of a workgroup and of the grid lie, as u32, and the first argument."""
 
 
+def _may_be_one(program: Program) -> frozenset[str]:
+    """The buffers of which a caller may pass one array twice, to be read and to be written."""
+    decls = arguments_of(program)
+    return frozenset(
+        name
+        for source, target in product(decls, decls)
+        if target.is_written and not source.is_written and not source.is_scalar_argument
+        if any(may_share(program, rank, source.name, target.name) for rank in (1, 2, 3))
+        for name in (source.name, target.name)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """The layout of a context: sizes, then eight bytes for each argument, then the words."""
 
     program: Program
     layout: WordLayout
+    shared: frozenset[str]  # arrays that may be one
 
     @classmethod
     def of(cls, program: Program) -> Frame:
-        return cls(program, WordLayout.of(program))
+        return cls(program, WordLayout.of(program), _may_be_one(program))
 
     @property
     def words(self) -> int:
@@ -44,14 +59,19 @@ class Frame:
 
     @property
     def parameters(self) -> str:
-        """Every argument, then the words: arrays do not overlap where that could be seen."""
+        """Every argument, then the words.
+
+        An array overlaps no other that is written, but for an input and an output that may be one
+        array: of those no load may be moved behind a store.
+        """
         found = []
         for number, decl in enumerate(arguments_of(self.program)):
             if decl.is_scalar_argument:
                 found.append(f"{stored_type(decl.element)} %p{number}")
             else:
                 only = "" if decl.is_written else "readonly "
-                found.append(f"ptr noalias {only}%p{number}")
+                apart = "" if decl.name in self.shared else "noalias "
+                found.append(f"ptr {apart}{only}%p{number}")
         return ", ".join([*found, "ptr noalias readonly %words", "ptr noalias readonly %frame"])
 
     @property

@@ -181,7 +181,7 @@ class _Group:
             wide = b.op(f"zext i32 {self.slots} to i64")
             types = ["ptr", "i8", "i64", "i1"]
             b.call("void", "llvm.memset.p0.i64", types, [self.alive, "1", wide, "false"])
-        self.list(self.program.entry, {}, None)
+        self.list(self.program.entry, {}, None, waits=False)
         name = "rows" if self.in_rows else "any"
         shared = [f"ptr noalias %s{number}" for number in range(len(_shared(self.program)))]
         parameters = ", ".join([self.frame.parameters, *shared, _PLACE])
@@ -238,26 +238,25 @@ class _Group:
     # -- lists with barriers in them
 
     def list(
-        self, nodes: Sequence[Node], names: dict[str, Value | Slot | _PerLane], loop: _Around | None
+        self,
+        nodes: Sequence[Node],
+        names: dict[str, Value | Slot | _PerLane],
+        loop: _Around | None,
+        *,
+        waits: bool,
     ) -> None:
-        """Statements, some of which all lanes take together."""
+        """Statements, some of which all lanes take together; `waits`: barriers follow them."""
         names = dict(names)
         phase: list[Node] = []
         for number, node in enumerate(nodes):
-            if not (self.is_shared_step(node) or self.is_uniform(node, names)):
+            later = waits or _holds(nodes[number + 1 :], Barrier)
+            if not (_is_together(node, waits=later) or self.is_uniform(node, names)):
                 phase.append(node)
                 continue
             self.phase(phase, names, nodes[number:])
             phase = []
-            self.step(node, names, loop)
+            self.step(node, names, loop, waits=later)
         self.phase(phase, names, ())
-
-    def is_shared_step(self, node: Node) -> bool:
-        """Whether a statement holds a barrier, or leaves a loop that does."""
-        if isinstance(node, (Break, Continue, Barrier)):
-            return True
-        inside = list(statements((node,)))
-        return any(isinstance(part, Barrier) for part in inside) or _leaves_outer(node)
 
     def is_uniform(self, node: Node, names: dict[str, Value | Slot | _PerLane]) -> bool:
         """Whether a name is given one value for all lanes."""
@@ -269,7 +268,12 @@ class _Group:
         return not any(isinstance(names.get(name), _PerLane) for name in read)
 
     def step(
-        self, node: Node, names: dict[str, Value | Slot | _PerLane], loop: _Around | None
+        self,
+        node: Node,
+        names: dict[str, Value | Slot | _PerLane],
+        loop: _Around | None,
+        *,
+        waits: bool,
     ) -> None:
         b = self.b
         match node:
@@ -283,32 +287,38 @@ class _Group:
                 self.scalar.names = _plain(names)
                 self.scalar.assign(name, self.scalar.expr(value))
             case Block(body) | Region(_, body):
-                self.list(body, names, loop)
+                self.list(body, names, loop, waits=waits)
             case If(cond, then, otherwise):
                 yes, no, after = (b.name() for _ in range(3))
                 b.branch(self.agreed(cond, names), yes, no)
                 for label, body in ((yes, then), (no, otherwise)):
                     b.place(label)
-                    self.list(body, names, loop)
+                    self.list(body, names, loop, waits=waits)
                     b.jump(after)
                 b.place(after)
             case Loop():
-                self.counted(node, names)
+                self.counted(node, names, waits=waits or _holds(node.body, Barrier))
             case While(cond, body):
                 head, inside, after = (b.name() for _ in range(3))
                 b.jump(head)
                 b.place(head)
                 b.branch(self.agreed(cond, names), inside, after)
                 b.place(inside)
-                self.list(body, names, _Around(after, head))
+                again = waits or _holds(body, Barrier)
+                self.list(body, names, _Around(after, head), waits=again)
                 b.jump(head)
                 b.place(after)
+            case Return():
+                b.jump("end")
+                b.place(b.name())
             case _:
                 assert loop is not None, "a break or continue stands in a loop"
                 b.jump(loop.stop if isinstance(node, Break) else loop.again)
                 b.place(b.name())
 
-    def counted(self, node: Loop, names: dict[str, Value | Slot | _PerLane]) -> None:
+    def counted(
+        self, node: Loop, names: dict[str, Value | Slot | _PerLane], *, waits: bool
+    ) -> None:
         b = self.b
         start, dtype = self.agreed_value(node.start, names)
         stop, _ = self.agreed_value(node.stop, names)
@@ -323,7 +333,8 @@ class _Group:
         b.branch(b.op(f"icmp {less} {kind} {now}, {stop}"), inside, after)
         b.place(inside)
         counter = Value(dtype, Shape.UNIFORM, (now,))
-        self.list(node.body, {**names, node.var: counter}, _Around(after, again))
+        within = {**names, node.var: counter}
+        self.list(node.body, within, _Around(after, again), waits=waits)
         b.jump(again)
         b.place(again)
         b.emit(f"store {kind} {b.op(f'add {kind} {now}, 1')}, ptr {place}")
@@ -459,15 +470,27 @@ def _leaves_outer(node: Node) -> bool:
     return any(_leaves_outer(inner) for body in bodies(node) for inner in body)
 
 
-def _changed_in_phases(nodes: Sequence[Node]) -> frozenset[str]:
+def _holds(nodes: Sequence[Node], kind: type[Node]) -> bool:
+    return any(isinstance(node, kind) for node in statements(nodes))
+
+
+def _is_together(node: Node, *, waits: bool) -> bool:
+    """Whether all lanes take a statement as one: a barrier, or what leads all past one.
+
+    Where `waits`, a barrier may follow, so that lanes return together or not at all.
+    """
+    return _holds((node,), Barrier) or _leaves_outer(node) or (waits and _holds((node,), Return))
+
+
+def _changed_in_phases(nodes: Sequence[Node], *, waits: bool = False) -> frozenset[str]:
     """Names that a statement changes which runs once for every vector of lanes."""
     found: set[str] = set()
-    for node in nodes:
-        inside = list(statements((node,)))
-        together = any(isinstance(part, Barrier) for part in inside) or _leaves_outer(node)
-        if together or isinstance(node, (Block, Region)):
+    for number, node in enumerate(nodes):
+        later = waits or _holds(nodes[number + 1 :], Barrier)
+        if _is_together(node, waits=later):
+            again = isinstance(node, (Loop, While)) and _holds((node,), Barrier)
             for body in bodies(node):
-                found |= _changed_in_phases(body)
-        elif isinstance(node, (If, Loop, While)):
-            found |= {part.name for part in inside if isinstance(part, Assign)}
+                found |= _changed_in_phases(body, waits=later or again)
+        elif not isinstance(node, Assign):
+            found |= {part.name for part in statements((node,)) if isinstance(part, Assign)}
     return frozenset(found)

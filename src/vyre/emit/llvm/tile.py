@@ -46,6 +46,13 @@ def rows_side_by_side(program: Program) -> bool:
     )
 
 
+def loops_part(program: Program) -> bool:
+    """Whether lanes may leave a loop at different times, so that each waits for the slowest."""
+    across, _ = _variations(program)
+    loops = (node for node in statements(program.entry) if isinstance(node, (Loop, While)))
+    return any(across.apart(loop) for loop in loops)
+
+
 def _variations(program: Program) -> tuple[Variation, Variation]:
     return variation(program, ACROSS, returns=True), variation(program, DOWN, returns=True)
 

@@ -194,6 +194,7 @@ def select(cond: Real, true: Number, false: Number) -> Real:
 
 
 def sqrt(value: Real) -> Real:
+    """The square root, rounded once."""
     return value.unary(UnaryOp.SQRT)
 
 

@@ -23,8 +23,7 @@ class Format:
 
     @property
     def magic(self) -> float:
-        """Added to a number of less than 2**(mantissa - 1), it rounds it to a whole number and
-        leaves that in the lowest bits."""
+        """What rounds a number to a whole one, which it leaves in the lowest bits, when added."""
         return 1.5 * 2.0**self.mantissa
 
     @property

@@ -35,6 +35,30 @@ LOG_F32 = (
     -0.11660118,
     0.06731994,
 )
+# log_f64: log1p(x) on [-0.2929, 0.41422], error 2^-59.3
+LOG_F64 = (
+    -0.5,
+    0.33333333333333454,
+    -0.24999999999998926,
+    0.199999999999458,
+    -0.16666666666912985,
+    0.14285714293873436,
+    -0.12499999982163434,
+    0.11111110514520943,
+    -0.10000000375583123,
+    0.09090933544735876,
+    -0.08333345995304764,
+    0.07691713968026359,
+    -0.07141995809308428,
+    0.06675149961145166,
+    -0.06269845762091615,
+    0.0581781449359097,
+    -0.053265391594699146,
+    0.054155551818874804,
+    -0.06275431676249055,
+    0.05698270439715122,
+    -0.024285317568491088,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +91,16 @@ SINGLE = Logarithm(
     ),
 )
 
+DOUBLE = Logarithm(
+    polynomial=LOG_F64,
+    root_half=0x3FE6A09E667F3BCD,
+    natural=Base((0.6931471805599453, 2.3190468138462996e-17), (1.0, 0.0)),
+    binary=Base((1.0, 0.0), (1.4426950408889634, 2.0355273740931033e-17)),
+    decimal=Base(
+        (0.3010299956639812, -2.8037281277851704e-18), (0.4342944819032518, 1.098319650216765e-17)
+    ),
+)
+
 
 def family(x: Real) -> Logarithm:
     """The constants for the type of `x`."""
@@ -81,10 +115,12 @@ def split(x: Real) -> tuple[Real, Real]:
     return e, from_bits(bits - (e << form.mantissa))
 
 
-def combined(e: Real, r: Real, base: Base) -> Real:
-    """log(2**e * (1 + r)) to a base."""
+def combined(e: Real, r: Real, base: Base, less: Real | None = None) -> Real:
+    """The logarithm of 2**e (1 + r + less) to a base; `less` is nothing beside r."""
     of = family(r)
     tail = polynomial(r, of.polynomial) * (r * r)
+    if less is not None:
+        tail = tail + fma(-r, less, less)
     high, low = r, tail
     if base.of_e != (1.0, 0.0):
         one, rest = base.of_e
@@ -115,27 +151,47 @@ def _logarithm(x: Real, base: Base) -> Real:
 
 
 def log(x: Real) -> Real:
+    """The natural logarithm."""
     return _logarithm(x, family(x).natural)
 
 
 def log2(x: Real) -> Real:
+    """The logarithm to base 2."""
     return _logarithm(x, family(x).binary)
 
 
 def log10(x: Real) -> Real:
+    """The logarithm to base 10."""
     return _logarithm(x, family(x).decimal)
 
 
 def log1p(x: Real) -> Real:
+    """The natural logarithm of 1 + x."""
     form = format_of(x)
-    u, lost = two_sum(x.lift(1.0), x)
-    e, m = split(u)
-    r = fma(lost, _inverse_power(e, form), m - 1.0)
-    result = combined(to_real(e), r, family(x).natural)
+    result = sum_log(x.lift(1.0), x)
     result = select(x < inf, result, x)
     result = select(x.eq(-1.0), -inf, result)
     result = select(x < -1.0, nan, result)
     return select(abs(x) < 2.0 ** -(form.mantissa + 2), x, result)
+
+
+def sum_log(a: Real, b: Real, rest: Real | None = None, double: Real | None = None) -> Real:
+    """The natural logarithm of a + b + rest, which is normal; of twice that where `double`.
+
+    `rest` is nothing beside b.
+    """
+    form = format_of(a)
+    u, lost = two_sum(a, b)
+    if rest is not None:
+        lost = lost + rest
+    e, m = split(u)
+    start = m - 1.0
+    more = lost * _inverse_power(e, form)
+    r = start + more
+    less = (start - r) + more
+    if double is not None:
+        e = e + select(double, e.lift(1), 0)
+    return combined(to_real(e), r, family(a).natural, less)
 
 
 def _inverse_power(e: Real, form: Format) -> Real:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 
-from vyre.backend.base import Ticket
 from vyre.errors import DeviceFailed, InvalidInput, VyreError
 from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
@@ -20,61 +18,23 @@ from vyre.learn.decide import site_of
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
 from vyre.learn.subject import Step
-from vyre.model import Decision, Reason, Schedule, Workload
+from vyre.model import Decision, Reason, Schedule
 from vyre.policy.contest import Progress
 from vyre.runtime.arrays.array import AnyArray, DeviceArray, alignment_of, host_zeros
 from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
-from vyre.runtime.arrays.in_place import PLAIN, address_of, see
 from vyre.runtime.arrays.overlap import copies_needed
-from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
-from vyre.runtime.call.fresh import Outputs, like
+from vyre.runtime.call.arguments import out_shape, read, unpacked
+from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.repeat import LONGER, Repeat, look
-from vyre.runtime.call.same import Same, same_of
+from vyre.runtime.call.short import ShortWays, listed, put, same_memory
 from vyre.runtime.call.tune import tune
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.device import Device
-from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.devices.launcher import Launcher, Prepared
 from vyre.runtime.devices.opened import default
 from vyre.runtime.devices.subject import ProgramSteps, call_of
 
 T = TypeVar("T")
-
-MOST_KEPT = 4096
-"""Prepared calls and sites that a kernel keeps; a stream of ever-new sizes starts anew there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A call whose arguments were checked: every array is there, and where it runs is known."""
-
-    call: Arguments
-    launcher: Launcher
-    arrays: Mapping[str, AnyArray]
-    stream: int
-
-    @property
-    def numbered(self) -> tuple[Numbers, dict[str, int], Workload]:
-        """The numbers of the launch, how arrays are aligned, what a choice is remembered for."""
-        launcher, arrays = self.launcher, self.arrays
-        shapes = {name: arrays[name].shape for name in launcher.order if name in arrays}
-        alignment = {name: alignment_of(arrays[name]) for name in shapes}
-        numbers = launcher.numbers(self.call.extent, shapes, self.call.scalars)
-        return numbers, alignment, launcher.workload(numbers, alignment)
-
-    def launch(self, step: Prepared, *, timed: bool = False) -> Ticket:
-        scalars = self.call.scalars
-        resident = {n: array for n, array in self.arrays.items() if isinstance(array, DeviceArray)}
-        if resident:
-            streams = self.launcher.device.backend.streams
-            if streams is not None:
-                for array in resident.values():
-                    streams.use_on(array.memory, self.stream)
-            return self.launcher.run_resident(
-                step, resident, scalars, timed=timed, stream=self.stream
-            )
-        host = {n: array for n, array in self.arrays.items() if isinstance(array, np.ndarray)}
-        return self.launcher.run_host(step, host, scalars, timed=timed)
 
 
 class Dispatcher:
@@ -83,93 +43,14 @@ class Dispatcher:
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
         self._launchers: dict[Device, Launcher] = {}
-        self._repeats: dict[tuple[object, ...], Repeat] = {}
-        self._fresh: dict[tuple[object, ...], Callable[[], Outputs]] = {}  # by inputs, on the host
-        self._on_host = False  # whether NumPy's arrays were ever used where they are
-        self.same: dict[tuple[object, ...], Same] = {}  # by rule and identities, output first
+        self._short = ShortWays(translation)
+        self.again, self.same = self._short.again, self._short.same
         self._sites: dict[tuple[object, ...], Site] = {}
-        self._inputs = sum(p.role in (Role.IN, Role.INOUT) for p in translation.params)
-        self._whole_scalars = tuple(
-            param.name
-            for param in translation.params
-            if param.role is Role.SCALAR and param.dtype.is_int
-        )
 
     @property
     def sites(self) -> tuple[Site, ...]:
         """Where calls were made so far."""
         return tuple(self._sites.values())
-
-    def again(
-        self,
-        arrays: tuple[Any, ...],
-        out: Any,
-        shape: object,
-        stream: Any,
-        named: Mapping[str, Any],
-    ) -> Any:
-        """The result of a call like an earlier one, launched the short way, or `LONGER`."""
-        if len(arrays) != self._inputs:  # else an output among the inputs would look like one
-            return LONGER
-        by, several = rule(), isinstance(out, (tuple, list))
-        given = arrays if out is None else (*arrays, *out) if several else (*arrays, out)
-        found = look(by, given, shape, named, self._whole_scalars, self._on_host)
-        if found is None:
-            return LONGER
-        key, arguments = found
-        if out is None and self._fresh:
-            make = self._fresh.get(key)
-            if make is not None:
-                return self._anew(make, key, arguments, named, stream)
-        repeat = self._repeats.get(key)
-        if repeat is None or not repeat.run(given, arguments, named, stream):
-            return LONGER
-        if several:
-            return unpacked(out)
-        if shape is None and stream is None:
-            if repeat.on_host and not repeat.comes_back(given, arguments):
-                return out
-            self._know(repeat, by, arrays, out, arguments, named)
-        return out
-
-    def _know(
-        self,
-        repeat: Repeat,
-        by: Rule,
-        arrays: tuple[Any, ...],
-        out: Any,
-        arguments: list[Any],
-        named: Mapping[str, Any],
-    ) -> None:
-        """Let a call on these very arrays take the shortest way."""
-        very = (by, id(out), *map(id, arrays))
-        if very in self.same:  # other whole numbers than its own led here
-            return
-        whole = {name: named[name] for name in self._whole_scalars}
-        gone = partial(_drop, self.same, very)
-        same = same_of(repeat, arrays, out, arguments, gone, whole)
-        if same is not None:
-            _put(self.same, very, same)
-
-    def _anew(
-        self,
-        make: Callable[[], Outputs],
-        key: tuple[object, ...],
-        arguments: list[Any],
-        named: Mapping[str, Any],
-        stream: Any,
-    ) -> Any:
-        """The result of such a call in new arrays: where they lie is known when they are made."""
-        try:
-            made = make()
-        except MemoryError:  # which the long way can explain
-            return LONGER
-        keys = list(key)
-        see(made, keys, arguments)
-        repeat = self._repeats.get(tuple(keys))
-        if repeat is None or not repeat.run(made, arguments, named, stream):
-            return LONGER
-        return made[0] if len(made) == 1 else made
 
     def call(
         self,
@@ -195,7 +76,7 @@ class Dispatcher:
         if 0 not in bound.call.extent:
             site = self._run(bound, pinned)
             if pinned is None:
-                self._keep(bound, site, arrays, out, shape, named)
+                self._short.keep(bound, site, arrays, out, shape, named)
         return unpacked([result_of(r) if isinstance(r, DeviceArray) else r for r in results])
 
     def bind(
@@ -249,7 +130,7 @@ class Dispatcher:
                 "prepare it with arrays that do not overlap",
             )
         if any(isinstance(array, np.ndarray) for array in bound.arrays.values()):
-            self._refuse_elsewhere(bound, (*arrays, *_listed(out), *named.values()))
+            self._refuse_elsewhere(bound, (*arrays, *listed(out), *named.values()))
         results = [bound.arrays[p.name] for p in self._translation.params if p.role is Role.OUT]
         site = self._site(bound, None) if 0 not in bound.call.extent else None
         if site is not None and site.best is None:
@@ -265,7 +146,7 @@ class Dispatcher:
                 "prepare it with arrays of a device, such as device.array(x)",
             )
         for param, array in bound.call.arrays.items():
-            if not any(_same_memory(array, one) for one in host):
+            if not any(same_memory(array, one) for one in host):
                 raise InvalidInput(
                     f"{param} of {name} is not contiguous, or not aligned to its elements, so it "
                     "would have to be copied for each launch",
@@ -315,9 +196,7 @@ class Dispatcher:
     def forget(self) -> None:
         """Decide every call anew."""
         self._sites.clear()
-        self._repeats.clear()
-        self._fresh.clear()
-        self.same.clear()
+        self._short.forget()
 
     def _run(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
         arrays = bound.arrays
@@ -368,63 +247,8 @@ class Dispatcher:
             'or freeze with missing="default"',
         )
         site = site_of(call, by)
-        _put(self._sites, key, site)
+        put(self._sites, key, site)
         return site
-
-    def _keep(
-        self,
-        bound: Bound,
-        site: Site,
-        arrays: tuple[Any, ...],
-        out: object,
-        shape: object,
-        named: Mapping[str, Any],
-    ) -> None:
-        """Let calls like this one take the short way, if it leads there."""
-        kernel, see_all = self._translation, partial(look, rule())
-        outputs = [bound.arrays[p.name] for p in kernel.params if p.role is Role.OUT]
-        given = (*arrays, *_listed(out))
-        on_host = bound.launcher.device.backend.uses_host_memory and all(
-            isinstance(array, np.ndarray) for array in bound.arrays.values()
-        )
-        if on_host and out is None:
-            given = (*arrays, *outputs)
-        if len(given) != len(bound.arrays):
-            return
-        resident = all(isinstance(array, DeviceArray) for array in bound.arrays.values())
-        if not resident and not (on_host and self._lie_where(bound, given)):
-            return
-        found = see_all(given, shape, named, self._whole_scalars, on_host)
-        if found is None:
-            return
-        key, arguments = found
-        repeat = Repeat(kernel, bound.launcher, site, bound.arrays)
-        if on_host:
-            if not repeat.fits(arguments):  # it was made for copies, which may lie otherwise
-                return
-            self._on_host = True
-        _put(self._repeats, key, repeat)
-        if on_host and out is None and outputs:
-            inputs = see_all(arrays, shape, named, self._whole_scalars, True)
-            assert inputs is not None  # they were seen with the outputs
-            _put(
-                self._fresh,
-                inputs[0],
-                like([array for array in outputs if isinstance(array, np.ndarray)]),
-            )
-
-    def _lie_where(self, bound: Bound, given: tuple[Any, ...]) -> bool:
-        """Whether a call used the very memory of the NumPy arrays that it was given."""
-        names = [p.name for p in self._translation.params if p.role in (Role.IN, Role.INOUT)]
-        names += [p.name for p in self._translation.params if p.role is Role.OUT]
-        return all(
-            type(array) in PLAIN
-            and (
-                bound.arrays[name] is array
-                or (number < self._inputs and _same_memory(bound.arrays[name], array))
-            )
-            for number, (name, array) in enumerate(zip(names, given, strict=True))
-        )
 
 
 def _prepared(step: Step) -> Prepared:
@@ -444,31 +268,6 @@ def _key(by: Rule, bound: Bound) -> tuple[object, ...]:
         *whole,
         *(alignment_of(array) for array in arrays),
     )
-
-
-def _drop(kept: dict[tuple[object, ...], T], key: tuple[object, ...], _gone: object) -> None:
-    kept.pop(key, None)
-
-
-def _same_memory(array: AnyArray, other: np.ndarray[Any, Any]) -> bool:
-    """Whether these are the same bytes, one after the other."""
-    return (
-        isinstance(array, np.ndarray)
-        and array.nbytes == other.nbytes
-        and other.flags.c_contiguous
-        and other.flags.aligned
-        and address_of(array) == address_of(other)
-    )
-
-
-def _listed(out: Any) -> tuple[Any, ...]:
-    return () if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
-
-
-def _put(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -> None:
-    if len(kept) >= MOST_KEPT:
-        kept.clear()
-    kept[key] = value
 
 
 def _refuse_copies(bound: Bound) -> None:

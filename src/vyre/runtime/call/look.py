@@ -15,7 +15,8 @@ from vyre.model import Code, Decision, Failed, Schedule, Summary, Workload
 from vyre.plan.space import Space
 from vyre.policy.measured import Measured
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.call.dispatch import Bound, Dispatcher
+from vyre.runtime.call.bound import Bound
+from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.call.tune import _measure
 from vyre.runtime.devices.device import Device

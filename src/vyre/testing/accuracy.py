@@ -1,0 +1,158 @@
+"""How far functions are from their exact values, in units of the last place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vyre.backend import reference
+from vyre.backend.base import Unbuilt
+from vyre.ir import build as ir
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
+from vyre.ir.program import Program
+from vyre.ir.storage import STORAGE
+from vyre.ir.types import DataType
+from vyre.model import Code
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import words_of
+
+Array = NDArray[Any]
+Op = UnaryOp | BinaryOp
+
+DOUBLE: Mapping[Op, Callable[..., Array]] = {
+    UnaryOp.EXP: np.exp,
+    UnaryOp.EXP2: np.exp2,
+    UnaryOp.EXPM1: np.expm1,
+    UnaryOp.LOG: np.log,
+    UnaryOp.LOG2: np.log2,
+    UnaryOp.LOG10: np.log10,
+    UnaryOp.LOG1P: np.log1p,
+    UnaryOp.SIN: np.sin,
+    UnaryOp.COS: np.cos,
+    UnaryOp.TAN: np.tan,
+    UnaryOp.ASIN: np.arcsin,
+    UnaryOp.ACOS: np.arccos,
+    UnaryOp.ATAN: np.arctan,
+    UnaryOp.SINH: np.sinh,
+    UnaryOp.COSH: np.cosh,
+    UnaryOp.TANH: np.tanh,
+    UnaryOp.ASINH: np.arcsinh,
+    UnaryOp.ACOSH: np.arccosh,
+    UnaryOp.ATANH: np.arctanh,
+    UnaryOp.CBRT: np.cbrt,
+    UnaryOp.ERF: np.vectorize(math.erf, otypes=[np.float64]),
+    UnaryOp.ERFC: np.vectorize(math.erfc, otypes=[np.float64]),
+    BinaryOp.POW: np.float_power,
+    BinaryOp.ATAN2: np.arctan2,
+    BinaryOp.HYPOT: np.hypot,
+}
+"""The functions in f64, from elsewhere: near enough to exact to judge f32 by."""
+
+
+_SPANS: Mapping[Op, tuple[float, float]] = {
+    UnaryOp.EXP: (-104.0, 89.0),
+    UnaryOp.EXP2: (-150.0, 128.0),
+    UnaryOp.EXPM1: (-18.0, 89.0),
+    UnaryOp.SINH: (-90.0, 90.0),
+    UnaryOp.COSH: (-90.0, 90.0),
+    UnaryOp.TANH: (-10.0, 10.0),
+    UnaryOp.LOG: (0.0, 4.0),
+    UnaryOp.LOG2: (0.0, 4.0),
+    UnaryOp.LOG10: (0.0, 4.0),
+    UnaryOp.LOG1P: (-1.0, 4.0),
+    UnaryOp.ASIN: (-1.0, 1.0),
+    UnaryOp.ACOS: (-1.0, 1.0),
+    UnaryOp.ATANH: (-1.0, 1.0),
+    UnaryOp.ACOSH: (1.0, 30.0),
+    UnaryOp.ERF: (-4.0, 4.0),
+    UnaryOp.ERFC: (-4.0, 10.1),
+    BinaryOp.POW: (0.0, 8.0),
+}
+"""Where f32 functions are not trivial: from here a third of the arguments is drawn."""
+
+
+def arguments(op: Op, dtype: DataType, count: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Arguments for a function: any bits, evenly spread ones, and some near to 1.
+
+    Half of the exponents of powers are such that the result is in range.
+    """
+    first = _drawn(op, dtype, count, rng)
+    if isinstance(op, UnaryOp):
+        return (first,)
+    second = _drawn(op, dtype, count, rng)
+    rng.shuffle(second)
+    if op is BinaryOp.POW:
+        bits = np.finfo(first.dtype).maxexp
+        with np.errstate(all="ignore"):
+            fitting = rng.uniform(-1.2 * bits, bits, first.size) / np.log2(np.abs(first))
+        chosen = (np.abs(fitting) < 1e30) & (rng.random(first.size) < 0.5)
+        second[chosen] = fitting[chosen]
+    return first, second
+
+
+def _drawn(op: Op, dtype: DataType, count: int, rng: np.random.Generator) -> Array:
+    kind = STORAGE[dtype]
+    low, high = _SPANS.get(op, (-16.0, 16.0))
+    if dtype == DataType.F64 and high > 80:  # f64 has eight times the range
+        low, high = 8.0 * low, 8.0 * high
+    near_one = 1.0 + np.exp(rng.uniform(-36, 0, count // 3)) * rng.choice((-1.0, 1.0), count // 3)
+    parts = (
+        rng.integers(0, 1 << dtype.bits, count // 3, dtype=f"u{kind.itemsize}").view(kind),
+        rng.uniform(low, high, count // 3).astype(kind),
+        near_one.astype(kind),
+    )
+    return np.concatenate(parts)
+
+
+def errors(found: Array, exact: Array) -> Array:
+    """The distance of f32 or f64 values from f64 ones, in units of the last place of `found`.
+
+    It is infinite where one is NaN or infinite and the other not, or where zeros differ in sign.
+    A result that is too large for the type counts as the power of two that it overflows to.
+    """
+    ends = np.finfo(found.dtype)
+    power = np.frexp(np.where(np.isfinite(exact), exact, 1.0))[1] - (ends.nmant + 1)
+    least = ends.minexp - ends.nmant
+    unit = np.ldexp(1.0, np.clip(power, least, ends.maxexp - (ends.nmant + 1)))
+    with np.errstate(all="ignore"):
+        nearest = exact.astype(found.dtype)
+        beyond = np.copysign(np.ldexp(1.0, ends.maxexp), found)
+        value = np.where(np.isinf(found), beyond, found.astype(np.float64))
+        away = np.abs(value - exact) / unit
+    same = (found == nearest) & (np.signbit(found) == np.signbit(nearest))
+    same |= np.isnan(found) & np.isnan(nearest)
+    signs = (found == 0) & (nearest == 0) & (np.signbit(found) != np.signbit(nearest))
+    away = np.where(np.isnan(away) | signs | np.isinf(exact), np.inf, away)
+    special = (nearest == 0) | ~np.isfinite(nearest)
+    return np.where(same & special, 0.0, away)
+
+
+def program_of(op: Op, dtype: DataType) -> Program:
+    """A kernel that stores a function of each element."""
+    names = ("x",) if isinstance(op, UnaryOp) else ("x", "y")
+    loads = [ir.load(name, ir.gid()) for name in names]
+    value: Expr = Unary(op, loads[0]) if isinstance(op, UnaryOp) else Binary(op, *loads)
+    buffers = [BufferDecl.read(name, place, dtype) for place, name in enumerate(names)]
+    buffers.append(BufferDecl.write("out", len(names), dtype))
+    return Program.wrapped(buffers, (64, 1, 1), [ir.store("out", ir.gid(), value)])
+
+
+def evaluate(op: Op, dtype: DataType, *arguments: Array, device: Device | None = None) -> Array:
+    """A function of every element on a device, or as the reference runs it."""
+    program = program_of(op, dtype)
+    out = np.zeros(arguments[0].size, STORAGE[dtype])
+    arrays = dict(zip(("x", "y"), arguments, strict=False)) | {"out": out}
+    extent = (out.size, 1, 1)
+    if device is None:
+        reference.run(program, arrays, extent)
+        return out
+    (binary,) = device.binaries([(program, Code())])
+    assert not isinstance(binary, Unbuilt), binary
+    words = words_of(binary.layout, extent, {name: a.shape for name, a in arrays.items()})
+    device.run(binary, extent, program.workgroup_size, arrays, program, words)
+    return out
