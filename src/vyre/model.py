@@ -77,6 +77,8 @@ class Schedule:
 
         >>> Schedule((64, 4, 1), Code(items=2, vector=2)).text
         '64x4, 2 items strided, vectors of 2'
+        >>> Schedule((512, 8, 1), Code(vector=32, rows=4, order=Order.BLOCKED)).text
+        '512x8, vectors of 32, 4 rows, blocked'
         """
         code = self.code
         words = ["x".join(str(n) for n in self.workgroup if n > 1) or "1"]
@@ -92,6 +94,8 @@ class Schedule:
             words.append("staged")
         if code.unroll > 1:
             words.append(f"unroll {code.unroll}")
+        if code.order is Order.BLOCKED and code.items == 1:
+            words.append("blocked")
         return ", ".join(words)
 
     @property

@@ -50,6 +50,8 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
     '64x4, 2 items strided, vectors of 2'
     >>> parse_schedule("256,items=4,order=blocked", Schedule((64, 1, 1))).text
     '256, 4 items blocked'
+    >>> parse_schedule("2048x8, vectors of 32, 4 rows, blocked", Schedule((64, 1, 1))).text
+    '2048x8, vectors of 32, 4 rows, blocked'
     """
     workgroup, checked = like.workgroup, like.code.checked
     numbers = {"items": 1, "vector": 1, "unroll": 1, "rows": 1}
@@ -75,7 +77,7 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
         else:
             raise typer.BadParameter(
                 f"{part!r} is no part of a schedule: write it as a table shows it, or as "
-                "64x4,items=2,vector=4,unroll=4,order=blocked,checked"
+                "64x4,items=2,vector=4,rows=2,unroll=4,order=blocked,checked"
             )
     items, vector, unroll, rows = numbers.values()
     code = Code(

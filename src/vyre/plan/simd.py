@@ -22,8 +22,9 @@ from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, DeviceInfo, Dim3, Order, Schedule, Simd
+from vyre.plan.geometry import tile_grid, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.space import Refused, Resources, Space, why_not_free
+from vyre.plan.space import Fit, Refused, Resources, Space, why_not_free
 
 _REGISTERS = (0.5, 1, 2, 4, 8)  # of lanes in lockstep
 _ROWS = (1, 2, 4, 8)
@@ -105,7 +106,15 @@ def default_schedule(
         return Schedule(declared or (64, 1, 1), replace(code, rows=1))
     if declared is not None:
         return Schedule(declared, _fitting(code, declared, device.simd))
-    return Schedule(_tile(work, extent, code, device), code)
+    return Schedule(_within(_tile(work, extent, code, device), extent), code)
+
+
+def _within(tile: Dim3, extent: Dim3) -> Dim3:
+    """The tile, or one of powers of two where the last would reach beyond 2**32."""
+    if wrapping_axis(tile, tile_grid(extent, Schedule(tile))) is None:
+        return tile
+    x, y, z = (1 << (size.bit_length() - 1) for size in tile)
+    return x, y, z
 
 
 def extent_of(launch: Launch) -> Dim3:
@@ -210,15 +219,16 @@ def space(
     default = default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     why_not = tuple(why_not_free(facts, launch))
     known = resources or Resources()
-    if why_not or 0 in extent:
-        why_not = why_not or (f"the extent {extent} holds nothing",)
+    fits = Fit(extent, device.limits, known)
+    fits.require(default)
+    if why_not or prod(extent) <= 1:
+        why_not = why_not or (f"the extent {extent} holds {prod(extent) or 'nothing'}",)
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
     assert device.simd is not None
     codes = list(_codes(program, extent, default.code, device.simd))
-    found = dict.fromkeys(
-        [default, *(Schedule(t, c) for c in codes for t in _tiles(extent, c, default))]
-    )
+    others = (Schedule(tile, c) for c in codes for tile in _tiles(extent, c, default))
+    found = dict.fromkeys([default, *(one for one in others if fits.problem(one) is None)])
     return Space(default, tuple(found), (), known)
 
 
