@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vyre.emit.lanes import Variation
-from vyre.emit.llvm.arithmetic import Arithmetic
+from vyre.emit.llvm import memory
+from vyre.emit.llvm.arithmetic import Instructions, binary, cast, fma, unary
 from vyre.emit.llvm.builder import BOOL, U32, Builder, scalar_type
 from vyre.emit.llvm.functions import call
-from vyre.emit.llvm.memory import Buffer, Change, Memory, Place
+from vyre.emit.llvm.memory import Buffer, Change, Place
 from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
@@ -90,12 +91,10 @@ class Body:
     loop: _Leaving | None = None
     returned: tuple[str, ...] = ()
     statement: str = ""
-    a: Arithmetic = field(init=False)
-    memory: Memory = field(init=False)
+    do: Instructions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.a = Arithmetic(self.b)
-        self.memory = Memory(self.b, self.a)
+        self.do = Instructions(self.b)
 
     # -- masks in memory, one for each row
 
@@ -166,7 +165,7 @@ class Body:
             case Store(buffer, index, value):
                 given = self.expr(value)
                 place = self.place(buffer, index)
-                self.memory.store(self.context.buffers[buffer], place, given, self.mask)
+                memory.store(self.do, self.context.buffers[buffer], place, given, self.mask)
             case If(cond, then, otherwise):
                 self.branches(self.expr(cond), then, otherwise)
             case Loop(var, start, stop, body):
@@ -211,7 +210,7 @@ class Body:
         slot = self.names[name]
         assert isinstance(slot, Slot)
         if slot.shape is Shape.VECTOR and self.mask is not None:
-            value = self.a.select(self.mask, value, self.taken(slot))
+            value = self.do.select(self.mask, value, self.taken(slot))
         self.put(slot, value)
 
     def taken(self, slot: Slot) -> Value:
@@ -272,13 +271,13 @@ class Body:
             )
             self.put(counter, start)
             self.names[var] = counter
-            one = self.a.number(start.dtype, 1)
+            one = self.do.number(start.dtype, 1)
 
             def more() -> Value:
-                return self.a.compare(less, self.taken(counter), stop)
+                return self.do.compare(less, self.taken(counter), stop)
 
             def count() -> None:
-                self.put(counter, self.a.plain("add", self.taken(counter), one))
+                self.put(counter, self.do.plain("add", self.taken(counter), one))
 
             self.masked(more, body, count)
             return
@@ -389,23 +388,25 @@ class Body:
             case FlatIndex(buffer, indices):
                 parts = tuple(self.expr(part) for part in indices)
                 held = self.context.buffers[buffer]
-                return self.memory.flat_number(self.memory.flat(held, parts, free=False))
+                return memory.flat_number(
+                    self.do, memory.flat_place(self.do, held, parts, free=False)
+                )
             case Binary(op, left, right):
                 a, b = self.expr(left), self.expr(right)
-                done = self.a.binary(op, a, b)
+                done = binary(self.do, op, a, b)
                 return call(self.b, op, a, b) if done is None else done
             case Unary(op, operand):
                 a = self.expr(operand)
-                done = self.a.unary(op, a)
+                done = unary(self.do, op, a)
                 return call(self.b, op, a) if done is None else done
             case Select(cond, true, false):
-                return self.a.select(self.expr(cond), self.expr(true), self.expr(false))
+                return self.do.select(self.expr(cond), self.expr(true), self.expr(false))
             case Cast(target, value):
-                return self.a.cast(target, self.expr(value))
+                return cast(self.do, target, self.expr(value))
             case Bitcast(target, value):
-                return self.a.bits(self.expr(value), target)
+                return self.do.bits(self.expr(value), target)
             case Fma(a, b, c):
-                return self.a.fma(self.expr(a), self.expr(b), self.expr(c))
+                return fma(self.do, self.expr(a), self.expr(b), self.expr(c))
             case Atomic():
                 return self.atomic(expr, is_read=True)
             case _:
@@ -416,7 +417,7 @@ class Body:
 
     def length(self, buffer: str) -> Value:
         if buffer in self.context.scalars:
-            return self.a.number(U32, 1)
+            return self.do.number(U32, 1)
         return self.context.buffers[buffer].length
 
     def dim(self, buffer: str, axis: int) -> Value:
@@ -428,8 +429,8 @@ class Body:
         free = self.context.is_free(buffer, self.statement, index)
         if isinstance(index, FlatIndex) and index.buffer == buffer and held.dims:
             parts = tuple(self.expr(part) for part in index.indices)
-            return self.memory.flat(held, parts, free=free)
-        return self.memory.within(held, self.expr(index), free=free)
+            return memory.flat_place(self.do, held, parts, free=free)
+        return memory.place(self.do, held, self.expr(index), free=free)
 
     def load(self, expr: Load) -> Value:
         scalar = self.context.scalars.get(expr.buffer)
@@ -440,14 +441,14 @@ class Body:
                 f"{self.statement}: index into the scalar {expr.buffer!r}", "read it at index 0"
             )
         place = self.place(expr.buffer, expr.index)
-        return self.memory.load(self.context.buffers[expr.buffer], place, self.mask)
+        return memory.load(self.do, self.context.buffers[expr.buffer], place, self.mask)
 
     def atomic(self, expr: Atomic, *, is_read: bool) -> Value:
         place = self.place(expr.buffer, expr.index)
         given = [expr.expected] if expr.expected is not None else []
         values = tuple(self.expr(part) for part in (*given, expr.value))
         change = Change(expr.op, values, is_read, self.context.turn)
-        return self.memory.atomic(self.context.buffers[expr.buffer], place, change, self.mask)
+        return memory.atomic(self.do, self.context.buffers[expr.buffer], place, change, self.mask)
 
 
 def _leaves(node: Node) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
+from vyre.emit.llvm.arithmetic import quotient
 from vyre.emit.llvm.body import Body, Context
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts, scalar_type, stored_type
 from vyre.emit.llvm.frame import ENTRY, GRID, TASK, WORKGROUP, Frame
@@ -206,7 +207,7 @@ class _Group:
         start = b.op(f"mul i32 {group.registers[0]}, {self.sizes[axis]}")
         if local.shape is Shape.VECTOR:
             first = Value(U32, Shape.UNIFORM, (start,))
-            return self._body().a.plain("add", local, first)
+            return self._body().do.plain("add", local, first)
         whole = b.op(f"add i32 {start}, {local.registers[0]}")
         return Value(U32, local.shape, (whole,), never_wraps=True)
 
@@ -221,16 +222,16 @@ class _Group:
                 return Value(U32, Shape.LINEAR, (at,), never_wraps=True)
             name = "urem" if axis == 1 else "udiv"
             return Value(U32, Shape.UNIFORM, (b.op(f"{name} i32 {row}, {y}"),), never_wraps=True)
-        a = self._body().a
+        do = self._body().do
         lane = Value(U32, Shape.LINEAR, (self.base,))
         across, down = (Value(U32, Shape.UNIFORM, (size,)) for size in (x, y))
-        row_of = a.quotient(lane, across)
+        row_of = quotient(do, lane, across)
         if axis == 0:
-            return a.plain("sub", lane, a.plain("mul", row_of, across))
-        plane_of = a.quotient(row_of, down)
+            return do.plain("sub", lane, do.plain("mul", row_of, across))
+        plane_of = quotient(do, row_of, down)
         if axis == 2:
             return plane_of
-        return a.plain("sub", row_of, a.plain("mul", plane_of, down))
+        return do.plain("sub", row_of, do.plain("mul", plane_of, down))
 
     def _body(self) -> Body:
         return Body(self.b, self.context, "")

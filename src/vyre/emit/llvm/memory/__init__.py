@@ -1,0 +1,24 @@
+"""Loads, stores and atomics of the lanes of one builder.
+
+An index outside gives 0 or does nothing, as everywhere. What is proved, or holds in the interior of
+a tile, is not checked.
+"""
+
+from vyre.emit.llvm.memory.atomics import Change, atomic
+from vyre.emit.llvm.memory.buffers import Buffer, Place, held_as
+from vyre.emit.llvm.memory.loads import load
+from vyre.emit.llvm.memory.places import flat_number, flat_place, place
+from vyre.emit.llvm.memory.stores import store
+
+__all__ = [
+    "Buffer",
+    "Change",
+    "Place",
+    "atomic",
+    "flat_number",
+    "flat_place",
+    "held_as",
+    "load",
+    "place",
+    "store",
+]
