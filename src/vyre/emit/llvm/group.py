@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
-from vyre.emit.llvm.body import Body, Context
+from vyre.emit.llvm.arithmetic import quotient
+from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts, scalar_type, stored_type
+from vyre.emit.llvm.context import Context
 from vyre.emit.llvm.frame import ENTRY, GRID, TASK, WORKGROUP, Frame
 from vyre.emit.llvm.interior import interior
+from vyre.emit.llvm.masks import mask_at, new_mask
 from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.values import Shape, Slot, Value
@@ -181,7 +184,7 @@ class _Group:
             wide = b.op(f"zext i32 {self.slots} to i64")
             types = ["ptr", "i8", "i64", "i1"]
             b.call("void", "llvm.memset.p0.i64", types, [self.alive, "1", wide, "false"])
-        self.list(self.program.entry, {}, None, waits=False)
+        self.block(self.program.entry, {}, None, waits=False)
         name = "rows" if self.in_rows else "any"
         shared = [f"ptr noalias %s{number}" for number in range(len(_shared(self.program)))]
         parameters = ", ".join([self.frame.parameters, *shared, _PLACE])
@@ -206,7 +209,7 @@ class _Group:
         start = b.op(f"mul i32 {group.registers[0]}, {self.sizes[axis]}")
         if local.shape is Shape.VECTOR:
             first = Value(U32, Shape.UNIFORM, (start,))
-            return self._body().a.plain("add", local, first)
+            return self._body().do.plain("add", local, first)
         whole = b.op(f"add i32 {start}, {local.registers[0]}")
         return Value(U32, local.shape, (whole,), never_wraps=True)
 
@@ -221,23 +224,23 @@ class _Group:
                 return Value(U32, Shape.LINEAR, (at,), never_wraps=True)
             name = "urem" if axis == 1 else "udiv"
             return Value(U32, Shape.UNIFORM, (b.op(f"{name} i32 {row}, {y}"),), never_wraps=True)
-        a = self._body().a
+        do = self._body().do
         lane = Value(U32, Shape.LINEAR, (self.base,))
         across, down = (Value(U32, Shape.UNIFORM, (size,)) for size in (x, y))
-        row_of = a.quotient(lane, across)
+        row_of = quotient(do, lane, across)
         if axis == 0:
-            return a.plain("sub", lane, a.plain("mul", row_of, across))
-        plane_of = a.quotient(row_of, down)
+            return do.plain("sub", lane, do.plain("mul", row_of, across))
+        plane_of = quotient(do, row_of, down)
         if axis == 2:
             return plane_of
-        return a.plain("sub", row_of, a.plain("mul", plane_of, down))
+        return do.plain("sub", row_of, do.plain("mul", plane_of, down))
 
     def _body(self) -> Body:
         return Body(self.b, self.context, "")
 
     # -- lists with barriers in them
 
-    def list(
+    def block(
         self,
         nodes: Sequence[Node],
         names: dict[str, Value | Slot | _PerLane],
@@ -287,13 +290,13 @@ class _Group:
                 self.scalar.names = _plain(names)
                 self.scalar.assign(name, self.scalar.expr(value))
             case Block(body) | Region(_, body):
-                self.list(body, names, loop, waits=waits)
+                self.block(body, names, loop, waits=waits)
             case If(cond, then, otherwise):
                 yes, no, after = (b.name() for _ in range(3))
                 b.branch(self.agreed(cond, names), yes, no)
                 for label, body in ((yes, then), (no, otherwise)):
                     b.place(label)
-                    self.list(body, names, loop, waits=waits)
+                    self.block(body, names, loop, waits=waits)
                     b.jump(after)
                 b.place(after)
             case Loop():
@@ -305,7 +308,7 @@ class _Group:
                 b.branch(self.agreed(cond, names), inside, after)
                 b.place(inside)
                 again = waits or _holds(body, Barrier)
-                self.list(body, names, _Around(after, head), waits=again)
+                self.block(body, names, _Around(after, head), waits=again)
                 b.jump(head)
                 b.place(after)
             case Return():
@@ -334,7 +337,7 @@ class _Group:
         b.place(inside)
         counter = Value(dtype, Shape.UNIFORM, (now,))
         within = {**names, node.var: counter}
-        self.list(node.body, within, _Around(after, again), waits=waits)
+        self.block(node.body, within, _Around(after, again), waits=waits)
         b.jump(again)
         b.place(again)
         b.emit(f"store {kind} {b.op(f'add {kind} {now}, 1')}, ptr {place}")
@@ -376,9 +379,9 @@ class _Group:
             body = self._at_chunk(names)
             body.end = self.b.name()
             if self.alive:
-                body.returned = body.new_mask(body.mask)
+                body.returned = new_mask(self.b, body.mask)
                 body.alive = [body.returned]
-                body.mask = body.mask_at(body.returned)
+                body.mask = mask_at(self.b, body.returned)
             for node in nodes:
                 body.step(node)
                 if isinstance(node, Let) and node.name in kept:
@@ -388,7 +391,7 @@ class _Group:
             self.b.jump(body.end)
             self.b.place(body.end)
             if self.alive:
-                self._put_alive(body.mask_at(body.returned))
+                self._put_alive(mask_at(self.b, body.returned))
 
         counting(self.b, "0", self.total, self.width, chunk)
         names.update(made)

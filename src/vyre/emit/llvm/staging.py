@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from vyre.analysis.forms import ONE, Linear
 from vyre.analysis.reader import LOAD, Touch, read
 from vyre.emit.lanes import Variation
+from vyre.emit.llvm import memory
 from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import U64
 from vyre.emit.llvm.interior import Access
@@ -120,22 +121,22 @@ def bring_together(body: Body, one: Staged, panel: str, room: int, worth: str) -
 
     Else each round loads where the array has it, by the same code: only the stride differs.
     """
-    b, a, memory = body.b, body.a, body.memory
+    b, do = body.b, body.do
     for let in one.names:
         body.give(let.name, body.expr(let.value))
     loop, held = one.loop, body.context.buffers[one.buffer]
     start, stop = body.expr(loop.start), body.expr(loop.stop)
-    less = a.compare("slt" if start.dtype.is_signed else "ult", start, stop).registers[0]
-    rounds = a.whole(a.plain("sub", stop, start), U64).registers[0]
-    size = memory.vector_bytes(held)
+    less = do.compare("slt" if start.dtype.is_signed else "ult", start, stop).registers[0]
+    rounds = do.whole(do.plain("sub", stop, start), U64).registers[0]
+    size = memory.row_bytes(do, held)
 
     def row(counter: Value) -> str:
         body.names[loop.var] = counter
         body.statement = one.access[1]
-        return memory.address(held, body.place(one.buffer, one.index).index).registers[0]
+        return memory.address(do, held, body.place(one.buffer, one.index).index).registers[0]
 
     first = row(start)
-    second = row(a.plain("add", start, a.number(start.dtype, 1)))
+    second = row(do.plain("add", start, do.number(start.dtype, 1)))
     numbers = [b.op(f"ptrtoint ptr {at} to i64") for at in (first, second)]
     apart = b.op(f"sub i64 {numbers[1]}, {numbers[0]}")
     fits = b.op(f"icmp ule i64 {rounds}, {room // size}")
@@ -143,10 +144,10 @@ def bring_together(body: Body, one: Staged, panel: str, room: int, worth: str) -
     copied = b.op(f"select i1 {there}, i64 {rounds}, i64 0")
 
     def copy(number: str) -> None:
-        counted = a.whole(Value(U64, Shape.UNIFORM, (number,)), start.dtype)
-        source = row(a.plain("add", start, counted))
+        counted = do.whole(Value(U64, Shape.UNIFORM, (number,)), start.dtype)
+        source = row(do.plain("add", start, counted))
         skip = b.op(f"mul i64 {number}, {size}")
-        memory.copy_row(held, source, b.op(f"getelementptr i8, ptr {panel}, i64 {skip}"))
+        memory.copy_row(do, held, source, b.op(f"getelementptr i8, ptr {panel}, i64 {skip}"))
 
     counting(b, "0", copied, 1, copy, kind="i64")
     base = b.op(f"select i1 {there}, ptr {panel}, ptr {first}")
