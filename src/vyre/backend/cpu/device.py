@@ -19,7 +19,7 @@ from vyre.backend.cpu import machine, pool
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
-from vyre.errors import DeviceFailed
+from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
@@ -116,9 +116,9 @@ class Cpu:
         )
         made = pool.opened(objects, self._host, threads, cores=cores)
         if isinstance(made, Unbuilt):
-            raise DeviceFailed(
-                f"{self.info.model}: {made.reason} {made.log}".strip(),
-                "set VYRE_DEVICE to another device, or install another version of llvmlite",
+            raise UnsupportedFeature(
+                f'backend "cpu" cannot start its threads: {made.reason} {made.log}'.strip(),
+                "install another version of llvmlite, or use another device",
             )
         self._pool = made
 

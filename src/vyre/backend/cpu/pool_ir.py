@@ -95,8 +95,11 @@ entry:
   %begin = urem i64 %me, %shares.some
   br label %look
 look:
-  %mine = phi i32 [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %onward ], [ %mine, %spare ]
-  %which = phi i64 [ 0, %entry ], [ %which, %claim ], [ %which, %next ], [ %which.next, %onward ], [ %which.next, %spare ]
+  %mine = phi i32
+    [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %onward ], [ %mine, %spare ]
+  %which = phi i64
+    [ 0, %entry ], [ %which, %claim ], [ %which, %next ],
+    [ %which.next, %onward ], [ %which.next, %spare ]
   %turned = add i64 %begin, %which
   %share.wide = urem i64 %turned, %shares.some
   %share = and i64 %share.wide, 63

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vyre.emit.lanes import Variation
 from vyre.emit.llvm.memory import Buffer
-from vyre.emit.llvm.values import Value
+from vyre.emit.llvm.values import StagedAt, Value
 from vyre.ir.expr import Expr, IdKind
 
 Ids = Callable[[IdKind, int], Value]
@@ -28,3 +28,4 @@ class Context:
     read_names: frozenset[str]
     unroll: int = 1
     turn: int = 0
+    staged: Mapping[tuple[str, str, Expr], StagedAt] = field(default_factory=dict)

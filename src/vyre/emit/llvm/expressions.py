@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vyre.emit.llvm import memory
 from vyre.emit.llvm.arithmetic import Instructions, binary, cast, fma, unary
-from vyre.emit.llvm.builder import U32, Builder
+from vyre.emit.llvm.builder import U32, U64, Builder
 from vyre.emit.llvm.context import Context
 from vyre.emit.llvm.functions import call
 from vyre.emit.llvm.memory import Change, Place
@@ -118,8 +118,13 @@ class Expressions:
             raise UnsupportedFeature(
                 f"{self.statement}: index into the scalar {expr.buffer!r}", "read it at index 0"
             )
-        place = self.place(expr.buffer, expr.index)
-        return memory.load(self.do, self.context.buffers[expr.buffer], place, self.mask)
+        held = self.context.buffers[expr.buffer]
+        staged = self.context.staged.get((expr.buffer, self.statement, expr.index))
+        if staged is not None:
+            counter = self.expr(Var(staged.var))
+            number = self.do.plain("sub", counter, staged.start)
+            return memory.load_staged(self.do, held, staged, self.do.whole(number, U64))
+        return memory.load(self.do, held, self.place(expr.buffer, expr.index), self.mask)
 
     def atomic(self, expr: Atomic, *, is_read: bool) -> Value:
         place = self.place(expr.buffer, expr.index)

@@ -7,18 +7,23 @@ a tile, is not checked.
 from vyre.emit.llvm.memory.atomics import Change, atomic
 from vyre.emit.llvm.memory.buffers import Buffer, Place, held_as
 from vyre.emit.llvm.memory.loads import load
-from vyre.emit.llvm.memory.places import flat_number, flat_place, place
+from vyre.emit.llvm.memory.places import address, flat_number, flat_place, place
+from vyre.emit.llvm.memory.staged import copy_row, load_staged, vector_bytes
 from vyre.emit.llvm.memory.stores import store
 
 __all__ = [
     "Buffer",
     "Change",
     "Place",
+    "address",
     "atomic",
+    "copy_row",
     "flat_number",
     "flat_place",
     "held_as",
     "load",
+    "load_staged",
     "place",
     "store",
+    "vector_bytes",
 ]
