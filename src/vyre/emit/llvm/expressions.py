@@ -121,9 +121,8 @@ class Expressions:
         held = self.context.buffers[expr.buffer]
         staged = self.context.staged.get((expr.buffer, self.statement, expr.index))
         if staged is not None:
-            counter = self.expr(Var(staged.var))
-            number = self.do.plain("sub", counter, staged.start)
-            return memory.load_staged(self.do, held, staged, self.do.whole(number, U64))
+            round_ = self.do.plain("sub", self.expr(Var(staged.var)), staged.start)
+            return memory.load_staged(self.do, held, staged, self.do.whole(round_, U64))
         return memory.load(self.do, held, self.place(expr.buffer, expr.index), self.mask)
 
     def atomic(self, expr: Atomic, *, is_read: bool) -> Value:

@@ -128,7 +128,7 @@ def bring_together(body: Body, one: Staged, panel: str, room: int, worth: str) -
     start, stop = body.expr(loop.start), body.expr(loop.stop)
     less = do.compare("slt" if start.dtype.is_signed else "ult", start, stop).registers[0]
     rounds = do.whole(do.plain("sub", stop, start), U64).registers[0]
-    size = memory.vector_bytes(b, held)
+    size = memory.row_bytes(do, held)
 
     def row(counter: Value) -> str:
         body.names[loop.var] = counter
@@ -147,7 +147,7 @@ def bring_together(body: Body, one: Staged, panel: str, room: int, worth: str) -
         counted = do.whole(Value(U64, Shape.UNIFORM, (number,)), start.dtype)
         source = row(do.plain("add", start, counted))
         skip = b.op(f"mul i64 {number}, {size}")
-        memory.copy_row(b, held, source, b.op(f"getelementptr i8, ptr {panel}, i64 {skip}"))
+        memory.copy_row(do, held, source, b.op(f"getelementptr i8, ptr {panel}, i64 {skip}"))
 
     counting(b, "0", copied, 1, copy, kind="i64")
     base = b.op(f"select i1 {there}, ptr {panel}, ptr {first}")

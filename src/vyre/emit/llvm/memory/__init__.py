@@ -8,7 +8,7 @@ from vyre.emit.llvm.memory.atomics import Change, atomic
 from vyre.emit.llvm.memory.buffers import Buffer, Place, held_as
 from vyre.emit.llvm.memory.loads import load
 from vyre.emit.llvm.memory.places import address, flat_number, flat_place, place
-from vyre.emit.llvm.memory.staged import copy_row, load_staged, vector_bytes
+from vyre.emit.llvm.memory.rows import copy_row, load_staged, row_bytes
 from vyre.emit.llvm.memory.stores import store
 
 __all__ = [
@@ -24,6 +24,6 @@ __all__ = [
     "load",
     "load_staged",
     "place",
+    "row_bytes",
     "store",
-    "vector_bytes",
 ]
