@@ -84,8 +84,6 @@ class Schedule:
         words = ["x".join(str(n) for n in self.workgroup if n > 1) or "1"]
         if code.items > 1:
             words.append(f"{code.items} items {code.order.value}")
-        elif code.order is Order.BLOCKED:
-            words.append(code.order.value)
         if code.vector > 1:
             words.append(f"vectors of {code.vector}")
         if code.rows > 1:
