@@ -246,12 +246,16 @@ class TestScheduleValues:
     @pytest.mark.parametrize(
         ("value", "problem"),
         [
-            ({}, "workgroup None, checked True of a schedule"),
-            ({"workgroup": 64}, "workgroup 64, checked True of a schedule"),
-            ({"workgroup": "abc"}, "workgroup 'abc', checked True of a schedule"),
+            ({}, "workgroup None, checked True, staged False of a schedule"),
+            ({"workgroup": 64}, "workgroup 64, checked True, staged False of a schedule"),
+            ({"workgroup": "abc"}, "workgroup 'abc', checked True, staged False of a schedule"),
             (
                 {"workgroup": [64, 1, 1], "checked": 1},
-                "workgroup [64, 1, 1], checked 1 of a schedule",
+                "workgroup [64, 1, 1], checked 1, staged False of a schedule",
+            ),
+            (
+                {"workgroup": [64, 1, 1], "staged": 1},
+                "workgroup [64, 1, 1], checked True, staged 1 of a schedule",
             ),
         ],
     )

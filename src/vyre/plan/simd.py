@@ -16,7 +16,7 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Launch, Poly, Symbol
 from vyre.analysis.reader import ATOMIC, LOAD, read_for
-from vyre.emit.llvm import loops_part, rows_side_by_side
+from vyre.emit.llvm import loops_part, rows_side_by_side, stages
 from vyre.ir.expr import Load
 from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
@@ -144,6 +144,7 @@ def _code(work: Work, extent: Dim3, program: Program, simd: Simd) -> Code:
         vector=min(lanes, 2 * simd.lanes),
         rows=4,
         order=Order.BLOCKED if work.loops else Order.STRIDED,
+        staged=work.loops and stages(program),
     )
 
 
@@ -168,7 +169,19 @@ def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
     wanted = min(_TASK_NS / work.ns, total / (threads * tasks))
     # A thread's own counters are cleared before a task and added up behind it.
     wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 16 * work.counters, 1)
-    return tile_of_about(wanted, extent, code)
+    return (
+        panels_of_about(wanted, extent, code)
+        if code.staged
+        else tile_of_about(wanted, extent, code)
+    )
+
+
+def panels_of_about(elements: float, extent: Dim3, code: Code, panels: int = 4) -> Dim3:
+    """A tile of a few panels with many rows, each of which what was brought together serves."""
+    x, y, _ = (max(size, 1) for size in extent)
+    wide = min(x, panels * code.vector)
+    rows = max(int(elements / wide), 16 * code.rows)
+    return wide, min(y, -(-rows // code.rows) * code.rows), 1
 
 
 def tile_of_about(elements: float, extent: Dim3, code: Code) -> Dim3:
@@ -214,7 +227,7 @@ def space(
         return Space(default, (default,), refused, known)
     assert device.simd is not None
     codes = list(_codes(program, extent, default.code, device.simd))
-    others = (Schedule(tile, c) for c in codes for tile in _tiles(extent, c, default, device))
+    others = (Schedule(tile, c) for c in codes for tile in _tiles(extent, c, default))
     found = dict.fromkeys([default, *(one for one in others if fits.problem(one) is None)])
     return Space(default, tuple(found), (), known)
 
@@ -223,19 +236,23 @@ def _codes(program: Program, extent: Dim3, default: Code, simd: Simd) -> Iterato
     plain = Code(checked=default.checked)
     loops = any(isinstance(node, Loop) for node in statements(program.entry))
     unrolls = _UNROLLS if loops else (1,)
-    orders = tuple(Order) if extent[1] > 1 else (Order.STRIDED,)
+    ways = [(Order.STRIDED, False)]
+    if extent[1] > 1:
+        ways += [
+            (Order.BLOCKED, staged) for staged in (False, True) if not staged or stages(program)
+        ]
     tall = extent[1] > 1 and rows_side_by_side(program)
     widths = [int(simd.lanes * registers) for registers in _REGISTERS]
     widths = [width for width in widths if width <= simd.lanes or width < 2 * extent[0]]
     for unroll in _UNROLLS:
         yield replace(plain, unroll=unroll)
-    for width, rows, unroll, order in product(widths, _ROWS, unrolls, orders):
+    for width, rows, unroll, (order, staged) in product(widths, _ROWS, unrolls, ways):
         if rows > 1 and (not tall or rows > extent[1] or width * rows > 16 * simd.lanes):
             continue
-        yield replace(plain, vector=width, rows=rows, unroll=unroll, order=order)
+        yield replace(plain, vector=width, rows=rows, unroll=unroll, order=order, staged=staged)
 
 
-def _tiles(extent: Dim3, code: Code, default: Schedule, device: DeviceInfo) -> Iterator[Dim3]:
+def _tiles(extent: Dim3, code: Code, default: Schedule) -> Iterator[Dim3]:
     """The default's tile, a few larger and smaller ones, and the whole."""
     yield default.workgroup
     total = prod(extent)
@@ -245,10 +262,8 @@ def _tiles(extent: Dim3, code: Code, default: Schedule, device: DeviceInfo) -> I
         if code.vector <= elements < total:
             yield tile_of_about(elements, extent, code)
     if extent[1] > 1 and code.order is Order.BLOCKED:
-        assert device.simd is not None
-        for wide in (4, 16):
-            width = min(extent[0], wide * code.vector)
-            yield width, min(extent[1], max(code.rows, usual // width)), 1
+        for panels, factor in product((1, 4, 16), (1, 4)):
+            yield panels_of_about(usual * factor, extent, code, panels)
     yield extent
 
 

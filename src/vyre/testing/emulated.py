@@ -41,27 +41,23 @@ def run(wanted: Sequence[tuple[Subject, Way]]) -> Iterator[Arrays | Unbuilt]:
         UnsupportedFeature: a program holds something that there is no code for.
         DeviceFailed: there is no compiler or no emulator.
     """
-    made = [
-        make(subject, way, TARGETS["aarch64"], f"vyre_task_{number}")
-        for number, (subject, way) in enumerate(wanted)
-    ]
+    made = [make(subject, way, TARGETS["aarch64"]) for subject, way in wanted]
     with tempfile.TemporaryDirectory() as folder:
-        found = _results(Path(folder), [one for one in made if isinstance(one, Made)], made)
+        found = _results(Path(folder), [one for one in made if isinstance(one, Made)])
         for one in made:
             yield one if isinstance(one, Unbuilt) else next(found)
 
 
-def _results(
-    folder: Path, launches: Sequence[Made], all_made: Sequence[Made | Unbuilt]
-) -> Iterator[Arrays | Unbuilt]:
+def _results(folder: Path, launches: Sequence[Made]) -> Iterator[Arrays | Unbuilt]:
     """Run all; behind a launch that ends the program, run the rest anew."""
     if not launches:
         return
-    entries = [number for number, one in enumerate(all_made) if isinstance(one, Made)]
-    binary, emulator = _linked(folder, entries, launches)
+    entries = {made.entry: made.data for made in launches}
+    binary, emulator = _linked(folder, entries)
+    places = {name: place for place, name in enumerate(entries)}
     given, written, first = folder / "launches", folder / "written", 0
     while first < len(launches):
-        given.write_bytes(_asked(launches[first:], first))
+        given.write_bytes(_asked(launches[first:], places))
         done = subprocess.run(  # noqa: S603  # a program that was just linked
             [emulator, str(binary), str(given), str(written)], capture_output=True, check=False
         )
@@ -89,14 +85,16 @@ def _arrays(made: Made, data: bytes) -> Arrays:
     return found
 
 
-def _asked(launches: Sequence[Made], first: int) -> bytes:
+def _asked(launches: Sequence[Made], places: Mapping[str, int]) -> bytes:
     """The file that the driver reads."""
     parts = [struct.pack("<Q", len(launches))]
-    for number, made in enumerate(launches, first):
+    for number, made in enumerate(launches):
         tasks = pieces(made.groups, Random(made.groups))
         frame = made.frame({})
         parts.append(
-            struct.pack("<5Q", number, len(tasks), len(frame), len(made.arrays), number % 2)
+            struct.pack(
+                "<5Q", places[made.entry], len(tasks), len(frame), len(made.arrays), number % 2
+            )
         )
         parts += [struct.pack("<2q", *bounds) for bounds in tasks]
         parts.append(_padded(frame))
@@ -110,8 +108,8 @@ def _padded(data: bytes) -> bytes:
     return data + bytes(-len(data) % 8)
 
 
-def _linked(folder: Path, entries: Sequence[int], launches: Sequence[Made]) -> tuple[Path, str]:
-    """One program of all objects, and what runs it."""
+def _linked(folder: Path, entries: Mapping[str, bytes]) -> tuple[Path, str]:
+    """One program of objects by the names of their tasks, and what runs it."""
     found = tools()
     if found is None:
         raise DeviceFailed(
@@ -119,9 +117,9 @@ def _linked(folder: Path, entries: Sequence[int], launches: Sequence[Made]) -> t
             "install gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user",
         )
     compiler, emulator = found
-    names = [f"vyre_task_{number}" for number in entries]
-    for name, made in zip(names, launches, strict=True):
-        (folder / f"{name}.o").write_bytes(made.data)
+    names = list(entries)
+    for name, data in entries.items():
+        (folder / f"{name}.o").write_bytes(data)
     table = folder / "table.c"
     lines = [
         "#include <stdint.h>",

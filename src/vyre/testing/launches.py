@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from hashlib import blake2b
 from itertools import pairwise
 from math import prod
 from random import Random
@@ -90,6 +91,7 @@ class Made:
     case: Case
     way: Way
     module: Module
+    entry: str  # what its task is called: the same name, the same code
     data: bytes  # the object
 
     @property
@@ -120,19 +122,22 @@ class Made:
         return b"".join([*parts, words_of(self.module.layout, case.extent, shapes)])
 
 
-def make(
-    subject: Subject, way: Way, target: Target, entry: str = ENTRY, level: int = compiler.LEVEL
-) -> Made | Unbuilt:
-    """A case compiled for a target, its task under the name `entry`.
+def make(subject: Subject, way: Way, target: Target) -> Made | Unbuilt:
+    """A case compiled for a target.
 
     Raises:
         UnsupportedFeature: the program holds something that there is no code for.
     """
     features = Features(vector_bytes=target.vector_bytes, fma=target.has_fma, half=target.has_f16c)
     module = emit_llvm(subject.case.program, way.code, features, subject.facts)
-    text = module.text.replace(f"@{ENTRY}(", f"@{entry}(")
-    data = compiler.compile(text, target, level)
-    return data if isinstance(data, Unbuilt) else Made(subject.case, way, module, data)
+    entry = f"{ENTRY}_{blake2b(module.text.encode(), digest_size=12).hexdigest()}"
+    data = _compiled(module.text.replace(f"@{ENTRY}(", f"@{entry}("), target)
+    return data if isinstance(data, Unbuilt) else Made(subject.case, way, module, entry, data)
+
+
+@lru_cache(64)  # one program often runs on several arrays
+def _compiled(text: str, target: Target) -> bytes | Unbuilt:
+    return compiler.compile(text, target)
 
 
 def draw(subject: Subject, rng: Random) -> Way:

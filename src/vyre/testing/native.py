@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from vyre.backend.base import Unbuilt
 from vyre.backend.cpu import loader
 from vyre.backend.cpu.target import Target
-from vyre.emit.llvm import ENTRY
 from vyre.testing.guarded import guarded
 from vyre.testing.launches import Made, Subject, Way, make, pieces
 
@@ -33,7 +33,7 @@ def run(target: Target, wanted: Sequence[tuple[Subject, Way]]) -> Iterator[Array
 
 
 def _ran(made: Made, target: Target, *, at_end: bool) -> Arrays | Unbuilt:
-    loaded = loader.load(made.data, [ENTRY], target)
+    loaded = _loaded(made.data, made.entry, target)
     if isinstance(loaded, Unbuilt):
         return loaded
     arrays = {name: guarded(array, at_end=at_end) for name, array in made.case.arrays.items()}
@@ -42,7 +42,13 @@ def _ran(made: Made, target: Target, *, at_end: bool) -> Arrays | Unbuilt:
     frame = ctypes.create_string_buffer(data, len(data) + 16)
     first = -ctypes.addressof(frame) % 16
     ctypes.memmove(ctypes.addressof(frame) + first, data, len(data))
-    task = _TASK(loaded[0])
+    task = _TASK(loaded)
     for begin, end in pieces(made.groups, Random(made.groups)):
         task(ctypes.addressof(frame) + first, begin, end)
     return {name: array.copy() for name, array in arrays.items()}
+
+
+@lru_cache(64)  # loaded code stays for good
+def _loaded(data: bytes, entry: str, target: Target) -> int | Unbuilt:
+    found = loader.load(data, [entry], target)
+    return found if isinstance(found, Unbuilt) else found[0]
