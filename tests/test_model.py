@@ -97,7 +97,7 @@ def test_a_code_takes_whole_numbers_and_a_known_order():
     with pytest.raises(InvalidInput) as caught:
         Code(items=2.5)
     assert str(caught.value) == (
-        "a code of items 2.5, vector 1, unroll 1\nFix: give whole numbers of at least 1"
+        "a code of items 2.5, vector 1, unroll 1, rows 1\nFix: give whole numbers of at least 1"
     )
     with pytest.raises(InvalidInput) as caught:
         Code(order="zigzag")
@@ -228,23 +228,34 @@ class TestScheduleValues:
             (64, 1, 1), Code(items=4)
         )
 
+    def test_rows_are_kept_where_there_are_several(self):
+        """One row is what a version that knows of none has, so that it can read it."""
+        one, four = (Schedule((64, 4, 1), Code(vector=16, rows=rows)) for rows in (1, 4))
+
+        assert "rows" not in one.value()
+        assert [Schedule.of(schedule.value()) for schedule in (one, four)] == [one, four]
+
     def test_a_field_of_another_version_is_refused(self):
         with pytest.raises(InvalidInput) as caught:
-            Schedule.of({"workgroup": [64, 1, 1], "warps": 4, "rows": 2})
+            Schedule.of({"workgroup": [64, 1, 1], "warps": 4, "stages": 2})
 
         assert str(caught.value) == (
-            "a schedule with 'rows', 'warps'\nFix: upgrade vyre: another version has written it"
+            "a schedule with 'stages', 'warps'\nFix: upgrade vyre: another version has written it"
         )
 
     @pytest.mark.parametrize(
         ("value", "problem"),
         [
-            ({}, "workgroup None, checked True of a schedule"),
-            ({"workgroup": 64}, "workgroup 64, checked True of a schedule"),
-            ({"workgroup": "abc"}, "workgroup 'abc', checked True of a schedule"),
+            ({}, "workgroup None, checked True, staged False of a schedule"),
+            ({"workgroup": 64}, "workgroup 64, checked True, staged False of a schedule"),
+            ({"workgroup": "abc"}, "workgroup 'abc', checked True, staged False of a schedule"),
             (
                 {"workgroup": [64, 1, 1], "checked": 1},
-                "workgroup [64, 1, 1], checked 1 of a schedule",
+                "workgroup [64, 1, 1], checked 1, staged False of a schedule",
+            ),
+            (
+                {"workgroup": [64, 1, 1], "staged": 1},
+                "workgroup [64, 1, 1], checked True, staged 1 of a schedule",
             ),
         ],
     )

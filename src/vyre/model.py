@@ -23,7 +23,7 @@ class Order(StrEnum):
     """Which elements one invocation takes when it takes several."""
 
     STRIDED = "strided"  # a workgroup apart, so that neighbouring lanes touch neighbouring elements
-    BLOCKED = "blocked"  # side by side
+    BLOCKED = "blocked"  # side by side; of a tile's rows, all of one vector's columns at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,7 @@ class Code:
     order: Order = Order.STRIDED
     checked: bool = True
     rows: int = 1
+    staged: bool = False  # what rows share is brought together before they read it
 
     def __post_init__(self) -> None:
         sizes: tuple[object, ...] = (self.items, self.vector, self.unroll, self.rows)
@@ -76,6 +77,8 @@ class Schedule:
 
         >>> Schedule((64, 4, 1), Code(items=2, vector=2)).text
         '64x4, 2 items strided, vectors of 2'
+        >>> Schedule((512, 8, 1), Code(vector=32, rows=4, order=Order.BLOCKED)).text
+        '512x8, vectors of 32, 4 rows, blocked'
         """
         code = self.code
         words = ["x".join(str(n) for n in self.workgroup if n > 1) or "1"]
@@ -85,8 +88,12 @@ class Schedule:
             words.append(f"vectors of {code.vector}")
         if code.rows > 1:
             words.append(f"{code.rows} rows")
+        if code.staged:
+            words.append("staged")
         if code.unroll > 1:
             words.append(f"unroll {code.unroll}")
+        if code.order is Order.BLOCKED and code.items == 1:
+            words.append("blocked")
         return ", ".join(words)
 
     @property
@@ -105,6 +112,7 @@ class Schedule:
             "order": code.order.value,
             "checked": code.checked,
             **({"rows": code.rows} if code.rows > 1 else {}),
+            **({"staged": True} if code.staged else {}),
         }
 
     @classmethod
@@ -121,10 +129,12 @@ class Schedule:
                 "upgrade vyre: another version has written it",
             )
         workgroup = value.get("workgroup")
-        checked = value.get("checked", True)
-        if not isinstance(workgroup, list | tuple) or not isinstance(checked, bool):
+        checked, staged = value.get("checked", True), value.get("staged", False)
+        flags = isinstance(checked, bool) and isinstance(staged, bool)
+        if not isinstance(workgroup, list | tuple) or not flags:
             raise InvalidInput(
-                f"workgroup {shown(workgroup)}, checked {shown(checked)} of a schedule",
+                f"workgroup {shown(workgroup)}, checked {shown(checked)}, "
+                f"staged {shown(staged)} of a schedule",
                 "give three sizes, and true or false",
             )
         return cls(tuple(workgroup), Code(**{k: v for k, v in value.items() if k != "workgroup"}))
@@ -141,6 +151,7 @@ class Schedule:
             0.5 * (code.order is Order.BLOCKED),
             0.5 * code.checked,
             log2(code.rows),
+            0.5 * code.staged,
         )
 
 
@@ -263,7 +274,7 @@ def config_order(config: Config) -> tuple[object, ...]:
     match config:
         case Schedule(workgroup, code):
             sizes = (code.items, code.vector, code.unroll, code.rows)
-            return (0, workgroup, *sizes, code.order, code.checked)
+            return (0, workgroup, *sizes, code.order, code.checked, code.staged)
         case Knobs(settings):
             return (1, tuple((name, type(one).__name__, one) for name, one in settings))
 

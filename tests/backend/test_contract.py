@@ -39,6 +39,30 @@ class TestReplayed(BackendContract):
         return job(adding(F32), SPOILED)
 
 
+class TestCpu(BackendContract):
+    @pytest.fixture(autouse=True)
+    def _llvm(self):
+        pytest.importorskip("llvmlite")
+
+    def make(self, folder):
+        from vyre.backend.cpu.device import found
+
+        (made,) = found(folder)
+        return made
+
+    def refused(self, monkeypatch):
+        from vyre.backend.cpu import device
+
+        emit = device.emit_llvm
+
+        def spoiled(program, code, *rest):
+            module = emit(program, code, *rest)
+            return replace(module, text=f"{module.text} nonsense") if code.unroll == 8 else module
+
+        monkeypatch.setattr(device, "emit_llvm", spoiled)
+        return job(adding(F32), Code(unroll=8))
+
+
 HAS_OPENCL = any(device.name == "opencl:0" for device in vyre.devices())
 
 

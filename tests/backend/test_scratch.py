@@ -45,7 +45,7 @@ def child(**variables: str) -> subprocess.CompletedProcess:
     kept = {k: v for k, v in os.environ.items() if k not in ("POCL_CACHE_DIR", "PYOPENCL_NO_CACHE")}
     return subprocess.run(
         [sys.executable, "-c", CALL],
-        env={**kept, "VYRE_AUTOTUNER": "off", **variables},
+        env={**kept, "VYRE_AUTOTUNER": "off", "VYRE_DEVICE": "opencl", **variables},
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,8 +18,12 @@ from vyre.model import Code, Schedule
 REFERENCE = vyre.open("reference")
 EVERY = pytest.mark.parametrize("device", vyre.devices(), ids=lambda device: device.name)
 OPENCL = pytest.mark.skipif(
-    vyre.devices()[0].info.backend != "opencl", reason="no OpenCL device is here"
+    all(device.info.backend != "opencl" for device in vyre.devices()),
+    reason="no OpenCL device is here",
 )
+
+
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
 
 def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -262,18 +267,24 @@ def test_vectors_that_compilers_do_not_bear_are_refused(width, why):
     )
 
 
-def test_a_workgroup_along_an_axis_the_kernel_does_not_use_is_refused():
-    x = np.ones(4, np.float32)
+@EVERY
+def test_a_workgroup_along_an_axis_the_kernel_does_not_use_runs_nothing_twice(device):
+    """It is refused, but where nothing beyond the extent runs along any axis."""
+    x = device.array(np.ones(4, np.float32))
+    call = partial(kernels.saxpy, x, x, a=1, schedule=Schedule((8, 2, 1)))
+    if 1 in device.binary(kernels.saxpy.program, Code()).guarded:
+        assert np.array_equal(np.asarray(call()), np.full(4, 2, np.float32))
+        return
 
     with pytest.raises(InvalidInput) as caught:
-        kernels.saxpy(x, x, a=1, schedule=Schedule((8, 2, 1)))
+        call()
 
     assert caught.value.fix == "give that axis size 1"
 
 
 @OPENCL
 def test_a_workgroup_over_the_limit_is_refused_before_the_driver_sees_it():
-    x = np.ones(4, np.float32)
+    x = vyre.open("opencl").array(np.ones(4, np.float32))
 
     with pytest.raises(vyre.VyreError) as caught:
         kernels.saxpy(x, x, a=1, schedule=Schedule((100_000, 1, 1)))
@@ -287,7 +298,7 @@ def test_an_unknown_device_is_named_with_what_there_is():
 
     assert (
         caught.value.problem
-        == "no device 'opncl': no backend 'opncl'; known: cuda, opencl, reference"
+        == "no device 'opncl': no backend 'opncl'; known: cuda, cpu, opencl, reference"
     )
     with pytest.raises(InvalidInput) as caught:
         vyre.open("reference:7")
@@ -304,7 +315,7 @@ def test_the_environment_names_the_device():
 def test_a_wrong_device_in_the_environment_is_an_error_with_a_fix():
     shown = child("import vyre; vyre.open()", VYRE_DEVICE="gpu")
 
-    assert "no device 'gpu': no backend 'gpu'; known: cuda, opencl, reference" in shown.stderr
+    assert "no device 'gpu': no backend 'gpu'; known: cuda, cpu, opencl, reference" in shown.stderr
     assert "Fix: use one of " in shown.stderr
 
 
@@ -312,10 +323,10 @@ def test_without_a_compiled_device_the_reference_serves_and_says_so_once():
     shown = child(
         """
         import sys
-        sys.modules["pyopencl"] = None
+        sys.modules["pyopencl"] = sys.modules["llvmlite"] = None
         import importlib.util
         importlib.util.find_spec = lambda name, find=importlib.util.find_spec: (
-            None if name == "pyopencl" else find(name)
+            None if name in ("pyopencl", "llvmlite", "cuda.bindings") else find(name)
         )
         import numpy as np, vyre
         from vyre import kernels
@@ -326,7 +337,8 @@ def test_without_a_compiled_device_the_reference_serves_and_says_so_once():
 
     assert shown.stdout.startswith("[2. 2. 2.] 3 (<Device reference:0")
     assert shown.stderr.count("so kernels run on NumPy, exactly but slowly") == 1
-    assert 'Fix: pip install "pyopencl[pocl]"' in shown.stderr
+    assert 'slowly: backend "cpu" needs llvmlite, which is not installed.' in shown.stderr
+    assert "Fix: pip install llvmlite, or set VYRE_DEVICE=reference if that is" in shown.stderr
 
 
 @OPENCL
@@ -345,13 +357,55 @@ def test_a_forked_child_is_told_instead_of_hanging():
                 print(error.fix, flush=True)
             os._exit(0)
         os.waitpid(child, 0)
-        """
+        """,
+        VYRE_DEVICE="opencl",
     )
 
     assert shown.stdout == (
         'start processes with multiprocessing.get_context("spawn"), '
         "or use Vyre only in the children\n"
     )
+
+
+@FORKS
+@pytest.mark.parametrize("place", ["cpu", "reference"])
+def test_a_forked_child_goes_on_where_the_host_runs_kernels(place, tmp_path):
+    """With kernels that its parent had called and with others, on all threads."""
+    if place == "cpu":
+        pytest.importorskip("llvmlite")
+    (tmp_path / "forked.py").write_text(textwrap.dedent(FORKED))
+
+    shown = subprocess.run(
+        [sys.executable, str(tmp_path / "forked.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "VYRE_DEVICE": place, "VYRE_THREADS": "2"},
+    )
+
+    assert shown.stdout == f"{[3.0, 3.0, 3.0]} {place}:0\n", shown.stderr
+
+
+FORKED = """
+    import multiprocessing
+    import numpy as np
+    import vyre
+    from vyre import kernels
+
+    x = np.ones(1 << 18, np.float32)
+
+    def work(number):
+        scaled, polynomial = kernels.saxpy(x, x, a=number), kernels.polynomial(x)
+        here = vyre.open().array(x)
+        assert np.array_equal(np.asarray(kernels.saxpy(here, here, a=number)), scaled)
+        assert polynomial.shape == x.shape
+        return float(scaled.min() + scaled.max()) / 2
+
+    if __name__ == "__main__":
+        kernels.saxpy(x, x, a=2)
+        with multiprocessing.get_context("fork").Pool(3) as pool:
+            print(pool.map(work, [2, 2, 2]), vyre.open().name)
+"""
 
 
 @OPENCL

@@ -30,7 +30,8 @@ REFERENCE = vyre.open("reference")
 SAXPY = kernels.saxpy.program
 BUNDLED = [value for value in vars(kernels).values() if isinstance(value, Kernel)]
 OPENCL = pytest.mark.skipif(
-    vyre.devices()[0].info.backend != "opencl", reason="no OpenCL device is here"
+    all(device.info.backend != "opencl" for device in vyre.devices()),
+    reason="no OpenCL device is here",
 )
 POSIX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs fork and /proc")
 LONG_S = 60.0
@@ -106,7 +107,11 @@ class TestBundle:
         assert source(arrived.program) == source(case.program)
 
     def test_codes_and_launches_arrive_in_their_order(self):
-        codes = (Code(items=4, vector=2, order=Order.BLOCKED), Code(unroll=2, checked=False))
+        codes = (
+            Code(items=4, vector=2, order=Order.BLOCKED),
+            Code(unroll=2, checked=False),
+            Code(vector=32, rows=4),
+        )
         warm = (Warm(1, (64, 1, 1), (3, 1, 1)), Warm(0, (8, 8, 1), (5, 6, 7)))
         sent = Bundle(program=SAXPY, codes=codes, warm=warm)
 
@@ -224,6 +229,45 @@ class TestServer:
         self, grid, workgroup, cut
     ):
         assert _cut(grid, workgroup) == cut
+
+    @pytest.mark.parametrize("kernel", ["gelu", "nbody"])
+    def test_the_caller_finds_all_of_it_in_the_folder_of_objects(self, kernel, tmp_path):
+        pytest.importorskip("llvmlite")
+        code = """
+            from pathlib import Path
+            import sys
+            import vyre
+            from vyre import kernels
+            from vyre.model import Code
+            from vyre.runtime.compile.bundle import Bundle
+            from vyre.runtime.compile.helper import CompileHelper
+
+            device, program = vyre.open("cpu"), getattr(kernels, sys.argv[2]).program
+            codes = (Code(vector=32), Code(vector=8, rows=2, checked=False, order="blocked"))
+            with CompileHelper(device) as helper:
+                print(helper.submit(Bundle(program=program, codes=codes)).wait(60).max_threads)
+
+            def kept():
+                return set(Path(sys.argv[1], "cpu").iterdir())
+
+            before = kept()
+            device.binaries([(program, code) for code in codes])
+            print(len(kept() - before))
+            device.binary(program, Code(vector=16))
+            print(len(kept() - before))
+        """
+        path = tmp_path / "script.py"
+        path.write_text(textwrap.dedent(code))
+
+        done = subprocess.run(
+            [sys.executable, str(path), str(tmp_path), kernel],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "VYRE_CACHE_DIR": str(tmp_path)},
+        )
+
+        assert done.stdout == "(0, 0)\n0\n1\n"
 
     @OPENCL
     @POSIX

@@ -231,13 +231,13 @@ def test_a_strange_value_gives_a_result_or_an_error_that_can_be_read(door):
     ("value", "text"),
     [
         (5, "no device 5: a device's name is a text"),
-        ("", "no device '': no backend ''; known: cuda, opencl, reference"),
+        ("", "no device '': no backend ''; known: cuda, cpu, opencl, reference"),
         ("reference:²", "no device 'reference:²'; reference has 1"),
         ("reference:٣", "no device 'reference:٣'; reference has 1"),
         ("reference:-1", "no device 'reference:-1'; reference has 1"),
         ("reference:7", "no device 'reference:7'; reference has 1"),
         ("reference:" + "9" * 5000, "no device " + shown("reference:" + "9" * 5000)),
-        ("opncl", "no device 'opncl': no backend 'opncl'; known: cuda, opencl, reference"),
+        ("opncl", "no device 'opncl': no backend 'opncl'; known: cuda, cpu, opencl, reference"),
     ],
     ids=lambda value: shown(value)[:20],
 )

@@ -113,9 +113,11 @@ def test_tuning_a_declared_workgroup_whose_positions_would_begin_again_is_refuse
 
 @pytest.mark.parametrize("items", [3, 4])
 def test_items_count_where_positions_would_begin_again(items):
+    device = vyre.open("reference")
+    x, out = device.array(host()), device.array(host())
     pinned = Schedule((192, 1, 1), Code(items=items))
 
-    text = refusal(lambda: plus_one(host(), out=host(), shape=MOST, schedule=pinned))
+    text = refusal(lambda: plus_one(x, out=out, shape=MOST, schedule=pinned))
 
     assert f"workgroups (192, 1, 1) of {items} items along x reach beyond 2**32" in text
 
@@ -253,7 +255,7 @@ def test_a_declared_workgroup_that_does_not_fit_is_an_error_that_says_so():
 
 
 @pytest.mark.parametrize(
-    "code", [Code(items=10**6), Code(vector=64), Code(unroll=10**9), Code(items=64, unroll=64)]
+    "code", [Code(items=10**6), Code(vector=10**3), Code(unroll=10**9), Code(items=64, unroll=64)]
 )
 def test_a_pinned_code_is_bounded_before_anything_is_emitted(code):
     pinned = Schedule((64, 1, 1), code)

@@ -7,9 +7,12 @@ import pytest
 
 import vyre
 from vyre import In, InOut, Out, f32, u32
+from vyre.backend.reference.device import Reference
 from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.runtime.call import dispatch
 from vyre.runtime.call.arguments import scalar
 from vyre.runtime.call.scalars import maker
+from vyre.runtime.devices.device import Device
 
 
 @vyre.kernel
@@ -61,7 +64,10 @@ def test_a_prepared_launch_over_nothing_does_nothing(device):
     assert launch().shape == (0,)
 
 
-def test_host_arrays_cannot_be_prepared():
+def test_host_arrays_cannot_be_prepared_where_they_have_to_be_copied(monkeypatch):
+    backend = Reference()
+    backend.uses_host_memory = False
+    monkeypatch.setattr(dispatch, "default", lambda: Device("elsewhere:0", backend))
     with pytest.raises(InvalidInput) as caught:
         scaled.prepare(np.ones(3, np.float32), a=1.0, n=1)
 

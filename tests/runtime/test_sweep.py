@@ -14,6 +14,7 @@ from vyre.model import Clocks, Code, Decision, Failed, Reason, Schedule
 from vyre.plan.space import Space
 from vyre.policy.contest import Contest, Late
 from vyre.runtime.compile.helper import CompileHelper
+from vyre.runtime.devices.launcher import Launcher
 from vyre.store.open import open_store
 
 DEFAULT = Schedule((64, 1, 1))
@@ -477,9 +478,7 @@ def test_a_kernel_that_is_not_free_keeps_its_own_shape_and_says_why():
 
 def test_where_there_is_one_schedule_only_that_is_the_decision(monkeypatch):
     x = np.ones(333, np.float32)
-    monkeypatch.setattr(
-        "vyre.runtime.devices.launcher.space", lambda *_: Space(DEFAULT, (DEFAULT,), ())
-    )
+    monkeypatch.setattr(Launcher, "space", lambda *_: Space(DEFAULT, (DEFAULT,), ()))
     monkeypatch.setattr("vyre.runtime.call.tune.order", lambda space, *_: space.legal)
     monkeypatch.setattr("vyre.runtime.call.tune._measure", lambda *_: 1000.0)
 
@@ -503,8 +502,8 @@ def test_every_schedule_of_the_space_gives_the_same_bits():
     numbers = launcher.numbers((1237, 1, 1), {"x": (1237,), "out": (1237,)}, {})
     legal = launcher.space(numbers, {"x": 64, "out": 64}).legal
 
-    assert len(legal) > 20
-    for schedule in Random(0).sample(legal, 20):
+    assert len(legal) > 10
+    for schedule in Random(0).sample(legal, min(20, len(legal))):
         assert np.array_equal(np.asarray(kernels.gelu(x, schedule=schedule)), expected)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.analysis import Facts
-from vyre.emit import Dialect, WordLayout
+from vyre.emit import WordLayout
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.model import Clocks, Code, DeviceInfo
@@ -75,6 +75,10 @@ class Queue(Protocol):
     """Builds and runs. A launch's geometry has been checked against the limits."""
 
     def build(self, jobs: Sequence[Job]) -> Sequence[Any | Unbuilt]: ...
+    def source(self, job: Job) -> str:
+        """What `build` compiles for a job, to read; where nothing is compiled, OpenCL's text."""
+        ...
+
     def launch(
         self,
         binary: Any,
@@ -205,11 +209,6 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """Whether a launch takes the addresses of host arrays, and is over when it returns."""
     strayed: bool
     """Whether its memory was ever used on a stream other than the default one."""
-
-    @property
-    def dialect(self) -> Dialect | None:
-        """What its source is written in; None where there is none to read."""
-        ...
 
     @property
     def streams(self) -> Streams | None:

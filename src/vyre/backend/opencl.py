@@ -172,7 +172,6 @@ class OpenCL:
     """One OpenCL device; its context and queue are made when first needed."""
 
     compiles = True
-    dialect = OPENCL
     streams = None
     sharing = None
     compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
@@ -213,6 +212,9 @@ class OpenCL:
         return opened
 
     # -- building and running
+
+    def source(self, job: Job) -> str:
+        return emit(job.program, job.code, OPENCL, job.facts).text
 
     def build(self, jobs: Sequence[Job]) -> list[OpenCLBinary | Unbuilt]:
         """Emit and compile, all in one build; what the compiler refuses is a value with its log."""

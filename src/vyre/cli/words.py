@@ -50,10 +50,12 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
     '64x4, 2 items strided, vectors of 2'
     >>> parse_schedule("256,items=4,order=blocked", Schedule((64, 1, 1))).text
     '256, 4 items blocked'
+    >>> parse_schedule("2048x8, vectors of 32, 4 rows, blocked", Schedule((64, 1, 1))).text
+    '2048x8, vectors of 32, 4 rows, blocked'
     """
     workgroup, checked = like.workgroup, like.code.checked
-    numbers = {"items": 1, "vector": 1, "unroll": 1}
-    order = Order.STRIDED
+    numbers = {"items": 1, "vector": 1, "unroll": 1, "rows": 1}
+    order, staged = Order.STRIDED, False
     for part in filter(None, (text.strip().lower() for text in word.split(","))):
         if found := re.fullmatch(r"\d+(?:x\d+){0,2}", part):
             sizes = [*map(int, part.split("x")), 1, 1]
@@ -62,8 +64,12 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
             numbers["items"], order = int(found[1]), Order(found[2] or order)
         elif found := re.fullmatch(r"vectors of (\d+)|vector[= ](\d+)", part):
             numbers["vector"] = int(found[1] or found[2])
-        elif found := re.fullmatch(r"(items|unroll)[= ](\d+)", part):
+        elif found := re.fullmatch(r"(items|unroll|rows)[= ](\d+)", part):
             numbers[found[1]] = int(found[2])
+        elif found := re.fullmatch(r"(\d+) rows", part):
+            numbers["rows"] = int(found[1])
+        elif part == "staged":
+            staged = True
         elif found := re.fullmatch(r"(?:order=)?(strided|blocked)", part):
             order = Order(found[1])
         elif part in ("checked", "unchecked"):
@@ -71,6 +77,16 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
         else:
             raise typer.BadParameter(
                 f"{part!r} is no part of a schedule: write it as a table shows it, or as "
-                "64x4,items=2,vector=4,unroll=4,order=blocked,checked"
+                "64x4,items=2,vector=4,rows=2,unroll=4,order=blocked,checked"
             )
-    return Schedule(workgroup, Code(order=order, checked=checked, **numbers))
+    items, vector, unroll, rows = numbers.values()
+    code = Code(
+        items=items,
+        vector=vector,
+        unroll=unroll,
+        rows=rows,
+        order=order,
+        checked=checked,
+        staged=staged,
+    )
+    return Schedule(workgroup, code)

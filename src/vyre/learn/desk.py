@@ -19,6 +19,9 @@ from vyre.errors import DeviceFailed, VyreError
 
 log = logging.getLogger("vyre.learning")
 
+_BEGINS_S = 0.01
+"""The call that starts a desk is a program's first: it keeps the interpreter until it is done."""
+
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
 _MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
 _AT_A_LOOK = 16  # of which are looked at together; the others in their turn
@@ -85,6 +88,7 @@ class Desk:
                 self._thread = thread
 
     def _run(self) -> None:
+        time.sleep(_BEGINS_S)
         pause = _SOONEST_S
         while True:
             due = self._due()

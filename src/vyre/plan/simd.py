@@ -16,14 +16,15 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Launch, Poly, Symbol
 from vyre.analysis.reader import ATOMIC, LOAD, read_for
-from vyre.emit.llvm import loops_part, rows_side_by_side
+from vyre.emit.llvm import loops_part, rows_side_by_side, stages
 from vyre.ir.expr import Load
 from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, DeviceInfo, Dim3, Order, Schedule, Simd
+from vyre.plan.geometry import tile_grid, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.space import Refused, Resources, Space, why_not_free
+from vyre.plan.space import Fit, Refused, Resources, Space, why_not_free
 
 _REGISTERS = (0.5, 1, 2, 4, 8)  # of lanes in lockstep
 _ROWS = (1, 2, 4, 8)
@@ -31,6 +32,7 @@ _UNROLLS = (1, 4)
 _ALONE_NS = 12_000  # less work than this is done before a second thread has woken
 _TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
 _TASKS = 4  # for each thread at least, so that none waits long for the last
+_UNEVEN_TASKS = 16  # where some take much longer than others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,15 @@ def default_schedule(
         return Schedule(declared or (64, 1, 1), replace(code, rows=1))
     if declared is not None:
         return Schedule(declared, _fitting(code, declared, device.simd))
-    return Schedule(_tile(work, extent, code, device), code)
+    return Schedule(_within(_tile(work, extent, code, device), extent), code)
+
+
+def _within(tile: Dim3, extent: Dim3) -> Dim3:
+    """The tile, or one of powers of two where the last would reach beyond 2**32."""
+    if wrapping_axis(tile, tile_grid(extent, Schedule(tile))) is None:
+        return tile
+    x, y, z = (1 << (size.bit_length() - 1) for size in tile)
+    return x, y, z
 
 
 def extent_of(launch: Launch) -> Dim3:
@@ -134,6 +144,7 @@ def _code(work: Work, extent: Dim3, program: Program, simd: Simd) -> Code:
         vector=min(lanes, 2 * simd.lanes),
         rows=4,
         order=Order.BLOCKED if work.loops else Order.STRIDED,
+        staged=work.loops and stages(program),
     )
 
 
@@ -154,10 +165,23 @@ def _tile(work: Work, extent: Dim3, code: Code, device: DeviceInfo) -> Dim3:
     threads = max(device.compute_units, 1)
     if threads == 1 or total * work.ns <= _ALONE_NS:
         return x, y, z
-    wanted = min(_TASK_NS / work.ns, total / (threads * _TASKS))
+    tasks = _UNEVEN_TASKS if work.parts else _TASKS
+    wanted = min(_TASK_NS / work.ns, total / (threads * tasks))
     # A thread's own counters are cleared before a task and added up behind it.
     wanted = max(wanted, 0.5 * _ALONE_NS / work.ns / threads, 16 * work.counters, 1)
-    return tile_of_about(wanted, extent, code)
+    return (
+        panels_of_about(wanted, extent, code)
+        if code.staged
+        else tile_of_about(wanted, extent, code)
+    )
+
+
+def panels_of_about(elements: float, extent: Dim3, code: Code, panels: int = 4) -> Dim3:
+    """A tile of a few panels with many rows, each of which what was brought together serves."""
+    x, y, _ = (max(size, 1) for size in extent)
+    wide = min(x, panels * code.vector)
+    rows = max(int(elements / wide), 16 * code.rows)
+    return wide, min(y, -(-rows // code.rows) * code.rows), 1
 
 
 def tile_of_about(elements: float, extent: Dim3, code: Code) -> Dim3:
@@ -195,15 +219,16 @@ def space(
     default = default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     why_not = tuple(why_not_free(facts, launch))
     known = resources or Resources()
-    if why_not or 0 in extent:
-        why_not = why_not or (f"the extent {extent} holds nothing",)
+    fits = Fit(extent, device.limits, known)
+    fits.require(default)
+    if why_not or prod(extent) <= 1:
+        why_not = why_not or (f"the extent {extent} holds {prod(extent) or 'nothing'}",)
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
     assert device.simd is not None
     codes = list(_codes(program, extent, default.code, device.simd))
-    found = dict.fromkeys(
-        [default, *(Schedule(t, c) for c in codes for t in _tiles(extent, c, default, device))]
-    )
+    others = (Schedule(tile, c) for c in codes for tile in _tiles(extent, c, default))
+    found = dict.fromkeys([default, *(one for one in others if fits.problem(one) is None)])
     return Space(default, tuple(found), (), known)
 
 
@@ -211,19 +236,23 @@ def _codes(program: Program, extent: Dim3, default: Code, simd: Simd) -> Iterato
     plain = Code(checked=default.checked)
     loops = any(isinstance(node, Loop) for node in statements(program.entry))
     unrolls = _UNROLLS if loops else (1,)
-    orders = tuple(Order) if extent[1] > 1 else (Order.STRIDED,)
+    ways = [(Order.STRIDED, False)]
+    if extent[1] > 1:
+        ways += [
+            (Order.BLOCKED, staged) for staged in (False, True) if not staged or stages(program)
+        ]
     tall = extent[1] > 1 and rows_side_by_side(program)
     widths = [int(simd.lanes * registers) for registers in _REGISTERS]
     widths = [width for width in widths if width <= simd.lanes or width < 2 * extent[0]]
     for unroll in _UNROLLS:
         yield replace(plain, unroll=unroll)
-    for width, rows, unroll, order in product(widths, _ROWS, unrolls, orders):
+    for width, rows, unroll, (order, staged) in product(widths, _ROWS, unrolls, ways):
         if rows > 1 and (not tall or rows > extent[1] or width * rows > 16 * simd.lanes):
             continue
-        yield replace(plain, vector=width, rows=rows, unroll=unroll, order=order)
+        yield replace(plain, vector=width, rows=rows, unroll=unroll, order=order, staged=staged)
 
 
-def _tiles(extent: Dim3, code: Code, default: Schedule, device: DeviceInfo) -> Iterator[Dim3]:
+def _tiles(extent: Dim3, code: Code, default: Schedule) -> Iterator[Dim3]:
     """The default's tile, a few larger and smaller ones, and the whole."""
     yield default.workgroup
     total = prod(extent)
@@ -233,10 +262,8 @@ def _tiles(extent: Dim3, code: Code, default: Schedule, device: DeviceInfo) -> I
         if code.vector <= elements < total:
             yield tile_of_about(elements, extent, code)
     if extent[1] > 1 and code.order is Order.BLOCKED:
-        assert device.simd is not None
-        for wide in (4, 16):
-            width = min(extent[0], wide * code.vector)
-            yield width, min(extent[1], max(code.rows, usual // width)), 1
+        for panels, factor in product((1, 4, 16), (1, 4)):
+            yield panels_of_about(usual * factor, extent, code, panels)
     yield extent
 
 

@@ -161,7 +161,7 @@ def default_schedule(
     if declared is not None:
         return usual
     x, y, z = (max(size, 1) for size in extent)
-    fit = _Fit((x, y, z), limits, Resources({usual.code: max_threads}))
+    fit = Fit((x, y, z), limits, Resources({usual.code: max_threads}))
     return fit.nearest(usual, _MENUS[kind], one_item=one_item)
 
 
@@ -209,7 +209,7 @@ def space(
     checks = (True, False) if unchecked and checked_too else (not unchecked,)
     shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
     codes = tuple(dict.fromkeys([default.code, *_codes(kind, checks, bool(facts.counters))]))
-    fits = _Fit(extent, limits, known)
+    fits = Fit(extent, limits, known)
     why_not = tuple(why_not_free(facts, launch))
     if why_not or 0 in extent:
         fits.require(default)
@@ -239,7 +239,7 @@ Problem = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
+class Fit:
     """Whether a schedule covers an extent within the limits."""
 
     extent: Dim3

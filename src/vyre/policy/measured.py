@@ -127,7 +127,7 @@ def _is_plain(config: Config) -> bool:
     """Whether a default can look like that."""
     match config:
         case Schedule(code=code):
-            return code.items == code.vector == code.unroll == 1
+            return code.items == code.unroll == 1  # with lanes, a default has vectors
         case Knobs():
             return True
 

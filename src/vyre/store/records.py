@@ -45,6 +45,7 @@ class AutotuneRecord:
     vector: int = 1
     order: Order = Order.STRIDED
     checked: bool = True
+    rows: int = 1
     provenance: str = ""
     workload: Workload | None = None
     evidence: tuple[WriterEvidence, ...] = ()
@@ -93,7 +94,7 @@ class AutotuneRecord:
                 f"recorded_at {self.recorded_at!r} is not a day",
                 "write it as YYYY-MM-DD, or leave it empty",
             )
-        for name in ("items", "vector"):
+        for name in ("items", "vector", "rows"):
             u32(name, getattr(self, name))
             if getattr(self, name) == 0:
                 raise InvalidInput(f"{name} is 0", "give at least 1")
@@ -130,6 +131,7 @@ class AutotuneRecord:
                 unroll=max(self.unroll, 1),
                 order=self.order,
                 checked=self.checked,
+                rows=self.rows,
             ),
         )
 
@@ -157,6 +159,7 @@ def _record_order(record: AutotuneRecord) -> tuple[object, ...]:
         *choice,
         record.order,
         record.checked,
+        record.rows,
         record.provenance,
         workload,
         () if record.knobs is None else config_order(record.knobs),

@@ -52,7 +52,7 @@ def is_sound_config(config: Config) -> bool:
     """Whether any device could launch it; a truth value is no size."""
     match config:
         case Schedule(workgroup, code):
-            sizes = (*workgroup, code.items, code.vector, code.unroll)
+            sizes = (*workgroup, code.items, code.vector, code.unroll, code.rows)
             return all(type(size) is int and size <= U32_MAX for size in sizes)
         case Knobs():
             return True  # it is its author's, and has bounds of its own

@@ -23,7 +23,7 @@ from vyre import kernels
 from vyre.analysis import analyse
 from vyre.backend import reference
 from vyre.backend.base import Array, Backend, Fixed, Job, Memory, Ticket, Unbuilt
-from vyre.emit import Dialect, WordLayout
+from vyre.emit import WordLayout
 from vyre.errors import DeviceFailed
 from vyre.ir.build import gid, load, store
 from vyre.ir.declare import BufferDecl, Dim3
@@ -205,8 +205,6 @@ class BackendContract:
         for number in (backend.unfelt_ns, backend.shortest_ns, backend.every_threads):
             assert isinstance(number, int)
             assert number >= 0
-        assert backend.dialect is None or isinstance(backend.dialect, Dialect)
-        assert backend.compiles or backend.dialect is None
         if backend.streams is None:
             assert not backend.strayed
 
@@ -257,6 +255,15 @@ class BackendContract:
             assert set(binary.guarded) <= {0, 1, 2}
             assert binary.max_threads >= 0
             backend.keep(binary)
+
+    def test_a_source_is_a_text_to_read(self, backend: Backend) -> None:
+        """The same each time, and another for another program."""
+        one, other = (job(adding(dtype)) for dtype in TYPES[:2])
+        text = backend.source(one)
+
+        assert text.strip()
+        assert text == backend.source(one)
+        assert text != backend.source(other)
 
     def test_what_the_compiler_refuses_is_a_value(
         self, backend: Backend, monkeypatch: pytest.MonkeyPatch

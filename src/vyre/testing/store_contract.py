@@ -77,6 +77,7 @@ def schedule(number: int) -> Schedule:
         unroll=1 + number % 3,
         order=Order.BLOCKED if number % 2 else Order.STRIDED,
         checked=number % 5 != 0,
+        rows=1 << number % 3,
     )
     return Schedule((32 << number % 6, 1, 1), code)
 

@@ -185,7 +185,8 @@ def in_order(made):
     words = np.ctypeslib.as_array(
         (ctypes.c_int64 * (pool_ir.POOL_BYTES // 8)).from_address(made.address)
     )
-    tickets = words[32:].reshape(pool_ir.SLOTS, 32)[:, 0]
+    slots = words[32:].reshape(pool_ir.SLOTS, -1)
+    tickets = slots[:, : 8 * pool_ir.SHARES : 8]
     return words[8] == 0 and not (tickets & 0xFFFFFFFF).any()
 
 

@@ -19,13 +19,13 @@ from vyre.backend.cpu import machine, pool
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
-from vyre.errors import DeviceFailed
+from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
-from vyre.model import U32_MAX, Clocks, Code, DeviceInfo, DeviceKind, Limits, Simd
+from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits, Simd
 
-PIECES = 8
+PIECES = 16
 """Pieces of a launch for each thread, so that one that is slow or late leaves work to others."""
 
 _HEAD = struct.Struct("<6I8x")
@@ -79,7 +79,6 @@ class Cpu:
     """The processor: launches run at once, on all its cores, on arrays where they are."""
 
     compiles = True
-    dialect = None
     streams = None
     sharing = None
     compiles_per_workgroup = False
@@ -117,17 +116,16 @@ class Cpu:
         )
         made = pool.opened(objects, self._host, threads, cores=cores)
         if isinstance(made, Unbuilt):
-            raise DeviceFailed(
-                f"{self.info.model}: {made.reason} {made.log}".strip(),
-                "set VYRE_DEVICE to another device, or install another version of llvmlite",
+            raise UnsupportedFeature(
+                f'backend "cpu" cannot start its threads: {made.reason} {made.log}'.strip(),
+                "install another version of llvmlite, or use another device",
             )
         self._pool = made
 
     # -- building
 
-    def source(self, program: Program, code: Code, facts: Any) -> str:
-        """What LLVM compiles for a code of a program."""
-        return emit_llvm(program, code, self.features, facts).text
+    def source(self, job: Job) -> str:
+        return emit_llvm(job.program, job.code, self.features, job.facts).text
 
     def build(self, jobs: Sequence[Job]) -> list[CpuBinary | Unbuilt]:
         """Emit, and load from the folder of objects or compile."""

@@ -16,7 +16,7 @@ from vyre.backend.cpu.target import Target
 _READ, _WRITE, _EXECUTE = 1, 2, 4
 _PRIVATE, _ANONYMOUS = 2, 32  # of mmap, on Linux
 _FAILED = ctypes.c_void_p(-1).value
-_LIBRARY = ("fma", "memcpy", "memmove", "memset", "syscall")
+_LIBRARY = ("fma", "free", "malloc", "memcpy", "memmove", "memset", "syscall")
 
 _numbers = count()
 

@@ -28,6 +28,12 @@ SPIN_US = 100
 PATIENCE_US = 20
 """How long a caller looks for the end of others' pieces before it lets go of its core."""
 
+KINDNESS_US = 1
+"""How long a thread that has done its share leaves the others theirs before it takes of them.
+
+saxpy of 2**20 on 16 cores: 35 us with none, 23 with 1 or 2, 32 with 8, for it then waits itself.
+"""
+
 STACK_BYTES = 4 << 20
 """Of each helper; a task may take 1 MiB."""
 
@@ -62,6 +68,7 @@ class Pool:
         self._set(pool_ir.THREADS, threads)
         self._set(pool_ir.SPIN, int(rounds * spin_us))
         self._set(pool_ir.PATIENCE, int(rounds * PATIENCE_US))
+        self._set(pool_ir.KINDNESS, int(rounds * KINDNESS_US))
         _pools.add(self)
 
     def block(self, task: int, context: int, count: int, grain: int) -> bytes:

@@ -26,8 +26,8 @@ SLOTS = 64
 FUNCTIONS = ("run", "helper", "stop", "pause")
 
 # Where in the memory is what Python sets and reads; the types below say the same.
-ALIVE, THREADS, SPIN, PATIENCE, ASKED, STOP = 132, 192, 196, 200, 204, 208
-SETTINGS = slice(192, 204)  # threads, spin and patience, which outlive a fork
+ALIVE, THREADS, SPIN, PATIENCE, KINDNESS, ASKED, STOP = 132, 192, 196, 200, 204, 208, 212
+SETTINGS = slice(192, 208)  # threads, spin, patience and kindness, which outlive a fork
 SHARES = 64
 POOL_BYTES = 256 + SLOTS * (64 * SHARES + 128)
 
@@ -37,9 +37,9 @@ _TYPES = """
   i32, [60 x i8],                                   ; 0 epoch
   i64, [56 x i8],                                   ; 2 busy: a bit for each slot
   i32, i32, [56 x i8],                              ; 4 sleepers, 5 alive
-  ; 7 threads, 8 spin, 9 patience, 10 asked, 11 stop
-  i32, i32, i32, i32, i32, [44 x i8],
-  [64 x %Slot]                                      ; 13
+  ; 7 threads, 8 spin, 9 patience, 10 kindness, 11 asked, 12 stop
+  i32, i32, i32, i32, i32, i32, [40 x i8],
+  [64 x %Slot]                                      ; 14
 }
 %Slot = type {
   [64 x %Share],                                    ; 0
@@ -76,7 +76,7 @@ out:
 ; one when other jobs wait.
 define internal i1 @work(ptr %pool, i64 %number, i64 %me, i1 %owner) nounwind {
 entry:
-  %slot = getelementptr %Pool, ptr %pool, i64 0, i32 13, i64 %number
+  %slot = getelementptr %Pool, ptr %pool, i64 0, i32 14, i64 %number
   %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 1
   %context.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
   %first.at = getelementptr %Slot, ptr %slot, i64 0, i32 3
@@ -87,6 +87,7 @@ entry:
   %done.at = getelementptr %Slot, ptr %slot, i64 0, i32 9
   %waiting.at = getelementptr %Slot, ptr %slot, i64 0, i32 10
   %busy.at = getelementptr %Pool, ptr %pool, i64 0, i32 2
+  %kindness.at = getelementptr %Pool, ptr %pool, i64 0, i32 10
   %bit = shl i64 1, %number
   ; only where to begin and how far to look: what is claimed comes from the ticket
   %shares.seen = load atomic i64, ptr %shares.at monotonic, align 8
@@ -94,8 +95,16 @@ entry:
   %begin = urem i64 %me, %shares.some
   br label %look
 look:
-  %mine = phi i32 [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %other ]
-  %which = phi i64 [ 0, %entry ], [ %which, %claim ], [ %which, %next ], [ %which.next, %other ]
+  ; pieces done and not yet reported, and whether any was done
+  %mine = phi i32
+    [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %onward ],
+    [ 0, %rest ], [ 0, %poll ]
+  %did = phi i1
+    [ false, %entry ], [ %did, %claim ], [ true, %next ], [ %did, %onward ],
+    [ true, %rest ], [ true, %poll ]
+  %which = phi i64
+    [ 0, %entry ], [ %which, %claim ], [ %which, %next ], [ %which.next, %onward ],
+    [ %which.next, %rest ], [ %which.next, %poll ]
   %turned = add i64 %begin, %which
   %share.wide = urem i64 %turned, %shares.some
   %share = and i64 %share.wide, 63
@@ -107,7 +116,40 @@ look:
 other:
   %which.next = add i64 %which, 1
   %further = icmp ult i64 %which.next, %shares.some
-  br i1 %further, label %look, label %report
+  br i1 %further, label %onward, label %report
+onward:
+  ; whose share is done leaves the others a moment for theirs: what they have in their caches is
+  ; sooner done by them, and comes to them again
+  %own = icmp eq i64 %which, 0
+  %did.some = icmp ne i32 %mine, 0
+  %kind = and i1 %own, %did.some
+  br i1 %kind, label %spare, label %look
+spare:
+  call void @tell(ptr %done.at, ptr %waiting.at, i32 %mine)
+  %kindness = load atomic i32, ptr %kindness.at monotonic, align 4
+  br i1 %owner, label %watch, label %rest
+rest:
+  %kindness.64 = zext i32 %kindness to i64
+  call void @pause(i64 %kindness.64)
+  br label %look
+watch:
+  %wanted.64 = load atomic i64, ptr %pieces.at monotonic, align 8
+  %wanted = trunc i64 %wanted.64 to i32
+  br label %poll
+poll:
+  %round = phi i32 [ 0, %watch ], [ %round.next, %still ]
+  %over.yet = icmp uge i32 %round, %kindness
+  br i1 %over.yet, label %look, label %ask
+ask:
+  %reached = load atomic i32, ptr %done.at seq_cst, align 4
+  %complete = icmp eq i32 %reached, %wanted
+  br i1 %complete, label %finished, label %still
+still:
+  call void @relax()
+  %round.next = add i32 %round, 1
+  br label %poll
+finished:
+  ret i1 true
 claim:
   %task = load atomic ptr, ptr %task.at monotonic, align 8
   %context = load atomic ptr, ptr %context.at monotonic, align 8
@@ -155,24 +197,34 @@ next:
   br label %look
 report:
   %all = phi i32 [ %mine, %other ], [ %mine.now, %do ]
-  %any = icmp ne i32 %all, 0
-  br i1 %any, label %add, label %out
-add:
-  ; from here on the slot may be another job's: a wake too many does no harm
-  %before = atomicrmw add ptr %done.at, i32 %all seq_cst
-  %waiting = load atomic i32, ptr %waiting.at seq_cst, align 4
-  %asleep = icmp ne i32 %waiting, 0
-  br i1 %asleep, label %tell, label %out
-tell:
-  call void @wake(ptr %done.at, i32 1)
+  %any = phi i1 [ %did, %other ], [ true, %do ]
+  %unsaid = icmp ne i32 %all, 0
+  br i1 %unsaid, label %say, label %out
+say:
+  call void @tell(ptr %done.at, ptr %waiting.at, i32 %all)
   br label %out
 out:
   ret i1 %any
 }
 
+; Reports pieces as done; from then on the slot may be another job's, and a wake too many does no
+; harm.
+define internal void @tell(ptr %done.at, ptr %waiting.at, i32 %count) nounwind {
+entry:
+  %before = atomicrmw add ptr %done.at, i32 %count seq_cst
+  %waiting = load atomic i32, ptr %waiting.at seq_cst, align 4
+  %asleep = icmp ne i32 %waiting, 0
+  br i1 %asleep, label %rouse, label %out
+rouse:
+  call void @wake(ptr %done.at, i32 1)
+  br label %out
+out:
+  ret void
+}
+
 define void @stop(ptr %pool) nounwind {
   %threads.at = getelementptr %Pool, ptr %pool, i64 0, i32 7
-  %stop.at = getelementptr %Pool, ptr %pool, i64 0, i32 11
+  %stop.at = getelementptr %Pool, ptr %pool, i64 0, i32 12
   store atomic i32 1, ptr %threads.at monotonic, align 4
   store atomic i32 1, ptr %stop.at seq_cst, align 4
   %raised = atomicrmw add ptr %pool, i32 1 seq_cst
@@ -223,7 +275,7 @@ entry:
   %sleepers.at = getelementptr %Pool, ptr %pool, i64 0, i32 4
   %alive.at = getelementptr %Pool, ptr %pool, i64 0, i32 5
   %spin.at = getelementptr %Pool, ptr %pool, i64 0, i32 8
-  %stop.at = getelementptr %Pool, ptr %pool, i64 0, i32 11
+  %stop.at = getelementptr %Pool, ptr %pool, i64 0, i32 12
   %born = atomicrmw add ptr %alive.at, i32 1 seq_cst
   %me = add i64 %number, 1  ; a caller is 0
   br label %look
@@ -285,7 +337,7 @@ many:
   %pool = load ptr, ptr %block
   %busy.at = getelementptr %Pool, ptr %pool, i64 0, i32 2
   %threads.at = getelementptr %Pool, ptr %pool, i64 0, i32 7
-  %asked.at = getelementptr %Pool, ptr %pool, i64 0, i32 10
+  %asked.at = getelementptr %Pool, ptr %pool, i64 0, i32 11
   %threads = load atomic i32, ptr %threads.at monotonic, align 4
   %asked = load atomic i32, ptr %asked.at monotonic, align 4
   %single = icmp ult i32 %threads, 2
@@ -355,7 +407,7 @@ entry:
   %task = load ptr, ptr %task.from
   %context = load ptr, ptr %context.from
   %count = load i64, ptr %count.from
-  %slot = getelementptr %Pool, ptr %pool, i64 0, i32 13, i64 %number
+  %slot = getelementptr %Pool, ptr %pool, i64 0, i32 14, i64 %number
   %task.at = getelementptr %Slot, ptr %slot, i64 0, i32 1
   %context.at = getelementptr %Slot, ptr %slot, i64 0, i32 2
   %first.at = getelementptr %Slot, ptr %slot, i64 0, i32 3

@@ -18,7 +18,7 @@ from vyre.backend.cuda.failure import failure
 from vyre.backend.cuda.frame import Frame
 from vyre.backend.cuda.memory import Bytes, CudaMemory, Pool, Staging
 from vyre.backend.cuda.nvml import Nvml
-from vyre.emit import CUDA
+from vyre.emit import CUDA, emit
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.model import Clocks, DeviceInfo
@@ -40,7 +40,6 @@ class Cuda:
     """
 
     compiles = True
-    dialect = CUDA
     dlpack_type = 2
     compiles_per_workgroup = False
     uses_host_memory = False
@@ -86,6 +85,9 @@ class Cuda:
         return self._nvml.clocks()
 
     # -- building
+
+    def source(self, job: Job) -> str:
+        return emit(job.program, job.code, CUDA, job.facts).text
 
     def build(self, jobs: Sequence[Job]) -> list[CudaBinary | Unbuilt]:
         """Emit, compile in one build what the cache does not hold, and load."""

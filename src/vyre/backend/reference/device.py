@@ -15,6 +15,7 @@ from vyre.backend import cpufreq, host
 from vyre.backend.base import Array, Fixed, Job, Start
 from vyre.backend.reference import run
 from vyre.backend.reference.refuse import refuse_unsupported
+from vyre.emit import OPENCL, emit
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
@@ -65,7 +66,6 @@ class Reference:
     """NumPy as a device: its memory is arrays, or addresses, its launches run at once."""
 
     compiles = False
-    dialect = None
     streams = None
     sharing = None
     compiles_per_workgroup = False
@@ -87,6 +87,9 @@ class Reference:
             max_grid=(U32_MAX, U32_MAX, U32_MAX),
         ),
     )
+
+    def source(self, job: Job) -> str:
+        return emit(job.program, job.code, OPENCL, job.facts).text
 
     def build(self, jobs: Sequence[Job]) -> list[ReferenceBinary]:
         """One meaning, whatever the code."""

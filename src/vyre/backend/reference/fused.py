@@ -14,6 +14,7 @@ _SAFE_HIGH = 2.0**480
 _SAFE_LOW = 2.0**-480
 _APART = 160  # powers of two between product and addend, beyond which only a sign is left
 _LEAST_BITS = -1074
+_A_LITTLE_MORE = 1.0 + 2.0**-20
 
 
 def fma(a: Value, b: Value, c: Value) -> Value:
@@ -89,21 +90,38 @@ def _terms(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
 
 
 def _double(a: Value, b: Value, c: Value) -> Value:
-    total, rest = _terms(a, b, c)
-    nearest = np.asarray(total + rest)
-    # No step of this came near an end of the range, or all of it was of zeros.
-    plain = _is_tame(a) & _is_tame(b) & (_is_tame(c) | (c == 0))
-    if plain.all():
+    high, low = _two_product(a, b)
+    total, rest = _two_sum(high, c)
+    total = np.asarray(total)
+    more = rest + low
+    nearest = np.asarray(total + more)
+    zero = nearest == 0
+    if zero.any():
+        nearest[zero] = total[zero]  # which has the right sign
+    # The second sum is rounded too: that matters next to a tie alone.
+    over = more - (nearest - total)
+    doubtful = nearest + over * _A_LITTLE_MORE != nearest
+    if not (_all_tame(a) and _all_tame(b) and _all_tame(c)):
+        doubtful = doubtful | ~(_is_tame(a) & _is_tame(b) & _is_tame(c))
+    if not doubtful.any():
         return nearest
-    odd = np.broadcast_to(~plain, nearest.shape)
-    some = [np.broadcast_to(part, nearest.shape)[odd] for part in (a, b, c)]
-    nearest[odd] = _any_double(*some)
+    some = [np.broadcast_to(part, nearest.shape)[doubtful] for part in (a, b, c)]
+    nearest[doubtful] = _any_double(*some)
     return nearest
+
+
+def _all_tame(a: Value) -> bool:
+    """Whether no step of a sum or product of such numbers comes near an end of the range."""
+    size = np.abs(a)
+    if not size.max() < _SAFE_HIGH:
+        return False
+    least = size.min() or np.where(size == 0, 1.0, size).min()
+    return bool(least > _SAFE_LOW)
 
 
 def _is_tame(a: Value) -> Value:
     size = np.abs(a)
-    tame: Value = (size > _SAFE_LOW) & (size < _SAFE_HIGH)
+    tame: Value = ((size > _SAFE_LOW) & (size < _SAFE_HIGH)) | (size == 0)
     return tame
 
 

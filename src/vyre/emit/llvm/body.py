@@ -1,35 +1,19 @@
-"""Statements and expressions over lanes in lockstep: masks where they part, branches where not."""
+"""Statements over lanes in lockstep: masks where they part, branches where not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from vyre.emit.lanes import Variation
-from vyre.emit.llvm.arithmetic import Arithmetic
-from vyre.emit.llvm.builder import BOOL, U32, Builder, scalar_type
-from vyre.emit.llvm.functions import call
-from vyre.emit.llvm.memory import Buffer, Change, Memory, Place
+from vyre.emit.llvm import memory
+from vyre.emit.llvm.arithmetic import Instructions
+from vyre.emit.llvm.builder import U32, U64, Builder, scalar_type
+from vyre.emit.llvm.context import Access, Context
+from vyre.emit.llvm.expressions import Expressions
+from vyre.emit.llvm.masks import Places, mask_at, new_mask, put_mask
 from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.errors import UnsupportedFeature
-from vyre.ir.expr import (
-    Atomic,
-    Binary,
-    Bitcast,
-    BufDim,
-    BufLen,
-    Cast,
-    Expr,
-    FlatIndex,
-    Fma,
-    Id,
-    IdKind,
-    Lit,
-    Load,
-    Select,
-    Unary,
-    Var,
-)
+from vyre.ir.expr import Atomic, Expr, Load, Var
 from vyre.ir.node import (
     Assign,
     Barrier,
@@ -45,40 +29,31 @@ from vyre.ir.node import (
     Store,
     While,
 )
-from vyre.ir.text import expr_text, statement_text
-from vyre.ir.walk import statements
+from vyre.ir.text import statement_text
+from vyre.ir.types import DataType
+from vyre.ir.walk import expressions, statements
 
-Ids = Callable[[IdKind, int], Value]
-IsFree = Callable[[str, str, Expr], bool]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What a program's statements mean where they are emitted."""
-
-    buffers: Mapping[str, Buffer]
-    scalars: Mapping[str, Value]
-    ids: Ids
-    is_free: IsFree  # whether an access of a buffer, in a statement, at an index needs no check
-    across: Variation  # what differs between lanes
-    down: Variation  # what differs between rows
-    assigned: frozenset[str]  # names that are given more than one value
-    read_names: frozenset[str]
-    unroll: int = 1
-    turn: int = 0
+__all__ = ["Body", "Context"]
 
 
-@dataclass(slots=True)
-class _Leaving:
-    """Where lanes go that leave a loop: by a jump of all of them, or out of a mask."""
+@dataclass(frozen=True, slots=True)
+class _Jumps:
+    """A loop that all lanes leave at once: the labels behind it, and of its next round."""
 
-    stop: str  # a label, or the place of a mask
+    stop: str
     again: str
-    jumps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Masks:
+    """A loop that lanes leave on their own: who is still in it, and who in its present round."""
+
+    stop: Places
+    again: Places
 
 
 @dataclass(slots=True)
-class Body:
+class Body(Expressions):
     """Emits the statements of one program for the lanes and rows of one builder."""
 
     b: Builder
@@ -86,59 +61,39 @@ class Body:
     end: str  # the label behind the last statement
     mask: Value | None = None
     names: dict[str, Value | Slot] = field(default_factory=dict)
-    alive: list[tuple[str, ...]] = field(default_factory=list)  # masks that lanes leave by
-    loop: _Leaving | None = None
-    returned: tuple[str, ...] = ()
+    alive: list[Places] = field(default_factory=list)  # masks that lanes leave by
+    loop: _Jumps | _Masks | None = None
+    returned: Places = ()
     statement: str = ""
-    a: Arithmetic = field(init=False)
-    memory: Memory = field(init=False)
+    unchecked: frozenset[Access] = frozenset()  # what the present loop was found to keep inside
+    do: Instructions = field(init=False)
 
     def __post_init__(self) -> None:
-        self.a = Arithmetic(self.b)
-        self.memory = Memory(self.b, self.a)
+        self.do = Instructions(self.b)
 
-    # -- masks in memory, one for each row
-
-    def new_mask(self, value: Value | None) -> tuple[str, ...]:
-        kind = self.b.type(BOOL)
-        places = tuple(self.b.alloca(kind) for _ in range(self.b.rows))
-        whole = self.b.mask(value)
-        for row, place in enumerate(places):
-            self.b.emit(f"store {kind} {whole.at(row)}, ptr {place}")
-        return places
-
-    def mask_at(self, places: tuple[str, ...]) -> Value:
-        kind = self.b.type(BOOL)
-        registers = tuple(self.b.op(f"load {kind}, ptr {place}") for place in places)
-        return Value(BOOL, Shape.VECTOR, registers)
-
-    def put_mask(self, places: tuple[str, ...], value: Value) -> None:
-        kind = self.b.type(BOOL)
-        for row, place in enumerate(places):
-            self.b.emit(f"store {kind} {value.at(row)}, ptr {place}")
-
-    def drop(self, places: tuple[str, ...]) -> None:
+    def drop(self, places: Places) -> None:
         """The lanes that are here leave."""
         here = self.b.neither(self.b.mask(self.mask))
-        left = self.b.both(self.mask_at(places), here)
+        left = self.b.both(mask_at(self.b, places), here)
         assert left is not None
-        self.put_mask(places, left)
+        put_mask(self.b, places, left)
 
     def narrow(self) -> None:
         """Go on with the lanes that have not left."""
         for places in self.alive:
-            self.mask = self.b.both(self.mask, self.mask_at(places))
+            self.mask = self.b.both(self.mask, mask_at(self.b, places))
 
     # -- statements
 
     def run(self, nodes: Sequence[Node]) -> None:
         """Statements that may end lanes before the last of them."""
         if self.b.width > 1 and any(isinstance(node, Return) for node in statements(nodes)):
-            self.returned = self.new_mask(None)
+            self.returned = new_mask(self.b, None)
             self.alive = [self.returned]
-        self.list(nodes)
+        self.block(nodes)
 
-    def list(self, nodes: Sequence[Node]) -> None:
+    def block(self, nodes: Sequence[Node]) -> None:
+        """Statements whose names end with them."""
         before = dict(self.names)
         for node in nodes:
             self.step(node)
@@ -147,14 +102,10 @@ class Body:
         self.names = {name: self.names[name] for name in before}
 
     def step(self, node: Node) -> None:
-        match node:
-            case Block(body) | Region(_, body):
-                self.list(body)
-                return
-            case If() | Loop() | While():
-                pass
-            case _:
-                pass
+        """One statement; what it binds stays bound."""
+        if isinstance(node, (Block, Region)):
+            self.block(node.body)
+            return
         self.statement = statement_text(node)
         match node:
             case Let(name, Atomic() as expr):
@@ -166,11 +117,11 @@ class Body:
             case Store(buffer, index, value):
                 given = self.expr(value)
                 place = self.place(buffer, index)
-                self.memory.store(self.context.buffers[buffer], place, given, self.mask)
+                memory.store(self.do, self.context.buffers[buffer], place, given, self.mask)
             case If(cond, then, otherwise):
                 self.branches(self.expr(cond), then, otherwise)
-            case Loop(var, start, stop, body):
-                self.counted(node, var, self.expr(start), self.expr(stop), body)
+            case Loop():
+                self.counted(node)
             case While(cond, body):
                 self.repeated(node, cond, body)
             case Break() | Continue():
@@ -211,13 +162,8 @@ class Body:
         slot = self.names[name]
         assert isinstance(slot, Slot)
         if slot.shape is Shape.VECTOR and self.mask is not None:
-            value = self.a.select(self.mask, value, self.taken(slot))
+            value = self.do.select(self.mask, value, self.taken(slot))
         self.put(slot, value)
-
-    def taken(self, slot: Slot) -> Value:
-        kind = self.b.type(slot.dtype, slot.shape)
-        registers = tuple(self.b.op(f"load {kind}, ptr {place}") for place in slot.places)
-        return Value(slot.dtype, slot.shape, registers)
 
     # -- control flow
 
@@ -229,7 +175,7 @@ class Body:
             for label, nodes in ((yes, then), (no, otherwise)):
                 self.b.place(label)
                 self.mask = outer
-                self.list(nodes)
+                self.block(nodes)
                 self.b.jump(after)
             self.b.place(after)
             self.mask = outer
@@ -248,7 +194,7 @@ class Body:
         self.b.branch(self.b.any(mask), yes, after)
         self.b.place(yes)
         self.mask = mask
-        self.list(nodes)
+        self.block(nodes)
         self.b.jump(after)
         self.b.place(after)
 
@@ -260,52 +206,109 @@ class Body:
             self.b.rows > 1 and self.context.down.apart(node)
         )
 
-    def counted(
-        self, node: Loop, var: str, start: Value, stop: Value, body: Sequence[Node]
-    ) -> None:
-        less = "slt" if start.dtype.is_signed else "ult"
-        if self.parts(node):
-            rows = self.b.rows
-            kind = self.b.type(start.dtype)
-            counter = Slot(
-                start.dtype, Shape.VECTOR, tuple(self.b.alloca(kind) for _ in range(rows))
-            )
-            self.put(counter, start)
-            self.names[var] = counter
-            one = self.a.number(start.dtype, 1)
-
-            def more() -> Value:
-                return self.a.compare(less, self.taken(counter), stop)
-
-            def count() -> None:
-                self.put(counter, self.a.plain("add", self.taken(counter), one))
-
-            self.masked(more, body, count)
+    def counted(self, node: Loop) -> None:
+        start, stop = self.expr(node.start), self.expr(node.stop)
+        walked = self.walked(node) if stop.dtype.bits >= 32 else frozenset[Access]()
+        if not walked:
+            self.rounds(node, start, stop)
             return
-        kind = scalar_type(start.dtype)
-        place = self.b.alloca(kind)
-        self.b.emit(f"store {kind} {start.registers[0]}, ptr {place}")
-        head, inside, again, after = (self.b.name() for _ in range(4))
-        self.b.jump(head)
-        self.b.place(head)
-        now = self.b.op(f"load {kind}, ptr {place}")
-        self.b.branch(self.b.op(f"icmp {less} {kind} {now}, {stop.registers[0]}"), inside, after)
-        self.b.place(inside)
-        self.names[var] = Value(start.dtype, Shape.UNIFORM, (now,))
-        self.together(body, _Leaving(after, again, jumps=True))
-        self.b.jump(again)
-        self.b.place(again)
-        self.b.emit(f"store {kind} {self.b.op(f'add {kind} {now}, 1')}, ptr {place}")
-        unroll = self.context.unroll
-        self.b.jump(head, self.b.parts.unrolled(unroll) if unroll > 1 else "")
+        outer, checked = self.mask, self.unchecked
+        whole, part, after = self.b.name(), self.b.name(), self.b.name()
+        self.b.branch(self.stays_inside(walked, start, stop), whole, part)
+        for label, free in ((whole, walked), (part, frozenset())):
+            self.b.place(label)
+            self.unchecked = checked | free
+            self.rounds(node, start, stop)
+            self.mask, self.unchecked = outer, checked
+            self.b.jump(after)
         self.b.place(after)
-        del self.names[var]
 
-    def together(self, body: Sequence[Node], leaving: _Leaving) -> None:
+    def walked(self, node: Loop) -> frozenset[Access]:
+        """Accesses at an innermost loop's own counter, whose checks one before it can replace."""
+        inside = tuple(statements(node.body))
+        if (
+            any(isinstance(one, (Loop, While)) for one in inside)
+            or node.var in self.context.assigned
+        ):
+            return frozenset()
+        found = (
+            (touch.buffer, statement_text(one), touch.index)
+            for one in inside
+            for touch in (one, *expressions(one))
+            if isinstance(touch, (Load, Store)) and touch.index == Var(node.var)
+        )
+        return frozenset(
+            access
+            for access in found
+            if access[0] in self.context.buffers and not self.context.is_free(*access)
+        )
+
+    def stays_inside(self, walked: frozenset[Access], start: Value, stop: Value) -> str:
+        """Whether no lane's counter can leave the arrays that its loop walks."""
+        do, dtype = self.do, stop.dtype
+        tests = []
+        for name in sorted({buffer for buffer, _, _ in walked}):
+            length = do.whole(self.context.buffers[name].length, dtype)
+            tests.append(do.compare("ule", do.bits(stop, _unsigned(dtype)), length))
+        if dtype.is_signed:
+            tests.append(do.compare("sge", start, do.number(dtype, 0)))
+        inside = tests[0]
+        for test in tests[1:]:
+            inside = do.plain("and", inside, test)
+        if inside.is_scalar:
+            return inside.registers[0]
+        outside = self.b.both(self.mask, self.b.neither(self.b.vectors(inside)))
+        assert outside is not None
+        return self.b.op(f"xor i1 {self.b.any(outside)}, true")
+
+    def rounds(self, node: Loop, start: Value, stop: Value) -> None:
+        if self.parts(node):
+            self.counted_apart(node, start, stop)
+        else:
+            self.counted_together(node, start, stop)
+
+    def counted_apart(self, node: Loop, start: Value, stop: Value) -> None:
+        """A counter for each lane, though all begin alike: some may go on to their next round."""
+        kind = self.b.type(start.dtype)
+        places = tuple(self.b.alloca(kind) for _ in range(self.b.rows))
+        counter = Slot(start.dtype, Shape.VECTOR, places)
+        self.put(counter, start)
+        self.names[node.var] = counter
+        one = self.do.number(start.dtype, 1)
+
+        def more() -> Value:
+            return self.do.compare(_less(start), self.taken(counter), stop)
+
+        def count() -> None:
+            self.put(counter, self.do.plain("add", self.taken(counter), one))
+
+        self.masked(more, node.body, count)
+
+    def counted_together(self, node: Loop, start: Value, stop: Value) -> None:
+        b, kind = self.b, scalar_type(start.dtype)
+        place = b.alloca(kind)
+        b.emit(f"store {kind} {start.registers[0]}, ptr {place}")
+        head, inside, again, after = (b.name() for _ in range(4))
+        b.jump(head)
+        b.place(head)
+        now = b.op(f"load {kind}, ptr {place}")
+        b.branch(b.op(f"icmp {_less(start)} {kind} {now}, {stop.registers[0]}"), inside, after)
+        b.place(inside)
+        self.names[node.var] = Value(start.dtype, Shape.UNIFORM, (now,))
+        self.together(node.body, _Jumps(after, again))
+        b.jump(again)
+        b.place(again)
+        b.emit(f"store {kind} {b.op(f'add {kind} {now}, 1')}, ptr {place}")
+        unroll = self.context.unroll
+        b.jump(head, b.parts.unrolled(unroll) if unroll > 1 else "")
+        b.place(after)
+        del self.names[node.var]
+
+    def together(self, body: Sequence[Node], leaving: _Jumps) -> None:
         """A round of a loop that all lanes go through at once."""
         outer, saved = self.mask, self.loop
         self.loop = leaving
-        self.list(body)
+        self.block(body)
         self.mask, self.loop = outer, saved
 
     def repeated(self, node: While, cond: Expr, body: Sequence[Node]) -> None:
@@ -317,7 +320,7 @@ class Body:
         self.b.place(head)
         self.b.branch(self.expr(cond).registers[0], inside, after)
         self.b.place(inside)
-        self.together(body, _Leaving(after, head, jumps=True))
+        self.together(body, _Jumps(after, head))
         self.b.jump(head)
         self.b.place(after)
 
@@ -326,24 +329,24 @@ class Body:
     ) -> None:
         """A loop that runs while some lane is in it."""
         outer, saved = self.mask, (self.alive, self.loop)
-        live = self.new_mask(outer)
+        live = new_mask(self.b, outer)
         ends_early = any(isinstance(n, (Break, Continue, Return)) for n in statements(body))
         head, inside, after = (self.b.name() for _ in range(3))
         self.b.jump(head)
         self.b.place(head)
-        self.mask = self.mask_at(live)
+        self.mask = mask_at(self.b, live)
         self.narrow()
         staying = self.b.both(self.mask, self.b.vectors(more()))
         assert staying is not None
-        self.put_mask(live, staying)
+        put_mask(self.b, live, staying)
         self.b.branch(self.b.any(staying), inside, after)
         self.b.place(inside)
         self.mask = staying
         if ends_early:
-            going_on = self.new_mask(None)
+            going_on = new_mask(self.b, None)
             self.alive = [*self.alive, live, going_on]
-            self.loop = _Leaving(",".join(live), ",".join(going_on), jumps=False)
-        self.list(body)
+            self.loop = _Masks(live, going_on)
+        self.block(body)
         self.alive, self.loop = saved
         if count is not None:
             count()
@@ -352,14 +355,16 @@ class Body:
         self.mask = outer
 
     def leave(self, node: Break | Continue) -> None:
-        loop = self.loop
-        assert loop is not None, "a break or continue stands in a loop"
-        target = loop.stop if isinstance(node, Break) else loop.again
-        if loop.jumps:
-            self.b.jump(target)
-            self.b.place(self.b.name())
-        else:
-            self.drop(tuple(target.split(",")))
+        """These lanes are done with the loop, or with its round."""
+        stops = isinstance(node, Break)
+        match self.loop:
+            case _Jumps(stop, again):
+                self.b.jump(stop if stops else again)
+                self.b.place(self.b.name())
+            case _Masks(stop, again):
+                self.drop(stop if stops else again)
+            case None:
+                raise AssertionError("a break or continue stands in a loop")
 
     def finish(self) -> None:
         """These lanes are done."""
@@ -369,86 +374,14 @@ class Body:
         else:
             self.drop(self.returned)
 
-    # -- expressions
-
-    def expr(self, expr: Expr) -> Value:
-        match expr:
-            case Lit(dtype, bits):
-                return self.b.literal(dtype, bits)
-            case Var(name):
-                found = self.names[name]
-                return self.taken(found) if isinstance(found, Slot) else found
-            case Load(buffer):
-                return self.load(expr)
-            case BufLen(buffer):
-                return self.length(buffer)
-            case BufDim(buffer, axis):
-                return self.dim(buffer, axis)
-            case Id(kind, axis):
-                return self.context.ids(kind, axis)
-            case FlatIndex(buffer, indices):
-                parts = tuple(self.expr(part) for part in indices)
-                held = self.context.buffers[buffer]
-                return self.memory.flat_number(self.memory.flat(held, parts, free=False))
-            case Binary(op, left, right):
-                a, b = self.expr(left), self.expr(right)
-                done = self.a.binary(op, a, b)
-                return call(self.b, op, a, b) if done is None else done
-            case Unary(op, operand):
-                a = self.expr(operand)
-                done = self.a.unary(op, a)
-                return call(self.b, op, a) if done is None else done
-            case Select(cond, true, false):
-                return self.a.select(self.expr(cond), self.expr(true), self.expr(false))
-            case Cast(target, value):
-                return self.a.cast(target, self.expr(value))
-            case Bitcast(target, value):
-                return self.a.bits(self.expr(value), target)
-            case Fma(a, b, c):
-                return self.a.fma(self.expr(a), self.expr(b), self.expr(c))
-            case Atomic():
-                return self.atomic(expr, is_read=True)
-            case _:
-                raise UnsupportedFeature(
-                    f"{self.statement}: no device code for {expr_text(expr)}",
-                    "leave it out, or run the program elsewhere",
-                )
-
-    def length(self, buffer: str) -> Value:
-        if buffer in self.context.scalars:
-            return self.a.number(U32, 1)
-        return self.context.buffers[buffer].length
-
-    def dim(self, buffer: str, axis: int) -> Value:
-        held = self.context.buffers.get(buffer)
-        return held.dims[axis] if held is not None and held.dims else self.length(buffer)
-
-    def place(self, buffer: str, index: Expr) -> Place:
-        held = self.context.buffers[buffer]
-        free = self.context.is_free(buffer, self.statement, index)
-        if isinstance(index, FlatIndex) and index.buffer == buffer and held.dims:
-            parts = tuple(self.expr(part) for part in index.indices)
-            return self.memory.flat(held, parts, free=free)
-        return self.memory.within(held, self.expr(index), free=free)
-
-    def load(self, expr: Load) -> Value:
-        scalar = self.context.scalars.get(expr.buffer)
-        if scalar is not None:
-            if isinstance(expr.index, Lit) and expr.index.value == 0:
-                return scalar
-            raise UnsupportedFeature(
-                f"{self.statement}: index into the scalar {expr.buffer!r}", "read it at index 0"
-            )
-        place = self.place(expr.buffer, expr.index)
-        return self.memory.load(self.context.buffers[expr.buffer], place, self.mask)
-
-    def atomic(self, expr: Atomic, *, is_read: bool) -> Value:
-        place = self.place(expr.buffer, expr.index)
-        given = [expr.expected] if expr.expected is not None else []
-        values = tuple(self.expr(part) for part in (*given, expr.value))
-        change = Change(expr.op, values, is_read, self.context.turn)
-        return self.memory.atomic(self.context.buffers[expr.buffer], place, change, self.mask)
-
 
 def _leaves(node: Node) -> bool:
     return any(isinstance(part, (Break, Continue, Return)) for part in statements((node,)))
+
+
+def _unsigned(dtype: DataType) -> DataType:
+    return {32: U32, 64: U64}[dtype.bits]
+
+
+def _less(counter: Value) -> str:
+    return "slt" if counter.dtype.is_signed else "ult"

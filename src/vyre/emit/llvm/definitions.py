@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vyre.emit.lanes import Variation
-from vyre.emit.llvm.body import Body, Context
+from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import Builder, Parts
+from vyre.emit.llvm.context import Context
 from vyre.emit.llvm.functions import Needed, function_name
 from vyre.emit.llvm.shapes import function
 from vyre.emit.llvm.values import Shape, Value

@@ -7,7 +7,7 @@ from itertools import product
 
 from vyre.analysis.aliasing import may_share
 from vyre.emit.layout import WordLayout, arguments_of
-from vyre.emit.llvm.arithmetic import Arithmetic
+from vyre.emit.llvm.arithmetic import Instructions, loaded
 from vyre.emit.llvm.builder import U32, Builder, stored_type
 from vyre.emit.llvm.memory import Buffer, held_as
 from vyre.emit.llvm.values import Shape, Value
@@ -121,10 +121,10 @@ class Frame:
 
     def scalars(self, b: Builder) -> dict[str, Value]:
         """The scalar arguments as values, converted where the function begins."""
-        arithmetic = Arithmetic(b.where_it_begins())
+        do = Instructions(b.where_it_begins())
         return {
-            decl.name: arithmetic.loaded(
-                decl.element, Value(held_as(decl.element), Shape.UNIFORM, (f"%p{number}",))
+            decl.name: loaded(
+                do, decl.element, Value(held_as(decl.element), Shape.UNIFORM, (f"%p{number}",))
             )
             for number, decl in enumerate(arguments_of(self.program))
             if decl.is_scalar_argument

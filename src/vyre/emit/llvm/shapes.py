@@ -1,4 +1,4 @@
-"""The shapes of functions: loops over positions, and the text around what a builder wrote."""
+"""The shapes of functions: loops, branches, and the text around what a builder wrote."""
 
 from __future__ import annotations
 
@@ -33,6 +33,22 @@ def counting(
         following = b.op(f"add nuw {kind} {now}, {step}")
     b.emit(f"store {kind} {following}, ptr {place}")
     b.jump(head)
+    b.place(after)
+
+
+def where(b: Builder, tests: list[str], act: Callable[[], object]) -> None:
+    """Act where all tests hold."""
+    if not tests:
+        act()
+        return
+    test = tests[0]
+    for other in tests[1:]:
+        test = b.op(f"and i1 {test}, {other}")
+    yes, after = b.name(), b.name()
+    b.branch(test, yes, after)
+    b.place(yes)
+    act()
+    b.jump(after)
     b.place(after)
 
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
-from vyre.emit.llvm.body import Body, Context
+from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts
+from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.frame import ENTRY, TASK, WORKGROUP, Frame
 from vyre.emit.llvm.interior import Interior, Margin, interior
 from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.shapes import counting, function
-from vyre.emit.llvm.values import Shape, Value
+from vyre.emit.llvm.staging import SCRATCH_BYTES, Staged, bring_together, staged_loads
+from vyre.emit.llvm.values import Shape, StagedAt, Value
 from vyre.ir.expr import Expr, IdKind, Var
 from vyre.ir.node import Assign, If, Loop, While
 from vyre.ir.program import Program
@@ -51,6 +53,11 @@ def loops_part(program: Program) -> bool:
     across, _ = _variations(program)
     loops = (node for node in statements(program.entry) if isinstance(node, (Loop, While)))
     return any(across.apart(loop) for loop in loops)
+
+
+def stages(program: Program) -> bool:
+    """Whether the rows of a panel share something that can be brought together."""
+    return bool(staged_loads(program, *_variations(program)))
 
 
 def _variations(program: Program) -> tuple[Variation, Variation]:
@@ -107,12 +114,14 @@ class _Tile:
     @property
     def parameters(self) -> str:
         tables = [f"ptr noalias %c{number}" for number in range(len(self.counters))]
-        return ", ".join([self.frame.parameters, *tables])
+        scratch = ["ptr noalias %scratch"] if self.staged else []
+        return ", ".join([self.frame.parameters, *tables, *scratch])
 
     @property
     def passed(self) -> str:
         tables = [f"ptr %c{number}" for number in range(len(self.counters))]
-        return ", ".join([self.frame.passed, *tables])
+        scratch = ["ptr %scratch"] if self.staged else []
+        return ", ".join([self.frame.passed, *tables, *scratch])
 
     def context(self, b: Builder, at: _At, *, inside: bool, turn: int = 0) -> Context:
         nodes = self.program.entry
@@ -135,6 +144,7 @@ class _Tile:
             read_names=frozenset(e.name for e in all_expressions(nodes) if isinstance(e, Var)),
             unroll=self.code.unroll,
             turn=turn,
+            staged=at.staged if inside else {},
         )
 
     def buffers(self, b: Builder) -> dict[str, Buffer]:
@@ -225,11 +235,41 @@ class _Tile:
 
             counting(b, y0, y1, self.rows, row)
 
+        def panel() -> None:
+            at.staged = self.stage(b, at, y0, y1)
+            down(piece)
+
         if self.code.order is Order.BLOCKED:
-            across(lambda: down(piece))
+            across(panel)
         else:
             down(lambda: across(piece))
         return function("internal void @tile", f"{self.parameters}, {_POSITION}", b)
+
+    @property
+    def staged(self) -> tuple[Staged, ...]:
+        """The loads that a panel's rows share, which need no check inside."""
+        if not self.code.staged or self.code.order is not Order.BLOCKED or self.code.vector == 1:
+            return ()
+        known = self.interior.free | self.interior.inner.keys()
+        found = staged_loads(self.program, *_variations(self.program))
+        return tuple(one for one in found if one.access in known)
+
+    def stage(self, b: Builder, at: _At, y0: str, y1: str) -> dict[Access, StagedAt]:
+        """Bring together what the rows of a panel read, where it fits and there are rows enough."""
+        loads = self.staged
+        if not loads:
+            return {}
+        rows = b.op(f"sub i32 {y1}, {y0}")
+        some = b.op(f"icmp ugt i32 {rows}, {2 * self.rows}")
+        there = b.op("icmp ne ptr %scratch, null")
+        worth = b.op(f"and i1 {some}, {there}")
+        part = SCRATCH_BYTES // len(loads)
+        found = {}
+        for number, one in enumerate(loads):
+            panel = b.op(f"getelementptr i8, ptr %scratch, i64 {number * part}")
+            body = Body(b, self.context(b, at, inside=True), "")
+            found[one.access] = bring_together(body, one, panel, part, worth)
+        return found
 
     def inside(self, b: Builder, buffers: dict[str, Buffer]) -> tuple[str, str, str, str]:
         """The part of a tile that full vectors cover without leaving an array."""
@@ -305,7 +345,13 @@ class _Tile:
 
             counting(b, z0, z1, 1, layer, saturating=True)
 
+        if self.staged:
+            b.parts.declared["declare noalias ptr @malloc(i64)"] = None
+            b.parts.declared["declare void @free(ptr)"] = None
+            b.emit(f"%scratch = call noalias ptr @malloc(i64 {SCRATCH_BYTES})")
         counting(b, "%first", "%last", 1, group, kind="i64")
+        if self.staged:
+            b.emit("call void @free(ptr %scratch)")
         for number, (name, count) in enumerate(self.counters.items()):
             self.flush(b, number, name, count)
         return function(f"void @{ENTRY}", TASK, b)
@@ -341,11 +387,12 @@ class _At:
     b: Builder
     x: str = "%x0"
     y: tuple[str, ...] = ("%y0",)
+    staged: dict[Access, StagedAt] = field(default_factory=dict)
 
     def moved(self, b: Builder, by: int) -> _At:
         """The place so many pieces further along x."""
         x = b.op(f"add i32 {self.x}, {by * b.width}") if by else self.x
-        return _At(self.frame, self.buffers, self.scalars, b, x, self.y)
+        return _At(self.frame, self.buffers, self.scalars, b, x, self.y, self.staged)
 
     def ids(self, kind: IdKind, axis: int) -> Value:
         b = self.b

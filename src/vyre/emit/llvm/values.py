@@ -42,3 +42,13 @@ class Slot:
     dtype: DataType
     shape: Shape
     places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedAt:
+    """Where a loop finds what it loads in each round: a vector every `stride` bytes from `base`."""
+
+    var: str  # the loop's counter
+    start: Value
+    base: str
+    stride: str

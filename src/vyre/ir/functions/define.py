@@ -55,12 +55,12 @@ _SINGLE: Mapping[Op, tuple[Function, float]] = {
     UnaryOp.SINH: (hyperbolic.sinh, 1.25),
     UnaryOp.COSH: (hyperbolic.cosh, 1.0),
     UnaryOp.ASINH: (hyperbolic.asinh, 1.25),
-    UnaryOp.ACOSH: (hyperbolic.acosh, 1.25),
+    UnaryOp.ACOSH: (hyperbolic.acosh, 1.0),
     UnaryOp.ATANH: (hyperbolic.atanh, 1.25),
     UnaryOp.ASIN: (inverse.asin, 1.25),
     UnaryOp.ACOS: (inverse.acos, 1.25),
     UnaryOp.ATAN: (inverse.atan, 1.25),
-    BinaryOp.ATAN2: (inverse.atan2, 1.5),
+    BinaryOp.ATAN2: (inverse.atan2, 1.75),
     UnaryOp.CBRT: (power.cbrt, 0.75),
     BinaryOp.HYPOT: (power.hypot_single, 0.75),
     BinaryOp.MOD: (remainder.fmod, 0.0),
@@ -79,23 +79,23 @@ _DOUBLE: Mapping[Op, tuple[Function, float]] = {
     UnaryOp.LOG2: (logarithm.log2, 1.25),
     UnaryOp.LOG10: (logarithm.log10, 1.0),
     UnaryOp.LOG1P: (logarithm.log1p, 1.0),
-    UnaryOp.SIN: (trigonometry.sin, 1.0),
-    UnaryOp.COS: (trigonometry.cos, 1.0),
-    UnaryOp.TAN: (trigonometry.tan, 1.0),
+    UnaryOp.SIN: (trigonometry.sin, 1.25),
+    UnaryOp.COS: (trigonometry.cos, 1.25),
+    UnaryOp.TAN: (trigonometry.tan, 1.5),
     UnaryOp.ASIN: (inverse.asin, 1.25),
     UnaryOp.ACOS: (inverse.acos, 1.25),
-    UnaryOp.ATAN: (inverse.atan, 1.25),
+    UnaryOp.ATAN: (inverse.atan, 1.5),
     UnaryOp.SINH: (hyperbolic.sinh, 1.25),
-    UnaryOp.COSH: (hyperbolic.cosh, 1.0),
+    UnaryOp.COSH: (hyperbolic.cosh, 1.25),
     UnaryOp.TANH: (hyperbolic.tanh, 1.5),
     UnaryOp.ASINH: (hyperbolic.asinh, 1.25),
-    UnaryOp.ACOSH: (hyperbolic.acosh, 1.5),
-    UnaryOp.ATANH: (hyperbolic.atanh, 1.5),
+    UnaryOp.ACOSH: (hyperbolic.acosh, 1.25),
+    UnaryOp.ATANH: (hyperbolic.atanh, 1.25),
     UnaryOp.CBRT: (power.cbrt, 0.75),
     UnaryOp.ERF: (special.erf_double, 1.25),
     UnaryOp.ERFC: (special.erfc, 1.75),
     BinaryOp.POW: (power.pow_double, 1.25),
-    BinaryOp.ATAN2: (inverse.atan2, 1.5),
+    BinaryOp.ATAN2: (inverse.atan2, 1.75),
     BinaryOp.HYPOT: (power.hypot_double, 0.75),
     BinaryOp.MOD: (remainder.fmod, 0.0),
     BinaryOp.FLOOR_MOD: (remainder.floor_mod, 0.0),
@@ -108,7 +108,11 @@ _TABLES = {DataType.F32: _SINGLE, DataType.F64: _DOUBLE}
 ULP: Mapping[tuple[Op, DataType], float] = MappingProxyType(
     {(op, dtype): bound for dtype, table in _TABLES.items() for op, (_, bound) in table.items()}
 )
-"""The most units in the last place that the result of a definition is from the exact value."""
+"""The most units in the last place that the result of a definition is from the exact value.
+
+Measured, and rounded up: f32 functions of one argument over all of 2**-14 <= |x| < 2**7 and every
+41st of the others, f64 functions and those of two arguments over 10,000,000 drawn arguments.
+"""
 
 
 @cache

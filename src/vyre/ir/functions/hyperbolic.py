@@ -130,9 +130,15 @@ def acosh(x: Real) -> Real:
     form = format_of(x)
     huge = x > 2.0 ** (form.mantissa // 2 + 4)
     t = select(huge, x.lift(0.0), x - 1.0)
-    root = select(huge, x, sqrt(fma(t, t, t + t)))
+    double, square = t + t, t * t
+    inner = double + square
+    root = sqrt(inner)
+    # The logarithm of nearly 1 shows all that the root and what is under it were rounded by.
+    less = ((double - inner) + square) + fma(-root, root, inner)
+    less = select(t > 0.0, less * (0.5 / root), 0.0)
+    root = select(huge, x, root)
     u = root + t
-    result = sum_log(select(huge, u.lift(0.0), 1.0), u, (root - u) + t, huge)
+    result = sum_log(select(huge, u.lift(0.0), 1.0), u, ((root - u) + t) + less, huge)
     result = select(x < inf, result, x)
     return select(x < 1.0, nan, result)
 

@@ -196,12 +196,16 @@ def _log2_pair(x: Real) -> tuple[Real, Real]:
     square_low = fma(s, s, -square) + 2.0 * s * s_low
     cube = square * s
     cube_low = fma(square, s, -cube) + fma(square, s_low, square_low * s)
-    term = cube * _THIRDS[0]
-    term_low = fma(cube, _THIRDS[0], -term) + fma(cube, _THIRDS[1], cube_low * _THIRDS[0])
-    tail = polynomial(square, LOG_TAIL_F64) * square * cube
+    inner = polynomial(square, LOG_TAIL_F64)
+    part = square * inner
+    part_low = fma(square, inner, -part) + square_low * inner
+    weight = part + _THIRDS[0]
+    weight_low = ((_THIRDS[0] - weight) + part) + (part_low + _THIRDS[1])
+    term = cube * weight
+    term_low = fma(cube, weight, -term) + fma(cube, weight_low, cube_low * weight)
     double = s + s
     high = double + term
-    low = ((double - high) + term) + (term_low + tail + (s_low + s_low))
+    low = ((double - high) + term) + (term_low + (s_low + s_low))
     scaled_high = high * _LOG2_E
     scaled_low = fma(high, _LOG2_E, -scaled_high) + fma(high, _LOG2_E_LOW, low * _LOG2_E)
     whole = to_real(e)
@@ -221,6 +225,7 @@ def pow_double(x: Real, y: Real) -> Real:
     rest = select(wild, 0.0, rest)
     rounded = limit + F64.magic
     r = limit - (rounded - F64.magic)
-    tail = polynomial(r, EXP2_F64) * r
-    power = fma(rest * _LN2, tail + 1.0, tail) + 1.0
+    slope = polynomial(r, EXP2_F64)
+    less = fma(slope, r, 1.0) * (rest * _LN2)
+    power = fma(slope, r, less) + 1.0
     return _with_limits(x, y, scaled(power, to_bits(rounded)))

@@ -18,7 +18,7 @@ from vyre.lang import Role, Translation, translate
 from vyre.learn import process
 from vyre.learn.explain import Explanation
 from vyre.learn.rules import rule
-from vyre.model import Code, Decision, Reason, Schedule, html_rows
+from vyre.model import Decision, Reason, Schedule, html_rows
 from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.policy.contest import Progress
@@ -72,7 +72,9 @@ class Kernel:
     def source(self, schedule: Schedule | None = None) -> str:
         """What is compiled for a schedule, or for the default one, on this process's device."""
         self._pinned(schedule, None)
-        return default().source(self.program, schedule.code if schedule else Code())
+        device = default()
+        code = schedule.code if schedule else device.usual_code(self.program)
+        return device.source(self.program, code)
 
     def __call__(
         self,

@@ -14,17 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse, check_barriers
 from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
-from vyre.emit import OPENCL, emit
 from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
+from vyre.ir.expr import Id
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
+from vyre.ir.walk import all_expressions
 from vyre.learn.explain import Explanation
 from vyre.model import Code, DeviceInfo, Mode
 from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
+from vyre.plan.default import default_for
+from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import refuse_unbounded
 from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.arrays.lending import Loan, Loans
@@ -39,6 +42,8 @@ HONOURED = frozenset(
     | {"max_output_bytes", "fixpoint_iterations"}
 )
 
+
+_MANY = 4096
 
 MOST_BYTES = (1 << 63) - 1
 """What no address reaches beyond, on any device."""
@@ -156,10 +161,17 @@ class Device:
             if known == name and not isinstance(built, Unbuilt) and built.max_threads
         }
 
+    def usual_code(self, program: Program) -> Code:
+        """The code of the default schedule, of launches of many elements, with all its checks."""
+        axes = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}
+        extent = (_MANY, _MANY if 1 in axes else 1, _MANY if 2 in axes else 1)
+        numbers = LaunchNumbers.of_extent(program, extent)
+        return default_for(self.info, program, self.facts(program), numbers).code
+
     def source(self, program: Program, code: Code) -> str:
-        """What a device of this kind compiles for a code; where it has no source, OpenCL's."""
+        """What a device of this kind compiles for a code; where nothing is compiled, OpenCL's."""
         refuse_unbounded(code, self.info.simd)
-        return emit(program, code, self.backend.dialect or OPENCL, self.facts(program)).text
+        return self.backend.source(Job(program, code, self.facts(program)))
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
         """All of them compiled, what is missing in one build."""
@@ -251,7 +263,9 @@ class Device:
         if self.programs.run(program, config, plan.element_count, arrays):
             return outputs
         extent = _extent(plan, config)
-        binary = self.binary(program, Code())
+        numbers = LaunchNumbers.of_extent(program, extent)
+        usual = default_for(self.info, program, facts, numbers, plan.workgroup)
+        binary = self.binary(program, usual.code)
         given_words = [*plan.param_words, *extent, *_dims(program)]
         words = np.zeros(binary.layout.count, np.uint32)
         words[: len(given_words)] = given_words

@@ -18,7 +18,7 @@ from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
 from vyre.model import Code, Schedule, Workload
-from vyre.plan import simd
+from vyre.plan.default import default_for, space_for
 from vyre.plan.geometry import (
     LaunchLimits,
     refuse_wrapping,
@@ -29,9 +29,7 @@ from vyre.plan.space import (
     LaunchTraits,
     Resources,
     Space,
-    default_schedule,
     refuse_unbounded,
-    space,
     why_not_free,
     why_not_vectors,
 )
@@ -136,42 +134,32 @@ class Launcher:
 
     def default(self, numbers: Numbers) -> Schedule:
         """How a launch runs where nothing was learned: checks are left out where it is proved."""
-        info = self.device.info
-        unchecked = self.facts.has_unchecked_form and self.facts.unchecked_for(numbers)
-        if info.simd is not None:
-            return self._simd_default(numbers, unchecked=unchecked)
-        made = partial(
-            default_schedule,
-            self.kernel.declared_workgroup,
-            info.kind,
-            numbers.extent,
-            info.limits,
-            unchecked=unchecked,
-            one_item=self.program.runs_whole_workgroups,
-        )
-        usual = made()
-        every = self.device.backend.every_threads
-        if self.kernel.declared_workgroup is not None or prod(usual.workgroup) <= every:
-            return usual
-        # Some devices tell only of a compiled kernel how many threads its registers leave.
-        (built,) = self.device.binaries([(self.program, usual.code)])
-        return usual if isinstance(built, Unbuilt) else made(max_threads=built.max_threads)
-
-    def _simd_default(self, numbers: Numbers, *, unchecked: bool) -> Schedule:
-        key = (numbers.extent, *numbers.shapes.values(), *numbers.scalars.values(), unchecked)
+        key = (numbers.extent, *numbers.shapes.values(), *numbers.scalars.values())
         known = self._defaults.get(key)
         if known is None:
             if len(self._defaults) >= MOST_PREPARED:
                 self._defaults.clear()
-            known = self._defaults[key] = simd.default_schedule(
-                self.facts,
-                self.program,
-                numbers,
-                self.kernel.declared_workgroup,
-                self.device.info,
-                unchecked=unchecked,
-            )
+            known = self._defaults[key] = self._default(numbers)
         return known
+
+    def _default(self, numbers: Numbers) -> Schedule:
+        info, declared = self.device.info, self.kernel.declared_workgroup
+        made = partial(
+            default_for,
+            info,
+            self.program,
+            self.facts,
+            numbers,
+            declared,
+            unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
+        )
+        usual = made()
+        every = self.device.backend.every_threads
+        if declared is not None or info.simd is not None or prod(usual.workgroup) <= every:
+            return usual
+        # Some devices tell only of a compiled kernel how many threads its registers leave.
+        (built,) = self.device.binaries([(self.program, usual.code)])
+        return usual if isinstance(built, Unbuilt) else made(max_threads=built.max_threads)
 
     def resources(self, numbers: Numbers) -> Resources:
         """What compiling has told so far; of the default in any case."""
@@ -201,22 +189,11 @@ class Launcher:
 
     def space(self, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
         """The schedules that may run this launch."""
-        info = self.device.info
-        if info.simd is not None:
-            return simd.space(
-                self.facts,
-                self.program,
-                numbers,
-                self.kernel.declared_workgroup,
-                info,
-                unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
-            )
-        return space(
-            self.facts,
+        return space_for(
+            self.device.info,
             self.program,
+            self.facts,
             numbers,
-            info.limits,
-            info.kind,
             self.kernel.declared_workgroup,
             LaunchTraits(alignment),
             self.resources(numbers),

@@ -60,7 +60,7 @@ def _opencl() -> list[Backend]:
     if importlib.util.find_spec("pyopencl") is None:
         raise UnsupportedFeature(
             'backend "opencl" needs pyopencl, which is not installed',
-            'pip install "pyopencl[pocl]", or pip install "vyre[opencl]" where a driver is there',
+            'pip install "vyre[opencl]"',
         )
     if scratch.why_not(settings.shared_cache_dir()) is not None:
         settings.preset("PYOPENCL_NO_CACHE", "1")  # read as it loads; it would fail at each kernel
@@ -193,9 +193,9 @@ def default() -> Device:
             return _named(wanted)
     first = next(iter(_all()))
     if not first.backend.compiles:
-        why, fix = "", 'pip install "pyopencl[pocl]"'
+        why, fix = "", "pip install llvmlite"
         try:
-            found("opencl")
+            found("cpu")
         except UnsupportedFeature as error:
             why, fix = f": {error.problem}", error.fix
         warnings.warn(

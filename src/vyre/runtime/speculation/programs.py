@@ -11,8 +11,9 @@ import numpy as np
 from vyre.backend.base import Ticket
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.lang import Role, Translation
-from vyre.model import U32_MAX, Code, Dim3
+from vyre.model import U32_MAX, Dim3, Schedule
 from vyre.plan.counter_tail import TAIL_WORDS, SpeculationReport, parse_counter_tail
+from vyre.plan.default import default_for
 from vyre.plan.fusion import (
     COUNT,
     FIRST,
@@ -26,7 +27,7 @@ from vyre.plan.fusion import (
     Fused,
 )
 from vyre.plan.geometry import LaunchLimits, ceil_div, tile_grid, validate_launch_geometry
-from vyre.plan.space import default_schedule
+from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.devices.device import Device
@@ -190,11 +191,13 @@ _SMALL_GRID = 65_000
 
 
 class _Launch:
-    """One program on one device, with the device's usual workgroup."""
+    """One program on one device, with the device's usual code and workgroup."""
 
     def __init__(self, kernel: Translation, device: Device) -> None:
-        self._device = device
-        self._binary: Any = device.binary(kernel.program, Code())
+        self._device, self._program = device, kernel.program
+        self._facts = device.facts(kernel.program)
+        self._code = device.usual_code(kernel.program)
+        self._binary: Any = device.binary(kernel.program, self._code)
         scalars = {param.name for param in kernel.params if param.role is Role.SCALAR}
         self._arguments = tuple((name, name in scalars) for name in self._binary.arguments)
         self._planned: dict[Key, tuple[Dim3, Dim3, bytes]] = {}
@@ -217,17 +220,16 @@ class _Launch:
     def _plan(self, width: int, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Dim3, Dim3, bytes]:
         """The grid, the workgroup and the words of a launch, within the device's limits."""
         info, extent = self._device.info, (width, 1, 1)
-        usual = default_schedule(
-            None,
-            info.kind,
-            extent,
-            info.limits,
-            unchecked=False,
+        usual = default_for(
+            info,
+            self._program,
+            self._facts,
+            LaunchNumbers.of_extent(self._program, extent),
             max_threads=self._binary.max_threads,
             one_item=True,
         )
         # A launch over nothing, which only compiles, still has a workgroup.
-        grid = tile_grid((max(width, 1), 1, 1), usual)
+        grid = tile_grid((max(width, 1), 1, 1), Schedule(usual.workgroup, self._code))
         validate_launch_geometry(
             usual.workgroup, grid, LaunchLimits.of(self._device.name, info.limits)
         )

@@ -139,6 +139,7 @@ def _record(
                 vector=code.vector,
                 order=code.order,
                 checked=code.checked,
+                rows=code.rows,
                 provenance=provenance,
                 workload=workload,
                 evidence=evidence,

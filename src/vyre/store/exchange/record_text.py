@@ -26,13 +26,18 @@ from vyre.store.records import AutotuneRecord, WriterEvidence
 from vyre.store.sound import LONGEST_FIELD, is_sound_workload
 
 _FIRST = ("key", "adapter", "workgroup_size", "unroll", "tile", "recorded_at")
-_SECOND = ("items", "vector", "order", "checked", "provenance", "workload", "evidence", "knobs")
+_SECOND = (
+    *("items", "vector", "order", "checked", "rows", "provenance"),
+    *("workload", "evidence", "knobs"),
+)
 _WORKLOAD = ("fingerprint", "buckets", "traits", "device", "toolchain")
 _EVIDENCE = (
-    *("writer", "workgroup_size", "items", "vector", "unroll", "order", "checked"),
+    *("writer", "workgroup_size", "items", "vector", "unroll", "order", "checked", "rows"),
     *("count", "median_ns", "last_at_ns", "knobs"),
 )
-_OF_SCHEDULES = ("workgroup_size", "unroll", "tile", "items", "vector", "order", "checked")
+_OF_SCHEDULES = (
+    *("workgroup_size", "unroll", "tile", "items", "vector", "order", "checked", "rows"),
+)
 _KNOBS = "knobs"
 
 
@@ -156,6 +161,7 @@ def _record(table: object, schema: int) -> tuple[AutotuneKey, AutotuneRecord]:
             vector=_number(fields, "vector", 1),
             order=_order(fields),
             checked=_truth(fields),
+            rows=_number(fields, "rows", 1),
             provenance=_text(fields, "provenance", ""),
             workload=None if workload is None else _workload(workload, key),
             evidence=tuple(_evidence(item) for item in evidence),
@@ -241,6 +247,7 @@ def _schedule(fields: Mapping[str, Any]) -> Schedule:
             unroll=_number(fields, "unroll"),
             order=_order(fields),
             checked=_truth(fields),
+            rows=_number(fields, "rows", 1),
         ),
     )
 
@@ -369,4 +376,5 @@ def _code_lines(code: Code, *, unroll: bool) -> list[str]:
         *([f"unroll = {code.unroll}"] if unroll else []),
         f"order = {quoted(code.order)}",
         f"checked = {str(code.checked).lower()}",
+        *([f"rows = {code.rows}"] if code.rows > 1 else []),  # a field that older versions refuse
     ]

@@ -1,0 +1,20 @@
+"""What a program computes, as instructions of LLVM."""
+
+from vyre.emit.llvm.arithmetic.conversions import cast, loaded, stored
+from vyre.emit.llvm.arithmetic.division import quotient
+from vyre.emit.llvm.arithmetic.fused import fma
+from vyre.emit.llvm.arithmetic.instructions import Instructions
+from vyre.emit.llvm.arithmetic.operators import binary, unary
+from vyre.emit.llvm.arithmetic.real import extreme
+
+__all__ = [
+    "Instructions",
+    "binary",
+    "cast",
+    "extreme",
+    "fma",
+    "loaded",
+    "quotient",
+    "stored",
+    "unary",
+]

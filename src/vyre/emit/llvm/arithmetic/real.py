@@ -1,0 +1,103 @@
+"""Operators on floats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vyre.emit.llvm.arithmetic.instructions import Instructions
+from vyre.emit.llvm.builder import F32, float_of
+from vyre.emit.llvm.values import Value
+from vyre.ir.expr import BinaryOp, UnaryOp
+from vyre.ir.types import DataType
+
+_PLAIN: Mapping[BinaryOp, str] = {
+    BinaryOp.ADD: "fadd",
+    BinaryOp.SUB: "fsub",
+    BinaryOp.MUL: "fmul",
+    BinaryOp.DIV: "fdiv",
+}
+_ROUNDED: Mapping[UnaryOp, str] = {
+    UnaryOp.SQRT: "sqrt",
+    UnaryOp.FLOOR: "floor",
+    UnaryOp.CEIL: "ceil",
+    UnaryOp.ROUND: "roundeven",
+    UnaryOp.TRUNC: "trunc",
+}
+
+
+def binary(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value | None:
+    """`a op b` of floats; None where it is a function that has a definition."""
+    if op in _PLAIN:
+        return do.plain(_PLAIN[op], a, b)
+    match op:
+        case BinaryOp.MIN | BinaryOp.MAX:
+            return extreme(do, op, a, b)
+        case BinaryOp.ABS_DIFF:
+            return do.intrinsic("fabs", do.plain("fsub", a, b))
+        case BinaryOp.COPYSIGN:
+            return do.intrinsic("copysign", a, b)
+        case _:
+            return None
+
+
+def extreme(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
+    """The smaller or larger float: one NaN loses, and -0 is below +0."""
+    first = do.compare("olt" if op is BinaryOp.MIN else "ogt", a, b)
+    if _is_ordered(b):
+        return do.select(first, a, b)
+    if _is_ordered(a):
+        second = do.compare("olt" if op is BinaryOp.MIN else "ogt", b, a)
+        return do.select(second, b, a)
+    first = do.plain("or", first, do.compare("uno", b, b))
+    below = _negative(do, a if op is BinaryOp.MIN else b)
+    tie = do.plain("and", do.compare("oeq", a, b), below)
+    return do.select(do.plain("or", first, tie), a, b)
+
+
+def _is_ordered(value: Value) -> bool:
+    """Whether a comparison alone says which is smaller: neither a zero nor NaN."""
+    return value.is_constant and abs(float_of(value.registers[0])) > 0
+
+
+def _negative(do: Instructions, a: Value) -> Value:
+    """Whether a float's sign is set."""
+    whole = DataType.I32 if a.dtype == F32 else DataType.I64
+    return do.compare("slt", do.bits(a, whole), do.number(whole, 0))
+
+
+def unary(do: Instructions, op: UnaryOp, a: Value) -> Value | None:
+    """`op a` of a float; None where it is a function that has a definition."""
+    if op in _ROUNDED:
+        return do.intrinsic(_ROUNDED[op], a)
+    match op:
+        case UnaryOp.NEGATE:
+            kind = do.b.type(a.dtype, a.shape)
+            return do.b.map(a.dtype, a.shape, lambda r: do.b.op(f"fneg {kind} {r}"), a)
+        case UnaryOp.ABS:
+            return do.intrinsic("fabs", a)
+        case UnaryOp.SIGN:
+            return _sign(do, a)
+        case UnaryOp.IS_NAN:
+            return do.compare("uno", a, a)
+        case UnaryOp.IS_INF:
+            return do.compare("oeq", do.intrinsic("fabs", a), _infinity(do, a))
+        case UnaryOp.IS_FINITE:
+            return do.compare("olt", do.intrinsic("fabs", a), _infinity(do, a))
+        case UnaryOp.RECIPROCAL:
+            return do.plain("fdiv", do.number(a.dtype, 1.0), a)
+        case UnaryOp.INVERSE_SQRT:
+            root = do.intrinsic("sqrt", a)
+            return do.plain("fdiv", do.number(a.dtype, 1.0), root)
+        case _:
+            return None
+
+
+def _infinity(do: Instructions, a: Value) -> Value:
+    return do.number(a.dtype, float("inf"))
+
+
+def _sign(do: Instructions, a: Value) -> Value:
+    zero = do.number(a.dtype, 0)
+    rest = do.select(do.compare("oeq", a, zero), zero, a)  # NaN stays
+    rest = do.select(do.compare("olt", a, zero), do.number(a.dtype, -1.0), rest)
+    return do.select(do.compare("ogt", a, zero), do.number(a.dtype, 1.0), rest)
