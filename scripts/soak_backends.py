@@ -23,10 +23,10 @@ import vyre
 from vyre import settings
 from vyre.model import Code, Order
 from vyre.testing import provenance
-from vyre.testing.compare import differences, provable
+from vyre.testing.compare import codes_of, differences, provable
 from vyre.testing.programs import Case, generate
 
-CODES = (
+ITEMS = (
     Code(),
     Code(unroll=2, checked=False),
     Code(items=3, order=Order.BLOCKED),
@@ -34,6 +34,8 @@ CODES = (
     Code(items=4, vector=4, unroll=4, checked=False),
     Code(unroll=64),
 )
+"""Where invocations take items; where they are lanes, `codes_of` says."""
+
 BLOCK = 50  # seeds of one process, which keeps all that it has built
 BATCH = 16  # programs of one build
 PATIENT = 2  # where each workgroup is compiled for: PoCL takes longer for each the more there are
@@ -41,9 +43,9 @@ PATIENT = 2  # where each workgroup is compiled for: PoCL takes longer for each 
 
 def forms(device: vyre.Device, case: Case) -> tuple[Code, ...]:
     """The codes as they suit a case."""
-    return tuple(
-        code if provable(device, case, code) else replace(code, checked=True) for code in CODES
-    )
+    codes = ITEMS if device.info.simd is None else codes_of(device)
+    made = (code if provable(device, case, code) else replace(code, checked=True) for code in codes)
+    return tuple(dict.fromkeys(made))
 
 
 def differing(device: vyre.Device, seeds: range) -> Iterator[tuple[int, str]]:
@@ -95,7 +97,7 @@ def main() -> int:
     )
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--device", default="opencl:0")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=inf)
     parser.add_argument("--json", type=Path)
@@ -103,13 +105,14 @@ def main() -> int:
     seeds = range(given.seed, given.seed + given.count)
     done, bad = soak(given.device, seeds, given.jobs, given.seconds)
     info = vyre.open(given.device).info
-    print(f"{done} programs under {len(CODES)} codes each on {info.model}")
+    codes = len(ITEMS if info.simd is None else codes_of(vyre.open(given.device)))
+    print(f"{done} programs under {codes} codes each on {info.model}")
     print(f"{done - len(bad)} passed, {len(bad)} failed")
     if given.json:
         found = {
             "programs": done,
             "first_seed": given.seed,
-            "codes": len(CODES),
+            "codes": codes,
             "mismatches": len(bad),
             "differing": bad,
         }

@@ -13,8 +13,7 @@ from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import SCALARS
 from vyre.ir.typing import has_bits
-from vyre.model import Code
-from vyre.testing.compare import differences
+from vyre.testing.compare import codes_of, differences
 from vyre.testing.programs import Case, generate
 
 COMPILED = [device for device in vyre.devices() if device.backend.compiles]
@@ -28,7 +27,7 @@ def test_generated_programs_give_the_same_bits_on_a_device(device, first):
     """A share of what scripts/soak_backends.py runs."""
     cases = [generate(Random(seed)) for seed in range(first, first + 32)]
 
-    found = list(differences(device, cases, (Code(), Code(checked=False))))
+    found = list(differences(device, cases, codes_of(device)))
 
     assert found == []
 
@@ -48,7 +47,7 @@ def test_a_program_whose_nan_a_compiler_sees_gives_nan(device):
     )
     case = Case(program=program, arrays={"out": np.zeros(64)}, extent=(64, 1, 1))
 
-    assert list(differences(device, [case])) == []
+    assert list(differences(device, [case], codes_of(device))) == []
 
 
 @pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
@@ -75,7 +74,7 @@ def test_every_function_is_within_its_bound_of_the_reference(device, dtype):
         ulp = {"out": ULP_BOUND.get(op, 0)}
         cases.append(Case(program=program, arrays=arrays, extent=(x.size, 1, 1), ulp=ulp))
 
-    assert list(differences(device, cases)) == []
+    assert list(differences(device, cases, codes_of(device))) == []
 
 
 @pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
@@ -94,7 +93,7 @@ def test_bits_are_the_same_bits_on_a_device(device, source):
         arrays = {"x": x, "out": np.zeros(64, STORAGE[target])}
         cases.append(Case(program=program, arrays=arrays, extent=(64, 1, 1)))
 
-    assert list(differences(device, cases)) == []
+    assert list(differences(device, cases, codes_of(device))) == []
 
 
 @pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
@@ -120,7 +119,5 @@ def test_copysign_is_exact_on_a_device(device, dtype):
     )
     arrays = {"x": x, "y": y, "out": np.zeros_like(x)}
 
-    assert (
-        list(differences(device, [Case(program=program, arrays=arrays, extent=(x.size, 1, 1))]))
-        == []
-    )
+    case = Case(program=program, arrays=arrays, extent=(x.size, 1, 1))
+    assert list(differences(device, [case], codes_of(device))) == []

@@ -8,11 +8,19 @@ import pytest
 import vyre
 from vyre import In, Out, f32, kernels
 from vyre.runtime.arrays.array import alignment_of
+from vyre.runtime.call import dispatch
 from vyre.testing.programs import generate
 from vyre.testing.schedules import deviations
 
 COMPILED = [device for device in vyre.devices() if device.backend.compiles]
-DEVICES = pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
+DEVICES = pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name, indirect=True)
+
+
+@pytest.fixture
+def device(request, monkeypatch):
+    """A device that calls on NumPy arrays use."""
+    monkeypatch.setattr(dispatch, "default", lambda: request.param)
+    return request.param
 
 
 @vyre.kernel
@@ -72,7 +80,7 @@ def test_overlapping_arguments_give_the_documented_result_under_every_schedule(d
 
 
 @DEVICES
-def test_nothing_is_launched_for_nothing(device):  # noqa: ARG001  # it is the default one
+def test_nothing_is_launched_for_nothing(device):  # noqa: ARG001  # calls use it
     empty = np.zeros(0, np.float32)
 
     assert kernels.saxpy(empty, empty, a=1).size == 0

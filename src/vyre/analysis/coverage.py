@@ -45,9 +45,7 @@ def sets_all(program: Program, rank: int, name: str) -> bool:
     if not all(touch.kind == STORE for touch in touches):
         return False
     indices = [store.index for store in _by_all(program.entry) if store.buffer == name]
-    return any(
-        _is_own(touch, rank) and any(touch.index is index for index in indices) for touch in touches
-    )
+    return any(_is_own(touch, rank) and touch.index in indices for touch in touches)
 
 
 def _by_all(nodes: tuple[Node, ...]) -> Iterator[Store]:

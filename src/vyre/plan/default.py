@@ -1,4 +1,4 @@
-"""How a launch runs where nothing was learned: the one place that says so, for any device."""
+"""How a launch runs where nothing was learned, and what may run it: on any device, said here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from vyre.analysis.forms import Launch
 from vyre.ir.program import Program
 from vyre.model import DeviceInfo, Dim3, Schedule
 from vyre.plan import simd, space
+from vyre.plan.space import LaunchTraits, Resources, Space
 
 
 def default_for(
@@ -42,4 +43,33 @@ def default_for(
         unchecked=unchecked,
         max_threads=max_threads,
         one_item=one_item or program.runs_whole_workgroups,
+    )
+
+
+def space_for(
+    device: DeviceInfo,
+    program: Program,
+    facts: Facts,
+    launch: Launch,
+    declared: Dim3 | None,
+    traits: LaunchTraits,
+    resources: Resources | None = None,
+) -> Space:
+    """Every schedule that gives the default's bits on a device.
+
+    Raises:
+        InvalidInput: the default itself cannot be launched there.
+    """
+    if device.simd is None:
+        return space.space(
+            facts, program, launch, device.limits, device.kind, declared, traits, resources
+        )
+    return simd.space(
+        facts,
+        program,
+        launch,
+        declared,
+        device,
+        unchecked=facts.has_unchecked_form and facts.unchecked_for(launch),
+        resources=resources,
     )

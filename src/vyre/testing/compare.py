@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vyre.backend import reference
 from vyre.backend.base import Unbuilt
 from vyre.ir.types import DataType
-from vyre.model import Code, Schedule
+from vyre.model import Code, Order, Schedule
 from vyre.plan.geometry import tile_grid
 from vyre.plan.space import LaunchTraits, why_not_vectors
 from vyre.runtime.arrays.in_place import WIDEST
@@ -126,6 +126,20 @@ def differences(
                 yield Difference(number, code, mismatch)
 
 
+def codes_of(device: Device) -> tuple[Code, ...]:
+    """Codes that are compiled in different ways on a device."""
+    plain = (Code(), Code(checked=False))
+    if device.info.simd is None:
+        return plain
+    lanes = device.info.simd.lanes
+    return (
+        *plain,
+        Code(vector=lanes),
+        Code(vector=2 * lanes, checked=False, order=Order.BLOCKED),
+        Code(vector=lanes // 2, rows=4, unroll=4),
+    )
+
+
 def provable(device: Device, case: Case, code: Code) -> bool:
     """Whether a code may run this case: what it leaves out is proved, its vectors are aligned."""
     if code.checked:
@@ -138,7 +152,9 @@ def provable(device: Device, case: Case, code: Code) -> bool:
     shapes = {name: array.shape for name, array in case.arrays.items()}
     facts, numbers = device.facts(case.program), Numbers(case.extent, shapes, scalars)
     aligned = LaunchTraits(dict.fromkeys(shapes, WIDEST))
-    return facts.unchecked_for(numbers) and (
+    if not facts.unchecked_for(numbers):
+        return False
+    return device.info.simd is not None or (
         why_not_vectors(code, facts, case.program, numbers, device.info.kind, aligned) is None
     )
 

@@ -8,8 +8,9 @@ from random import Random
 
 from vyre.backend.base import Unbuilt
 from vyre.model import Schedule
+from vyre.plan import default
 from vyre.plan.geometry import tile_grid
-from vyre.plan.space import LaunchTraits, Space, space
+from vyre.plan.space import LaunchTraits, Space
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Numbers, words_of
@@ -38,12 +39,11 @@ def space_for(device: Device, case: Case) -> Space:
         for name, array in case.arrays.items()
         if not case.program.buffer(name).is_scalar_argument
     }
-    return space(
-        device.facts(case.program),
+    return default.space_for(
+        device.info,
         case.program,
+        device.facts(case.program),
         Numbers(case.extent, {n: a.shape for n, a in case.arrays.items()}, scalars),
-        device.info.limits,
-        device.info.kind,
         case.program.workgroup_size,
         LaunchTraits({name: alignment_of(array) for name, array in arrays.items()}),
     )

@@ -95,11 +95,16 @@ entry:
   %begin = urem i64 %me, %shares.some
   br label %look
 look:
+  ; pieces done and not yet reported, and whether any was done
   %mine = phi i32
-    [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %onward ], [ %mine, %spare ]
+    [ 0, %entry ], [ %mine, %claim ], [ %mine.now, %next ], [ %mine, %onward ],
+    [ 0, %rest ], [ 0, %poll ]
+  %did = phi i1
+    [ false, %entry ], [ %did, %claim ], [ true, %next ], [ %did, %onward ],
+    [ true, %rest ], [ true, %poll ]
   %which = phi i64
-    [ 0, %entry ], [ %which, %claim ], [ %which, %next ],
-    [ %which.next, %onward ], [ %which.next, %spare ]
+    [ 0, %entry ], [ %which, %claim ], [ %which, %next ], [ %which.next, %onward ],
+    [ %which.next, %rest ], [ %which.next, %poll ]
   %turned = add i64 %begin, %which
   %share.wide = urem i64 %turned, %shares.some
   %share = and i64 %share.wide, 63
@@ -120,10 +125,31 @@ onward:
   %kind = and i1 %own, %did.some
   br i1 %kind, label %spare, label %look
 spare:
+  call void @tell(ptr %done.at, ptr %waiting.at, i32 %mine)
   %kindness = load atomic i32, ptr %kindness.at monotonic, align 4
+  br i1 %owner, label %watch, label %rest
+rest:
   %kindness.64 = zext i32 %kindness to i64
   call void @pause(i64 %kindness.64)
   br label %look
+watch:
+  %wanted.64 = load atomic i64, ptr %pieces.at monotonic, align 8
+  %wanted = trunc i64 %wanted.64 to i32
+  br label %poll
+poll:
+  %round = phi i32 [ 0, %watch ], [ %round.next, %still ]
+  %over.yet = icmp uge i32 %round, %kindness
+  br i1 %over.yet, label %look, label %ask
+ask:
+  %reached = load atomic i32, ptr %done.at seq_cst, align 4
+  %complete = icmp eq i32 %reached, %wanted
+  br i1 %complete, label %finished, label %still
+still:
+  call void @relax()
+  %round.next = add i32 %round, 1
+  br label %poll
+finished:
+  ret i1 true
 claim:
   %task = load atomic ptr, ptr %task.at monotonic, align 8
   %context = load atomic ptr, ptr %context.at monotonic, align 8
@@ -171,19 +197,29 @@ next:
   br label %look
 report:
   %all = phi i32 [ %mine, %other ], [ %mine.now, %do ]
-  %any = icmp ne i32 %all, 0
-  br i1 %any, label %add, label %out
-add:
-  ; from here on the slot may be another job's: a wake too many does no harm
-  %before = atomicrmw add ptr %done.at, i32 %all seq_cst
-  %waiting = load atomic i32, ptr %waiting.at seq_cst, align 4
-  %asleep = icmp ne i32 %waiting, 0
-  br i1 %asleep, label %tell, label %out
-tell:
-  call void @wake(ptr %done.at, i32 1)
+  %any = phi i1 [ %did, %other ], [ true, %do ]
+  %unsaid = icmp ne i32 %all, 0
+  br i1 %unsaid, label %say, label %out
+say:
+  call void @tell(ptr %done.at, ptr %waiting.at, i32 %all)
   br label %out
 out:
   ret i1 %any
+}
+
+; Reports pieces as done; from then on the slot may be another job's, and a wake too many does no
+; harm.
+define internal void @tell(ptr %done.at, ptr %waiting.at, i32 %count) nounwind {
+entry:
+  %before = atomicrmw add ptr %done.at, i32 %count seq_cst
+  %waiting = load atomic i32, ptr %waiting.at seq_cst, align 4
+  %asleep = icmp ne i32 %waiting, 0
+  br i1 %asleep, label %rouse, label %out
+rouse:
+  call void @wake(ptr %done.at, i32 1)
+  br label %out
+out:
+  ret void
 }
 
 define void @stop(ptr %pool) nounwind {

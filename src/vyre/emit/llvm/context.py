@@ -10,6 +10,9 @@ from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.values import StagedAt, Value
 from vyre.ir.expr import Expr, IdKind
 
+Access = tuple[str, str, Expr]
+"""A buffer, the statement that touches it, and its index."""
+
 Ids = Callable[[IdKind, int], Value]
 IsFree = Callable[[str, str, Expr], bool]
 
@@ -28,4 +31,4 @@ class Context:
     read_names: frozenset[str]
     unroll: int = 1
     turn: int = 0
-    staged: Mapping[tuple[str, str, Expr], StagedAt] = field(default_factory=dict)
+    staged: Mapping[Access, StagedAt] = field(default_factory=dict)

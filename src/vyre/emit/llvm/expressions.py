@@ -5,7 +5,7 @@ from __future__ import annotations
 from vyre.emit.llvm import memory
 from vyre.emit.llvm.arithmetic import Instructions, binary, cast, fma, unary
 from vyre.emit.llvm.builder import U32, U64, Builder
-from vyre.emit.llvm.context import Context
+from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.functions import call
 from vyre.emit.llvm.memory import Change, Place
 from vyre.emit.llvm.values import Slot, Value
@@ -41,6 +41,7 @@ class Expressions:
     mask: Value | None
     names: dict[str, Value | Slot]
     statement: str
+    unchecked: frozenset[Access]
 
     def taken(self, slot: Slot) -> Value:
         kind = self.b.type(slot.dtype, slot.shape)
@@ -104,7 +105,8 @@ class Expressions:
 
     def place(self, buffer: str, index: Expr) -> Place:
         held = self.context.buffers[buffer]
-        free = self.context.is_free(buffer, self.statement, index)
+        access = (buffer, self.statement, index)
+        free = access in self.unchecked or self.context.is_free(*access)
         if isinstance(index, FlatIndex) and index.buffer == buffer and held.dims:
             parts = tuple(self.expr(part) for part in index.indices)
             return memory.flat_place(self.do, held, parts, free=free)

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from vyre.analysis import Facts
 from vyre.analysis.forms import ONE, Linear
 from vyre.analysis.reader import Touch, read
-from vyre.ir.expr import Expr
+from vyre.emit.llvm.context import Access
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
-
-Access = tuple[str, str, Expr]
-"""A buffer, the statement that touches it, and its index."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from vyre.emit.lanes import Variation
 from vyre.emit.llvm import memory
 from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import U64
-from vyre.emit.llvm.interior import Access
+from vyre.emit.llvm.context import Access
 from vyre.emit.llvm.shapes import counting
 from vyre.emit.llvm.values import Shape, StagedAt, Value
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Lit, Load, OpaqueExpr, Subgroup, Var

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
-from vyre.emit.llvm.body import Body, Context
+from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts
+from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.frame import ENTRY, TASK, WORKGROUP, Frame
-from vyre.emit.llvm.interior import Access, Interior, Margin, interior
+from vyre.emit.llvm.interior import Interior, Margin, interior
 from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.staging import SCRATCH_BYTES, Staged, bring_together, staged_loads

@@ -18,8 +18,7 @@ from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
 from vyre.model import Code, Schedule, Workload
-from vyre.plan import simd
-from vyre.plan.default import default_for
+from vyre.plan.default import default_for, space_for
 from vyre.plan.geometry import (
     LaunchLimits,
     refuse_wrapping,
@@ -31,7 +30,6 @@ from vyre.plan.space import (
     Resources,
     Space,
     refuse_unbounded,
-    space,
     why_not_free,
     why_not_vectors,
 )
@@ -191,22 +189,11 @@ class Launcher:
 
     def space(self, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
         """The schedules that may run this launch."""
-        info = self.device.info
-        if info.simd is not None:
-            return simd.space(
-                self.facts,
-                self.program,
-                numbers,
-                self.kernel.declared_workgroup,
-                info,
-                unchecked=self.facts.has_unchecked_form and self.facts.unchecked_for(numbers),
-            )
-        return space(
-            self.facts,
+        return space_for(
+            self.device.info,
             self.program,
+            self.facts,
             numbers,
-            info.limits,
-            info.kind,
             self.kernel.declared_workgroup,
             LaunchTraits(alignment),
             self.resources(numbers),
