@@ -67,6 +67,25 @@ class TestRefusals:
             "Fix: leave it out, or run the program elsewhere"
         )
 
+    @pytest.mark.parametrize(
+        ("expr", "text"),
+        [
+            (ir.binary(ir.BinaryOp.SHUFFLE, ir.gid(), ir.u32(1)), "shuffle(gid(0), 1u32)"),
+            (ir.unary(ir.UnaryOp.UNPACK4_LOW, ir.gid()), "unpack4_low(gid(0))"),
+            (
+                ir.atomic(ir.AtomicOp.LRU_UPDATE, "k", 0, ir.u32(1)),
+                "atomic_lru_update(k[0u32], 1u32)",
+            ),
+        ],
+    )
+    def test_an_operator_without_instruction_or_definition_has_no_code(self, expr, text):
+        decls = (*DECLS, BufferDecl.read_write("k", 2, U32))
+
+        assert str(refusal(program(ir.let("a", expr), decls=decls))) == (
+            f"let a = {text}: no device code for {text}\n"
+            "Fix: leave it out, or run the program elsewhere"
+        )
+
     def test_a_scalar_has_one_element(self):
         decls = (*DECLS, BufferDecl.uniform("k", 2, F32).with_count(1))
         store = ir.store("out", ir.gid(), ir.load("k", ir.u32(1)))
@@ -113,10 +132,10 @@ class TestModule:
         assert names == ["edge", "exp_f32_1", "exp_f32_16", "exp_f32_8", "tile"]
 
     def test_unrolled_loops_are_noted_behind_everything(self):
-        k = ir.var("k")
+        here = ir.load("x", ir.gid())
         body = [
             ir.let("a", ir.f32(0)),
-            ir.loop("k", ir.u32(0), ir.u32(9), [ir.assign("a", ir.var("a") + ir.load("x", k))]),
+            ir.loop("k", ir.u32(0), ir.u32(9), [ir.assign("a", ir.var("a") + here)]),
             ir.store("out", ir.gid(), ir.var("a")),
         ]
         text = emit(program(*body), Code(vector=4, unroll=4)).text
