@@ -232,3 +232,28 @@ def test_workgroups_that_work_together_have_one_item():
     assert str(caught.value) == (
         "2 items for a program whose workgroups work together\nFix: use one item per invocation"
     )
+
+
+@pytest.mark.parametrize("dialect", [OPENCL, CUDA], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize(
+    ("expr", "text"),
+    [
+        (ir.binary(ir.BinaryOp.SHUFFLE, ir.gid(), ir.u32(1)), "shuffle(gid(0), 1u32)"),
+        (ir.unary(ir.UnaryOp.UNPACK4_LOW, ir.gid()), "unpack4_low(gid(0))"),
+        (
+            ir.atomic(ir.AtomicOp.LRU_UPDATE, "k", 0, ir.u32(1)),
+            "atomic_lru_update(k[0u32], 1u32)",
+        ),
+    ],
+)
+def test_an_operator_that_has_no_c_is_refused(dialect, expr, text):
+    decls = [BufferDecl.read_write("k", 0, DataType.U32)]
+    program = Program.wrapped(decls, (64, 1, 1), [ir.let("a", expr)])
+
+    with pytest.raises(UnsupportedFeature) as caught:
+        source(program, dialect=dialect)
+
+    assert str(caught.value) == (
+        f"let a = {text}: no device code for {text}\n"
+        "Fix: leave it out, or run the program elsewhere"
+    )

@@ -15,6 +15,7 @@ from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
     Atomic,
+    AtomicOp,
     Binary,
     BinaryOp,
     Bitcast,
@@ -51,7 +52,7 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.types import DataType
-from vyre.ir.typing import COMPARISONS, SHIFTS
+from vyre.ir.typing import COMPARISONS, SHIFTS, UNPACKS, WAVE
 from vyre.model import Code
 
 _PLAIN = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"} | {
@@ -367,9 +368,9 @@ class Writer:
                 return self.id(kind, axis), U32
             case FlatIndex(buffer, indices):
                 return self.flat(self.buffers[buffer], indices, scope), U32
-            case Binary(op, left, right):
+            case Binary(op, left, right) if op not in WAVE:
                 return self.binary(op, self.expr(left, scope), self.expr(right, scope))
-            case Unary(op, operand):
+            case Unary(op, operand) if op not in UNPACKS:
                 return self.unary(op, self.expr(operand, scope))
             case Select(cond, true, false):
                 a, dtype = self.expr(true, scope)
@@ -382,7 +383,7 @@ class Writer:
                 dtype = self.expr(a, scope)[1]
                 args = ", ".join(bare(self.expr(part, scope)[0]) for part in (a, b, c))
                 return f"{self.dialect.fma[dtype]}({args})", dtype
-            case Atomic():
+            case Atomic(op) if op is not AtomicOp.LRU_UPDATE:
                 return self.atomic(expr, scope)
             case _:
                 raise UnsupportedFeature(

@@ -11,7 +11,6 @@ from vyre.emit.llvm.context import Context
 from vyre.emit.llvm.functions import Needed, function_name
 from vyre.emit.llvm.shapes import function
 from vyre.emit.llvm.values import Shape, Value
-from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import Expr, IdKind
 from vyre.ir.functions import Definition, definition
 from vyre.ir.node import Assign, Let
@@ -32,10 +31,7 @@ def define(parts: Parts) -> Iterator[str]:
 def _function(parts: Parts, needed: Needed) -> str:
     op, dtype, width = needed
     found = definition(op, dtype)
-    if found is None:
-        raise UnsupportedFeature(
-            f"no device code for {op.name.lower()} of {dtype}", "compute it from other functions"
-        )
+    assert found is not None, f"{op.name} of {dtype} was called, and has no definition"
     b = Builder(parts, width)
     shape = Shape.VECTOR if width > 1 else Shape.UNIFORM
     body = Body(b, _context(found, width), end="end")

@@ -12,6 +12,7 @@ from vyre.emit.llvm.values import Slot, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
     Atomic,
+    AtomicOp,
     Binary,
     Bitcast,
     BufDim,
@@ -27,6 +28,7 @@ from vyre.ir.expr import (
     Unary,
     Var,
 )
+from vyre.ir.functions import definition
 from vyre.ir.text import expr_text
 
 
@@ -72,12 +74,10 @@ class Expressions:
                 )
             case Binary(op, left, right):
                 a, b = self.expr(left), self.expr(right)
-                done = binary(self.do, op, a, b)
-                return call(self.b, op, a, b) if done is None else done
+                return binary(self.do, op, a, b) or self.function(expr, a, b)
             case Unary(op, operand):
                 a = self.expr(operand)
-                done = unary(self.do, op, a)
-                return call(self.b, op, a) if done is None else done
+                return unary(self.do, op, a) or self.function(expr, a)
             case Select(cond, true, false):
                 return self.do.select(self.expr(cond), self.expr(true), self.expr(false))
             case Cast(target, value):
@@ -89,10 +89,19 @@ class Expressions:
             case Atomic():
                 return self.atomic(expr, is_read=True)
             case _:
-                raise UnsupportedFeature(
-                    f"{self.statement}: no device code for {expr_text(expr)}",
-                    "leave it out, or run the program elsewhere",
-                )
+                raise self.refusal(expr)
+
+    def function(self, expr: Binary | Unary, *values: Value) -> Value:
+        """A function of values that is called by name."""
+        if definition(expr.op, values[0].dtype) is None:
+            raise self.refusal(expr)
+        return call(self.b, expr.op, *values)
+
+    def refusal(self, expr: Expr) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{self.statement}: no device code for {expr_text(expr)}",
+            "leave it out, or run the program elsewhere",
+        )
 
     def length(self, buffer: str) -> Value:
         if buffer in self.context.scalars:
@@ -128,6 +137,8 @@ class Expressions:
         return memory.load(self.do, held, self.place(expr.buffer, expr.index), self.mask)
 
     def atomic(self, expr: Atomic, *, is_read: bool) -> Value:
+        if expr.op is AtomicOp.LRU_UPDATE:
+            raise self.refusal(expr)
         place = self.place(expr.buffer, expr.index)
         given = [expr.expected] if expr.expected is not None else []
         values = tuple(self.expr(part) for part in (*given, expr.value))

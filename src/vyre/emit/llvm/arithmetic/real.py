@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import copysign
 
 from vyre.emit.llvm.arithmetic.instructions import Instructions
 from vyre.emit.llvm.builder import F32, float_of
@@ -42,21 +43,27 @@ def binary(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value | None:
 
 def extreme(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
     """The smaller or larger float: one NaN loses, and -0 is below +0."""
-    first = do.compare("olt" if op is BinaryOp.MIN else "ogt", a, b)
-    if _is_ordered(b):
+    before = "olt" if op is BinaryOp.MIN else "ogt"
+    if _wins_ties(op, a) and not _wins_ties(op, b):
+        a, b = b, a
+    first = do.compare(before, a, b)
+    if _wins_ties(op, b):
         return do.select(first, a, b)
-    if _is_ordered(a):
-        second = do.compare("olt" if op is BinaryOp.MIN else "ogt", b, a)
-        return do.select(second, b, a)
     first = do.plain("or", first, do.compare("uno", b, b))
     below = _negative(do, a if op is BinaryOp.MIN else b)
     tie = do.plain("and", do.compare("oeq", a, b), below)
     return do.select(do.plain("or", first, tie), a, b)
 
 
-def _is_ordered(value: Value) -> bool:
-    """Whether a comparison alone says which is smaller: neither a zero nor NaN."""
-    return value.is_constant and abs(float_of(value.registers[0])) > 0
+def _wins_ties(op: BinaryOp, value: Value) -> bool:
+    """Whether it is a constant that may be taken whenever the other is not before it.
+
+    It is no NaN, and no zero that the other zero would be before.
+    """
+    if not value.is_constant:
+        return False
+    number = float_of(value.registers[0])
+    return abs(number) > 0 or (number == 0 and copysign(1, number) == (-1, 1)[op is BinaryOp.MAX])
 
 
 def _negative(do: Instructions, a: Value) -> Value:

@@ -27,8 +27,8 @@ _PLAIN: Mapping[BinaryOp, str] = {
 _SATURATED = {BinaryOp.SAT_ADD: "add", BinaryOp.SAT_SUB: "sub"}
 
 
-def binary(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
-    """`a op b` of whole numbers or bools."""
+def binary(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value | None:
+    """`a op b` of whole numbers or bools; None where there is no instruction for it."""
     moved = _moved(do, op, a, b)
     if moved is not None:
         return moved
@@ -70,7 +70,7 @@ def _shift(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
             return do.intrinsic("fshl" if op is BinaryOp.ROT_L else "fshr", a, a, count)
 
 
-def _other(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
+def _other(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value | None:
     dtype = a.dtype
     sign = "s" if dtype.is_signed else "u"
     match op:
@@ -86,7 +86,7 @@ def _other(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
         case BinaryOp.MUL_HIGH:
             return _product_high(do, a, b)
         case _:
-            raise AssertionError(f"no instruction for {op.name} of {dtype}")
+            return None
 
 
 def _product_high(do: Instructions, a: Value, b: Value) -> Value:
