@@ -7,6 +7,7 @@ next panel's. Copied side by side they are read from the second cache by all row
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,13 +48,17 @@ class Staged:
 
 def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[Staged, ...]:
     """Every load that can be staged, each once."""
-    changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
+    once = _given_once(program)
     lets = {
         node.name: node
         for node in _outermost(program.entry)
-        if isinstance(node, Let) and node.name not in changed
+        if isinstance(node, Let) and node.name in once
     }
-    loops = {node.var: node for node in statements(program.entry) if isinstance(node, Loop)}
+    loops = {
+        node.var: node
+        for node in statements(program.entry)
+        if isinstance(node, Loop) and node.var in once
+    }
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
         key = (touch.buffer, touch.statement, touch.index)
@@ -65,6 +70,18 @@ def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[
         one = None if loop is None or names is None else Staged(key, loop, names)
         found[key] = one if found.get(key, one) == one else None
     return tuple(one for one in found.values() if one is not None)
+
+
+def _given_once(program: Program) -> frozenset[str]:
+    """The names that one statement alone binds: two loops may count by the same one."""
+    names: Counter[str] = Counter()
+    for node in statements(program.entry):
+        match node:
+            case Let(name) | Assign(name) | Loop(name):
+                names[name] += 1
+            case _:
+                pass
+    return frozenset(name for name, times in names.items() if times == 1)
 
 
 def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
