@@ -7,6 +7,7 @@ next panel's. Copied side by side they are read from the second cache by all row
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,24 +48,39 @@ class Staged:
 
 def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[Staged, ...]:
     """Every load that can be staged, each once."""
-    changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
+    given = Counter(_names_given(program.entry))
     lets = {
         node.name: node
         for node in _outermost(program.entry)
-        if isinstance(node, Let) and node.name not in changed
+        if isinstance(node, Let) and given[node.name] == 1
     }
-    loops = {node.var: node for node in statements(program.entry) if isinstance(node, Loop)}
+    loops = {
+        node.var: node
+        for node in statements(program.entry)
+        if isinstance(node, Loop) and given[node.var] == 1
+    }
+    written = frozenset(decl.name for decl in program.buffers if decl.is_written)
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
         key = (touch.buffer, touch.statement, touch.index)
         loop = _loop_of(touch, loops)
         parts = loop is None or across.apart(loop) or down.apart(loop)
         names = None
-        if loop is not None and not parts and not program.buffer(touch.buffer).is_written:
-            names = _made_of((touch.index, loop.start, loop.stop), lets, loop.var)
+        if loop is not None and not parts and touch.buffer not in written:
+            names = _made_of((touch.index, loop.start, loop.stop), lets, loop.var, written)
         one = None if loop is None or names is None else Staged(key, loop, names)
         found[key] = one if found.get(key, one) == one else None
     return tuple(one for one in found.values() if one is not None)
+
+
+def _names_given(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """A name for each time that it is bound or changed: lists of their own may bind it anew."""
+    for node in statements(nodes):
+        match node:
+            case Let(name) | Assign(name) | Loop(name):
+                yield name
+            case _:
+                pass
 
 
 def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
@@ -90,7 +106,9 @@ def _loop_of(touch: Touch, loops: dict[str, Loop]) -> Loop | None:
     return loops.get(next(iter(counters))) if len(counters) == 1 else None
 
 
-def _made_of(exprs: tuple[Expr, ...], lets: dict[str, Let], var: str) -> tuple[Let, ...] | None:
+def _made_of(
+    exprs: tuple[Expr, ...], lets: dict[str, Let], var: str, written: frozenset[str]
+) -> tuple[Let, ...] | None:
     """The names that expressions need beside `var`, where they can be computed beforehand."""
     found: dict[str, Let] = {}
 
@@ -103,7 +121,7 @@ def _made_of(exprs: tuple[Expr, ...], lets: dict[str, Let], var: str) -> tuple[L
                     found[name] = lets[name]
                 case Var(name) if name not in found and name != var:
                     return False
-                case Load(_, index) if not isinstance(index, Lit):
+                case Load(buffer, index) if buffer in written or not isinstance(index, Lit):
                     return False
                 case Atomic() | Call() | OpaqueExpr() | Subgroup():
                     return False
