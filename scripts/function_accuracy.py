@@ -3,8 +3,9 @@
 f32 functions of one argument run over a share of all 2**32 arguments (--share 1/N: every N-th, N
 made odd, begun at a place that --seed chooses) and are judged by f64 ones; others run over --count
 drawn arguments and are judged by mpmath, which must be installed. --device NAME runs kernels on a
-device instead of the reference. Prints the worst error in units of the last place with its
-arguments, beside the bound that is stated; --json keeps it. Fails where a bound does not hold.
+device instead of the reference; with --whole it runs all 2**32 arguments there, judged by the f64
+functions of the device itself, in seconds. Prints the worst error in units of the last place with
+its arguments, beside the bound that is stated; --json keeps it. Fails where a bound does not hold.
 """
 
 import argparse
@@ -24,10 +25,11 @@ import vyre
 from vyre.ir.expr import UnaryOp
 from vyre.ir.functions import ULP
 from vyre.ir.types import DataType
+from vyre.runtime.devices.device import Device
 from vyre.testing import provenance
-from vyre.testing.accuracy import DOUBLE, Array, Op, arguments, errors, evaluate
+from vyre.testing.accuracy import DOUBLE, Array, Op, arguments, errors, evaluate, judged
 
-CHUNK = 1 << 16
+CHUNK, WHOLE_CHUNK = 1 << 16, 1 << 24
 DTYPES = {"f32": DataType.F32, "f64": DataType.F64}
 
 
@@ -108,6 +110,19 @@ def exhaustive(op: Op, given: argparse.Namespace, device: Any, progress: Progres
     return Worst(op.name.lower(), "f32", done, worst, ULP[op, DataType.F32], (at.hex(),))
 
 
+def whole(op: UnaryOp, device: Device, progress: Progress) -> Worst:
+    task = progress.add_task(f"{op.name.lower()} f32", total=1 << 32)
+    worst, at = -1.0, 0
+    for first in range(0, 1 << 32, WHOLE_CHUNK):
+        away = judged(op, first, WHOLE_CHUNK, device)
+        place = int(np.argmax(away))
+        if away[place] > worst:
+            worst, at = float(away[place]), first + place
+        progress.advance(task, WHOLE_CHUNK)
+    argument = float(np.uint32(at).view(np.float32))
+    return Worst(op.name.lower(), "f32", 1 << 32, worst, ULP[op, DataType.F32], (argument.hex(),))
+
+
 def sampled(
     op: Op, dtype: DataType, given: argparse.Namespace, device: Any, progress: Progress
 ) -> Worst:
@@ -139,20 +154,25 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=30_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", help="as vyre devices prints it; the reference unless given")
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    if given.whole:
+        given.device, given.dtype = given.device or "cpu", ["f32"]
     device = vyre.open(given.device) if given.device else None
     names = given.function or [op.name.lower() for op in DOUBLE]
     console, found = Console(), []
     with Progress(console=console, transient=True) as progress:
         for op in (op for op in DOUBLE if op.name.lower() in names):
+            if given.whole and not isinstance(op, UnaryOp):
+                continue
             for name in given.dtype or DTYPES:
-                one_by_one = isinstance(op, UnaryOp) and name == "f32"
-                result = (
-                    exhaustive(op, given, device, progress)
-                    if one_by_one
-                    else sampled(op, DTYPES[name], given, device, progress)
-                )
+                if isinstance(op, UnaryOp) and given.whole:
+                    result = whole(op, device, progress)
+                elif isinstance(op, UnaryOp) and name == "f32":
+                    result = exhaustive(op, given, device, progress)
+                else:
+                    result = sampled(op, DTYPES[name], given, device, progress)
                 found.append(result)
                 mark = "" if result.ulp <= result.bound else "  beyond its bound"
                 console.print(

@@ -229,6 +229,26 @@ def test_code_asks_what_a_backend_can_do_and_never_what_it_is_called():
     assert asking == []
 
 
+STARTS_THREADS = [
+    *("backend/cpu/pool.py", "learn/desk.py", "learn/recorder.py", "runtime/compile/helper.py"),
+]
+
+
+def test_threads_are_started_where_learning_compiling_and_the_processor_need_them():
+    """Whoever looks for what runs beside a call has these modules to read."""
+    starting = [
+        path.relative_to(SOURCE).as_posix()
+        for path in modules()
+        if layer_of(path) != "testing"  # contract kits call from several
+        and any(
+            isinstance(node, ast.Attribute) and node.attr in ("Thread", "start_new_thread")
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
+    ]
+
+    assert starting == STARTS_THREADS
+
+
 def test_no_module_hides_an_import_inside_a_function():
     """But for an optional library, which is loaded when its backend or its arrays are asked for."""
     hidden = [

@@ -27,7 +27,7 @@ def expected(points, query, radius):
     st.floats(0, 8),
     st.floats(0.1, 3),
     st.sampled_from([*Way, None]),
-    st.sampled_from(["reference", "opencl"]),
+    st.sampled_from(["reference", "cpu", "opencl"]),
 )
 @settings(max_examples=80)
 def test_every_way_finds_exactly_the_points_that_numpy_finds(seed, axes, radius, far, way, name):

@@ -34,8 +34,8 @@ def sums(x: In[f32], y: In[f32, 2], out: Out[f32], limit: f32):
     out[i] = s
 
 
-def fused(prefilter, confirm, kind=DeviceKind.CPU):
-    return fuse(prefilter._translation, confirm._translation, kind)
+def fused(prefilter, confirm, kind=DeviceKind.CPU, *, lanes=False):
+    return fuse(prefilter._translation, confirm._translation, kind, lanes=lanes)
 
 
 def refusal(prefilter, confirm):
@@ -51,6 +51,16 @@ def test_every_program_is_valid_and_returns_nowhere(kind, way):
 
     assert validate(program) == ()
     assert not any(isinstance(node, Return) for node in statements(program.entry))
+
+
+def test_lanes_take_as_many_items_as_other_cpus_in_the_order_of_a_gpu(monkeypatch):
+    """Side by side, so that they are loaded together."""
+    runs, lanes = fused(small, sums), fused(small, sums, lanes=True)
+    monkeypatch.setattr("vyre.plan.fusion.PER_INVOCATION", dict.fromkeys(DeviceKind, 32))
+
+    assert runs.per_invocation == lanes.per_invocation == 32
+    assert lanes == fused(small, sums, DeviceKind.GPU)
+    assert lanes != runs
 
 
 @pytest.mark.parametrize("way", ["compact", "gathered", "gated", "eager"])

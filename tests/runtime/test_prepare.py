@@ -27,7 +27,7 @@ def bump(x: InOut[f32]):
     x[i] = x[i] + 1.0
 
 
-@pytest.fixture(params=["reference", "opencl"])
+@pytest.fixture(params=["reference", "cpu", "opencl"])
 def device(request):
     if request.param == "opencl":
         pytest.importorskip("pyopencl")

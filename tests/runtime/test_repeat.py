@@ -205,7 +205,7 @@ def run_all(name, device, sequence) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("place", ["reference", "opencl"])
+@pytest.mark.parametrize("place", ["reference", "cpu", "opencl"])
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_sequence_of_calls_gives_what_each_would_give_alone(name, place, data):

@@ -1,1 +1,1 @@
-"""The only door to a device: the reference on NumPy, OpenCL, CUDA."""
+"""The only door to a device: the processor through LLVM, OpenCL, CUDA, the reference on NumPy."""

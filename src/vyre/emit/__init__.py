@@ -1,4 +1,4 @@
-"""Program + code -> OpenCL C, CUDA C++."""
+"""Program + code -> OpenCL C, CUDA C++, LLVM IR."""
 
 from vyre.emit.c import emit
 from vyre.emit.dialect import CUDA, OPENCL, Dialect

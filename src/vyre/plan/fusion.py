@@ -53,10 +53,13 @@ class Fused:
     per_invocation: int
 
 
-def fuse(prefilter: Translation, confirm: Translation, kind: DeviceKind) -> Fused:
+def fuse(
+    prefilter: Translation, confirm: Translation, kind: DeviceKind, *, lanes: bool = False
+) -> Fused:
     """The programs of the three ways for devices of one kind.
 
-    Neighbouring invocations take neighbouring items on a GPU; on a CPU each takes a run of them.
+    Neighbouring invocations take neighbouring items on a GPU, and where they are lanes of vectors;
+    on other CPUs each takes a run of them.
 
     Raises:
         InvalidInput: the two kernels cannot be put together, for the reason it says.
@@ -78,7 +81,7 @@ def fuse(prefilter: Translation, confirm: Translation, kind: DeviceKind) -> Fuse
         prefilter,
         confirm,
         flag,
-        order=Order.BLOCKED if kind is DeviceKind.CPU else Order.STRIDED,
+        order=Order.BLOCKED if kind is DeviceKind.CPU and not lanes else Order.STRIDED,
         per=PER_INVOCATION[kind],
     )
     name = f"{prefilter.name}_{confirm.name}"

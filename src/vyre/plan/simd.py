@@ -31,6 +31,7 @@ _ROWS = (1, 2, 4, 8)
 _UNROLLS = (1, 4)
 _ALONE_NS = 12_000  # less work than this is done before a second thread has woken
 _TASK_NS = 40_000  # of work in a task, so that handing it out costs nothing beside it
+_BESIDE_ATOMICS = 64  # operations, for each atomic one, are worth lanes although it has to wait
 _TASKS = 4  # for each thread at least, so that none waits long for the last
 _UNEVEN_TASKS = 16  # where some take much longer than others
 
@@ -40,7 +41,7 @@ class Work:
     """What a position costs, as far as it decides how to run it."""
 
     ns: float  # on one core, roughly
-    atomic: bool
+    atomic: bool  # one lane after the other is most of it
     counters: int  # elements that a thread adds up on its own
     parts: bool  # lanes leave loops at different times
     loops: bool
@@ -62,12 +63,13 @@ def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
     reading = read_for(program, number)
     patterns = [access.pattern for access in facts.accesses]
     touches = list(zip(reading.touches, patterns, strict=True))
-    atomic = any(touch.kind == ATOMIC for touch in reading.touches)
     loads = [touch for touch in reading.touches if touch.kind == LOAD]
     apart = (Pattern.GATHER, Pattern.STRIDED)
     scattered = sum(touch.rounds for touch, pattern in touches if pattern in apart)
     rounds = sum(touch.rounds for touch in reading.touches)
     arithmetic = reading.operations + 20 * reading.transcendental + rounds
+    atomics = sum(touch.rounds for touch in reading.touches if touch.kind == ATOMIC)
+    atomic = atomics * _BESIDE_ATOMICS > arithmetic
     streams = {(t.kind, t.buffer) for t, pattern in touches if pattern is not Pattern.UNIFORM}
     loops = [node for node in statements(program.entry) if isinstance(node, (Loop, While))]
     return Work(

@@ -46,6 +46,7 @@ class AutotuneRecord:
     order: Order = Order.STRIDED
     checked: bool = True
     rows: int = 1
+    staged: bool = False
     provenance: str = ""
     workload: Workload | None = None
     evidence: tuple[WriterEvidence, ...] = ()
@@ -132,6 +133,7 @@ class AutotuneRecord:
                 order=self.order,
                 checked=self.checked,
                 rows=self.rows,
+                staged=self.staged,
             ),
         )
 
@@ -160,6 +162,7 @@ def _record_order(record: AutotuneRecord) -> tuple[object, ...]:
         record.order,
         record.checked,
         record.rows,
+        record.staged,
         record.provenance,
         workload,
         () if record.knobs is None else config_order(record.knobs),

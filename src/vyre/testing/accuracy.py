@@ -156,3 +156,70 @@ def evaluate(op: Op, dtype: DataType, *arguments: Array, device: Device | None =
     words = words_of(binary.layout, extent, {name: a.shape for name, a in arrays.items()})
     device.run(binary, extent, program.workgroup_size, arrays, program, words)
     return out
+
+
+def judging_program(op: UnaryOp) -> Program:
+    """A kernel that stores how far a function of each f32 is from its own f64 form, in ulp.
+
+    Invocation i has the f32 whose pattern is `first + i`. As in `errors`, where one side is NaN or
+    zeros differ in sign it is infinitely far. The f64 form is another polynomial, right to a unit
+    of its own last place: 2**-29 of an f32's.
+    """
+    single, double, bits = DataType.F32, DataType.F64, DataType.U64
+    x, y, exact = ir.var("x"), ir.var("y"), ir.var("exact")
+    nearest, found, unit, away = (ir.var(n) for n in ("nearest", "found", "unit", "away"))
+
+    def size(value: Expr) -> Expr:
+        return ir.unary(UnaryOp.ABS, value)
+
+    def signbit(value: Expr) -> Expr:
+        return ir.bitcast(DataType.I32, value) < ir.i32(0)
+
+    beyond = ir.binary(BinaryOp.COPYSIGN, ir.f64(2.0**128), ir.cast(double, y))
+    exponent = ir.bitcast(bits, size(exact)) >> ir.lit(bits, 52)
+    held = ir.binary(BinaryOp.MIN, exponent, ir.lit(bits, 1023 + 127))
+    least = ir.binary(BinaryOp.MAX, held, ir.lit(bits, 1023 - 126))
+    same_nan = ir.binary(BinaryOp.AND, is_nan(y), is_nan(exact))
+    one_nan = ir.binary(BinaryOp.OR, is_nan(y), is_nan(exact))
+    zeros = ir.binary(BinaryOp.AND, y.eq(ir.f32(0.0)), nearest.eq(ir.f32(0.0)))
+    apart = ir.binary(BinaryOp.NE, signbit(y), signbit(nearest))
+    odd = ir.binary(BinaryOp.OR, one_nan, ir.binary(BinaryOp.AND, zeros, apart))
+    far = ir.select(odd, ir.f64(float("inf")), away)
+    same_inf = ir.binary(BinaryOp.AND, ir.unary(UnaryOp.IS_INF, y), y.eq(nearest))
+    agree = ir.binary(BinaryOp.OR, same_nan, same_inf)
+    body = [
+        ir.let("x", ir.bitcast(single, ir.load("first", 0) + ir.gid())),
+        ir.let("y", ir.unary(op, x)),
+        ir.let("exact", ir.unary(op, ir.cast(double, x))),
+        ir.let("nearest", ir.cast(single, exact)),
+        ir.let("found", ir.select(ir.unary(UnaryOp.IS_INF, y), beyond, ir.cast(double, y))),
+        ir.let("unit", ir.bitcast(double, (least - ir.lit(bits, 23)) << ir.lit(bits, 52))),
+        ir.let("away", size(found - exact) / unit),
+        ir.store("out", ir.gid(), ir.cast(single, ir.select(agree, ir.f64(0.0), far))),
+    ]
+    buffers = [
+        BufferDecl.write("out", 0, single),
+        BufferDecl.uniform("first", 1, DataType.U32).with_count(1),
+    ]
+    return Program.wrapped(buffers, (64, 1, 1), body)
+
+
+def is_nan(value: Expr) -> Expr:
+    """Whether a value is NaN."""
+    return ir.unary(UnaryOp.IS_NAN, value)
+
+
+def judged(op: UnaryOp, first: int, count: int, device: Device) -> Array:
+    """How far a function of so many f32, from a pattern on, is from its own f64 form, in ulp."""
+    program = judging_program(op)
+    out = np.empty(count, np.float32)
+    arrays = {"out": out, "first": np.array([first], np.uint32)}
+    simd = device.info.simd
+    code = Code(vector=4 * simd.lanes if simd else 1)
+    (binary,) = device.binaries([(program, code)])
+    assert not isinstance(binary, Unbuilt), binary
+    extent, tile = (count, 1, 1), (1 << 13, 1, 1) if simd else program.workgroup_size
+    grid = (-(-count // tile[0]), 1, 1)
+    words = words_of(binary.layout, extent, {"out": out.shape, "first": (1,)})
+    device.run(binary, grid, tile, arrays, program, words)
+    return out

@@ -128,13 +128,11 @@ def differences(
 
 def codes_of(device: Device) -> tuple[Code, ...]:
     """Codes that are compiled in different ways on a device."""
-    plain = (Code(), Code(checked=False))
     if device.info.simd is None:
-        return plain
+        return Code(), Code(checked=False)
     lanes = device.info.simd.lanes
     return (
-        *plain,
-        Code(vector=lanes),
+        Code(),
         Code(vector=2 * lanes, checked=False, order=Order.BLOCKED),
         Code(vector=lanes // 2, rows=4, unroll=4),
     )

@@ -34,7 +34,7 @@ def tools() -> tuple[str, str] | None:
 _TOOLS = (_COMPILERS, _EMULATORS)
 
 
-def run(wanted: Sequence[tuple[Subject, Way]]) -> Iterator[Arrays | Unbuilt]:
+def run(wanted: Sequence[tuple[Subject, Way]]) -> list[Arrays | Unbuilt]:
     """What each case's arrays hold after its launch; one that ends the program is unbuilt.
 
     Raises:
@@ -44,8 +44,7 @@ def run(wanted: Sequence[tuple[Subject, Way]]) -> Iterator[Arrays | Unbuilt]:
     made = [make(subject, way, TARGETS["aarch64"]) for subject, way in wanted]
     with tempfile.TemporaryDirectory() as folder:
         found = _results(Path(folder), [one for one in made if isinstance(one, Made)])
-        for one in made:
-            yield one if isinstance(one, Unbuilt) else next(found)
+        return [one if isinstance(one, Unbuilt) else next(found) for one in made]
 
 
 def _results(folder: Path, launches: Sequence[Made]) -> Iterator[Arrays | Unbuilt]:

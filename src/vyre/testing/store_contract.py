@@ -78,6 +78,7 @@ def schedule(number: int) -> Schedule:
         order=Order.BLOCKED if number % 2 else Order.STRIDED,
         checked=number % 5 != 0,
         rows=1 << number % 3,
+        staged=number % 4 == 1,
     )
     return Schedule((32 << number % 6, 1, 1), code)
 

@@ -11,7 +11,7 @@ from vyre.testing import emulated, native
 from vyre.testing.compare import Judge
 from vyre.testing.launches import TARGETS, Subject, Way, runs_here
 
-CODES = (Code(), Code(vector=4), Code(vector=16, unroll=2), Code(vector=64))
+CODES = (Code(), Code(vector=16, unroll=2))
 
 
 @pytest.fixture(params=TARGETS)

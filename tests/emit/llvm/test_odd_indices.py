@@ -30,7 +30,7 @@ def test_an_index_of_any_type_reads_0_outside(run_cases):
                 kernel(body, (N, 1, 1), x=(R, U32, x), at=(R, dtype, where), out=(W, U32, [0] * N))
             )
 
-    run_cases(cases, [Code(), Code(vector=16)])
+    run_cases(cases)
 
 
 def test_an_index_of_any_type_writes_nowhere_outside(run_cases):
@@ -44,7 +44,7 @@ def test_an_index_of_any_type_writes_nowhere_outside(run_cases):
             for length in (0, 1, 3, 70, 200)
         ]
 
-    run_cases(cases, [Code(), Code(vector=16)])
+    run_cases(cases)
 
 
 def test_positions_of_32_bits_wrap_to_the_start_of_an_array(run_cases):
@@ -60,7 +60,7 @@ def test_positions_of_32_bits_wrap_to_the_start_of_an_array(run_cases):
             arrays = {"x": (R, F32, np.arange(length)), "moved": (RW, U32, np.zeros(length))}
             cases.append(kernel(body, (N, 1, 1), **arrays, out=(W, F32, [0] * N)))
 
-    run_cases(cases, [Code(vector=4), Code(vector=16)])
+    run_cases(cases, [Code(vector=16)])
 
 
 def test_signed_and_wide_positions_do_not_wrap_into_an_array(run_cases):

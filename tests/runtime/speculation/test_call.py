@@ -19,7 +19,7 @@ from vyre.plan.fusion import fuse
 from vyre.runtime.speculation.programs import Programs
 from vyre.store.memory import MemoryStore
 
-DEVICES = ["reference", "opencl"]
+DEVICES = ["reference", "cpu", "opencl"]
 
 
 @vyre.kernel
@@ -178,7 +178,7 @@ def test_the_order_of_items_on_gpus_gives_the_same_bits(device, monkeypatch, n):
     )
     speculation = made()
     fused = fuse(may_be_low._translation, rounds._translation, DeviceKind.GPU)
-    monkeypatch.setattr(speculation, "_fuse", lambda _kind: fused)
+    monkeypatch.setattr(speculation, "_fuse", lambda _kind, **_: fused)
     x = np.random.default_rng(n).integers(-50, 200, n).astype(np.int32)
     wanted = expected(x, WEIGHT, 70)
 

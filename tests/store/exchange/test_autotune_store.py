@@ -94,16 +94,18 @@ def test_schema_2_holds_the_whole_schedule_its_workload_and_its_evidence(tmp_pat
 def test_rows_are_written_where_there_are_several(tmp_path: Path):
     """A version that knows of none reads every other record."""
     path = tmp_path / "store.toml"
-    lanes = replace(EVIDENCE, schedule=Schedule((512, 8, 1), Code(vector=32, rows=4)))
-    tall = replace(FULL, items=1, vector=32, rows=4, evidence=(EVIDENCE, lanes))
+    lanes = replace(EVIDENCE, schedule=Schedule((512, 8, 1), Code(vector=32, rows=4, staged=True)))
+    tall = replace(FULL, items=1, vector=32, rows=4, staged=True, evidence=(EVIDENCE, lanes))
     AutotuneStore({FULL_KEY: FULL, KEY: RECORD}).save_if_dirty(path)
     assert "rows" not in path.read_text()
+    assert "staged" not in path.read_text()
 
     AutotuneStore({FULL_KEY: tall}).save_if_dirty(path)
-    assert path.read_text().count("rows = 4\n") == 2
+    assert path.read_text().count("rows = 4\nstaged = true\n") == 2
     assert dict(AutotuneStore.load(path))[FULL_KEY] == tall
     assert tall.schedule == Schedule(
-        (256, 1, 1), Code(vector=32, rows=4, order=Order.BLOCKED, checked=False)
+        (256, 1, 1),
+        Code(vector=32, rows=4, staged=True, order=Order.BLOCKED, checked=False),
     )
 
 

@@ -20,12 +20,21 @@ from vyre.backend.cpu.target import Target
 
 Out = TypeVar("Out")
 
-LEVEL = 2
-"""How hard LLVM tries, of 1 to 3: the last makes nothing faster, and takes longer to compile.
+AS_WRITTEN, FEW, USUAL = 0, 1, 2
+"""How hard LLVM tries: not at all; with a few passes; as compilers usually do.
 
-saxpy, gelu and a polynomial on vectors of 64: 20, 35, 28 ms at 1; 21, 37, 23 at 2, to the same
-objects; 32, 42, 31 at 3 (LLVM 22, Emerald Rapids, time of the processor, best of 15).
+saxpy, gelu and Black-Scholes on vectors of 64 are as fast after the few, compiled in half the time
+(17, 23, 45 ms in the place of 35, 51, 90); a loop that rereads what a longer one leaves alone is 4
+times as fast after the usual ones, a stencil by a tenth. More than that makes nothing faster (LLVM
+22, Emerald Rapids).
 """
+
+LEVEL = USUAL
+
+_PASSES = (
+    *("sroa", "instruction_combine", "simplify_cfg", "new_gvn", "loop_rotate"),
+    *("instruction_combine", "simplify_cfg", "dead_code_elimination"),
+)
 
 _INLINE = re.compile(r"\b(?:asm\s+(?:sideeffect|alignstack|inteldialect|\")|module\s+asm\b)")
 _PROCESSORS = re.compile(r"@llvm\.(x86|aarch64|arm|amdgcn|nvvm|ppc|riscv)\.([a-z]+\d*)")
@@ -101,15 +110,16 @@ def version() -> str:
     return ".".join(map(str, binding().llvm_version_info))
 
 
-def target_machine(llvm: Any, target: Target) -> Any:
+def target_machine(llvm: Any, target: Target, level: int = LEVEL) -> Any:
     """LLVM's code generator for a target: IEEE 754 as written, position independent, small model.
 
     Raises:
         RuntimeError: LLVM does not know the target.
     """
     found = llvm.Target.from_triple(target.triple)
+    opt = 0 if level == AS_WRITTEN else 2
     return found.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small"
     )
 
 
@@ -130,7 +140,7 @@ def _emit(text: str, target: Target, level: int, how: Callable[[Any, Any], Out])
 
 def _built(llvm: Any, text: str, target: Target, level: int, how: Callable[[Any, Any], Out]) -> Out:
     """In a function of its own: what LLVM made is freed at its end, while the lock is held."""
-    machine = target_machine(llvm, target)
+    machine = target_machine(llvm, target, level)
     module = _parsed(llvm, machine, text, target)
     _optimise(llvm, machine, module, level)
     return how(machine, module)
@@ -161,9 +171,15 @@ def _parsed(llvm: Any, machine: Any, text: str, target: Target) -> Any:
 
 def _optimise(llvm: Any, machine: Any, module: Any, level: int) -> None:
     """Vectors are written out in the text already; loops unroll where it asks for that."""
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options = llvm.create_pipeline_tuning_options(speed_level=max(level, FEW))
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_interleaving = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if level >= USUAL:
+        builder.getModulePassManager().run(module, builder)
+    elif level == FEW:
+        few = llvm.create_new_module_pass_manager()
+        for name in _PASSES:
+            getattr(few, f"add_{name}_pass")()
+        few.run(module, builder)

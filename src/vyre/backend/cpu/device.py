@@ -15,7 +15,7 @@ import numpy as np
 from vyre import settings
 from vyre.backend import cpufreq, host
 from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
-from vyre.backend.cpu import machine, pool
+from vyre.backend.cpu import compiler, machine, pool
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
@@ -133,7 +133,7 @@ class Cpu:
 
     def _build(self, job: Job) -> CpuBinary | Unbuilt:
         module = emit_llvm(job.program, job.code, self.features, job.facts)
-        loaded = self._objects.load(module.text, [ENTRY], self._host)
+        loaded = self._objects.load(module.text, [ENTRY], self._host, _level(module))
         if isinstance(loaded, Unbuilt):
             return loaded
         whole = job.program.runs_whole_workgroups
@@ -146,7 +146,7 @@ class Cpu:
 
     def _compile(self, job: Job) -> int | Unbuilt:
         module = emit_llvm(job.program, job.code, self.features, job.facts)
-        made = self._objects.get_or_compile(module.text, self._host)
+        made = self._objects.get_or_compile(module.text, self._host, _level(module))
         if isinstance(made, Unbuilt):
             return made
         return MOST_LANES if job.program.runs_whole_workgroups else 0
@@ -313,6 +313,10 @@ class _Frame:
         self._held = arguments
         given = [_address(one) if isinstance(one, np.ndarray) else one for one in arguments]
         self._packed.pack_into(self._kept, 64 + 32, *given)
+
+
+def _level(module: Module) -> int:
+    return compiler.FEW if module.is_plain else compiler.USUAL
 
 
 def _packing(program: Program) -> struct.Struct:

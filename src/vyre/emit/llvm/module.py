@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vyre.analysis import Facts
+from vyre.analysis.aliasing import own_position
+from vyre.analysis.reader import read
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm.builder import Parts, stored_type
 from vyre.emit.llvm.definitions import define
@@ -15,7 +17,7 @@ from vyre.emit.llvm.group import groups
 from vyre.emit.llvm.tile import tiles
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.expr import Ordering
-from vyre.ir.node import Barrier
+from vyre.ir.node import Barrier, Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import statements
 from vyre.model import Code
@@ -34,6 +36,7 @@ class Module:
     layout: WordLayout
     arguments: tuple[str, ...]  # buffers in the order of their places in a context
     frame: Frame
+    is_plain: bool  # it loads and stores at one's own position, and nothing repeats
     guarded: tuple[int, ...] = (0, 1, 2)
 
 
@@ -74,7 +77,17 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         layout=frame.layout,
         arguments=tuple(decl.name for decl in arguments_of(program)),
         frame=frame,
+        is_plain=_is_plain(program),
     )
+
+
+def _is_plain(program: Program) -> bool:
+    """Whether a compiler has little to find: no loop, and no element that neighbours share."""
+    if program.runs_whole_workgroups or any(
+        isinstance(node, (Loop, While)) for node in statements(program.entry)
+    ):
+        return False
+    return all(own_position(touch) is not None for touch in read(program).touches)
 
 
 def _head(program: Program) -> Iterator[str]:

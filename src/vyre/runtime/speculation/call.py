@@ -52,7 +52,7 @@ class Speculation:
         self._prefilter, self._confirm, self.mode = prefilter, confirm, mode
         self._made_of = prefilter, confirm, mode, threshold_pct
         self.speculator = AdaptiveSpeculator(threshold_pct)
-        self._fused: dict[DeviceKind, Fused] = {}
+        self._fused: dict[tuple[DeviceKind, bool], Fused] = {}
         self._programs: dict[str, Programs] = {}
         self._sizes: dict[Key, Size] = {}
         self._running = threading.Lock()
@@ -215,13 +215,18 @@ class Speculation:
 
     def _on(self, device: Device) -> Programs:
         if device.name not in self._programs:
-            self._programs[device.name] = Programs(self._fuse(device.info.kind), device)
+            self._programs[device.name] = Programs(
+                self._fuse(device.info.kind, lanes=device.info.simd is not None), device
+            )
         return self._programs[device.name]
 
-    def _fuse(self, kind: DeviceKind) -> Fused:
-        if kind not in self._fused:
-            self._fused[kind] = fuse(self._prefilter._translation, self._confirm._translation, kind)
-        return self._fused[kind]
+    def _fuse(self, kind: DeviceKind, *, lanes: bool = False) -> Fused:
+        key = (kind, lanes)
+        if key not in self._fused:
+            self._fused[key] = fuse(
+                self._prefilter._translation, self._confirm._translation, kind, lanes=lanes
+            )
+        return self._fused[key]
 
     def _missing(self, device: Device, call: Arguments) -> dict[str, AnyArray]:
         """The outputs that the call did not bring, made."""

@@ -140,6 +140,7 @@ def _record(
                 order=code.order,
                 checked=code.checked,
                 rows=code.rows,
+                staged=code.staged,
                 provenance=provenance,
                 workload=workload,
                 evidence=evidence,

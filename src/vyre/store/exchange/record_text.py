@@ -27,16 +27,16 @@ from vyre.store.sound import LONGEST_FIELD, is_sound_workload
 
 _FIRST = ("key", "adapter", "workgroup_size", "unroll", "tile", "recorded_at")
 _SECOND = (
-    *("items", "vector", "order", "checked", "rows", "provenance"),
+    *("items", "vector", "order", "checked", "rows", "staged", "provenance"),
     *("workload", "evidence", "knobs"),
 )
 _WORKLOAD = ("fingerprint", "buckets", "traits", "device", "toolchain")
 _EVIDENCE = (
     *("writer", "workgroup_size", "items", "vector", "unroll", "order", "checked", "rows"),
-    *("count", "median_ns", "last_at_ns", "knobs"),
+    *("staged", "count", "median_ns", "last_at_ns", "knobs"),
 )
 _OF_SCHEDULES = (
-    *("workgroup_size", "unroll", "tile", "items", "vector", "order", "checked", "rows"),
+    *("workgroup_size", "unroll", "tile", "items", "vector", "order", "checked", "rows", "staged"),
 )
 _KNOBS = "knobs"
 
@@ -160,8 +160,9 @@ def _record(table: object, schema: int) -> tuple[AutotuneKey, AutotuneRecord]:
             items=_number(fields, "items", 1),
             vector=_number(fields, "vector", 1),
             order=_order(fields),
-            checked=_truth(fields),
+            checked=_truth(fields, "checked", default=True),
             rows=_number(fields, "rows", 1),
+            staged=_truth(fields, "staged", default=False),
             provenance=_text(fields, "provenance", ""),
             workload=None if workload is None else _workload(workload, key),
             evidence=tuple(_evidence(item) for item in evidence),
@@ -246,8 +247,9 @@ def _schedule(fields: Mapping[str, Any]) -> Schedule:
             vector=_number(fields, "vector"),
             unroll=_number(fields, "unroll"),
             order=_order(fields),
-            checked=_truth(fields),
+            checked=_truth(fields, "checked", default=True),
             rows=_number(fields, "rows", 1),
+            staged=_truth(fields, "staged", default=False),
         ),
     )
 
@@ -296,10 +298,10 @@ def _order(fields: Mapping[str, Any]) -> Order:
     return Order(found)
 
 
-def _truth(fields: Mapping[str, Any]) -> bool:
-    found = fields.get("checked", True)
+def _truth(fields: Mapping[str, Any], name: str, *, default: bool) -> bool:
+    found = fields.get(name, default)
     if not isinstance(found, bool):
-        raise _Bad("checked", "is not true or false")
+        raise _Bad(name, "is not true or false")
     return found
 
 
@@ -376,5 +378,7 @@ def _code_lines(code: Code, *, unroll: bool) -> list[str]:
         *([f"unroll = {code.unroll}"] if unroll else []),
         f"order = {quoted(code.order)}",
         f"checked = {str(code.checked).lower()}",
-        *([f"rows = {code.rows}"] if code.rows > 1 else []),  # a field that older versions refuse
+        # Fields that older versions refuse, so only where they say something.
+        *([f"rows = {code.rows}"] if code.rows > 1 else []),
+        *(["staged = true"] if code.staged else []),
     ]
