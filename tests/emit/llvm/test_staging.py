@@ -93,6 +93,16 @@ class TestWhich:
 
         assert found(product(ROW, before=names, stop=ir.var("n"))) == []
 
+    def test_a_name_made_of_such_a_name_may_not(self):
+        """`n` is bound twice, so `m` means two things."""
+        add = ir.assign("sum", SUM + ir.load("b", ROW))
+        loop = ir.loop("k", ir.u32(0), ir.var("m"), [add])
+        decls = [BufferDecl.read("b", 0, F32).with_shape(0, 0)]
+        names = [ir.let("n", ir.u32(4)), ir.let("m", ir.var("n") + 1), loop]
+        body = [ir.let("sum", ir.f32(0)), ir.block([ir.let("n", ir.u32(3))]), ir.block(names)]
+
+        assert found(Program.wrapped(decls, (64, 1, 1), body)) == []
+
     def test_a_name_of_an_inner_list_may_not(self):
         inside = ir.flat_index("b", K, X)
         add = ir.assign("sum", SUM + ir.load("b", inside))

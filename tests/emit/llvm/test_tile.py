@@ -212,6 +212,18 @@ class TestCounters:
         assert not analyse(looked.program).counters
         assert "alloca [" not in made
 
+    def test_a_count_that_is_surely_inside_goes_straight_to_a_table(self, run_ways):
+        case = kernel(
+            [ir.let("old", ir.atomic(ir.AtomicOp.ADD, "bins", 3, ir.load("x", X)))],
+            (300, 1, 1),
+            fixed=["bins"],
+            x=(R, U32, np.arange(300)),
+            bins=(RW, U32, np.arange(4)),
+        )
+
+        assert analyse(case.program).counters == {"bins": 4}
+        run_ways([(Subject(case), Way(code, (64, 1, 1))) for code in (Code(), Code(vector=8))])
+
     def test_counts_outside_are_lost(self, run_ways):
         subject = Subject(self.case())
         codes = [Code(), Code(unroll=4), Code(vector=8)]

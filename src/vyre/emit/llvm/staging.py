@@ -20,7 +20,7 @@ from vyre.emit.llvm.builder import U64
 from vyre.emit.llvm.context import Access
 from vyre.emit.llvm.shapes import counting
 from vyre.emit.llvm.values import Shape, StagedAt, Value
-from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Lit, Load, OpaqueExpr, Subgroup, Var
+from vyre.ir.expr import Expr, Var
 from vyre.ir.node import Assign, Block, Let, Loop, Node, Region
 from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, statements
@@ -59,15 +59,14 @@ def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[
         for node in statements(program.entry)
         if isinstance(node, Loop) and given[node.var] == 1
     }
-    written = frozenset(decl.name for decl in program.buffers if decl.is_written)
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
         key = (touch.buffer, touch.statement, touch.index)
         loop = _loop_of(touch, loops)
         parts = loop is None or across.apart(loop) or down.apart(loop)
         names = None
-        if loop is not None and not parts and touch.buffer not in written:
-            names = _made_of((touch.index, loop.start, loop.stop), lets, loop.var, written)
+        if loop is not None and not parts and not program.buffer(touch.buffer).is_written:
+            names = _made_of((touch.index, loop.start, loop.stop), lets, loop.var)
         one = None if loop is None or names is None else Staged(key, loop, names)
         found[key] = one if found.get(key, one) == one else None
     return tuple(one for one in found.values() if one is not None)
@@ -106,29 +105,20 @@ def _loop_of(touch: Touch, loops: dict[str, Loop]) -> Loop | None:
     return loops.get(next(iter(counters))) if len(counters) == 1 else None
 
 
-def _made_of(
-    exprs: tuple[Expr, ...], lets: dict[str, Let], var: str, written: frozenset[str]
-) -> tuple[Let, ...] | None:
-    """The names that expressions need beside `var`, where they can be computed beforehand."""
+def _made_of(exprs: tuple[Expr, ...], lets: dict[str, Let], var: str) -> tuple[Let, ...] | None:
+    """The names that expressions need beside `var`, where they can be computed beforehand.
+
+    The expressions are linear in numbers of the launch, so that nothing but a name can change.
+    """
     found: dict[str, Let] = {}
 
     def add(expr: Expr) -> bool:
         for part in expressions(expr):
-            match part:
-                case Var(name) if name in lets and name not in found:
-                    if not add(lets[name].value):
-                        return False
-                    found[name] = lets[name]
-                case Var(name) if name not in found and name != var:
-                    return False
-                case Load(buffer, index) if buffer in written or not isinstance(index, Lit):
-                    return False
-                case Atomic() | Call() | OpaqueExpr() | Subgroup():
-                    return False
-                case Id(kind) if kind not in (IdKind.INVOCATION, IdKind.EXTENT):
-                    return False
-                case _:
-                    continue
+            if not isinstance(part, Var) or part.name == var or part.name in found:
+                continue
+            if part.name not in lets or not add(lets[part.name].value):
+                return False
+            found[part.name] = lets[part.name]
         return True
 
     return tuple(found.values()) if all(map(add, exprs)) else None
