@@ -20,7 +20,7 @@ from vyre.emit.llvm.builder import U64
 from vyre.emit.llvm.context import Access
 from vyre.emit.llvm.shapes import counting
 from vyre.emit.llvm.values import Shape, StagedAt, Value
-from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Lit, Load, OpaqueExpr, Subgroup, Var
+from vyre.ir.expr import Expr, Var
 from vyre.ir.node import Assign, Block, Let, Loop, Node, Region
 from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, statements
@@ -48,16 +48,28 @@ class Staged:
 
 def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[Staged, ...]:
     """Every load that can be staged, each once."""
+<<<<<<< HEAD
     once = _given_once(program)
     lets = {
         node.name: node
         for node in _outermost(program.entry)
         if isinstance(node, Let) and node.name in once
+=======
+    given = Counter(_names_given(program.entry))
+    lets = {
+        node.name: node
+        for node in _outermost(program.entry)
+        if isinstance(node, Let) and given[node.name] == 1
+>>>>>>> llvmtests
     }
     loops = {
         node.var: node
         for node in statements(program.entry)
+<<<<<<< HEAD
         if isinstance(node, Loop) and node.var in once
+=======
+        if isinstance(node, Loop) and given[node.var] == 1
+>>>>>>> llvmtests
     }
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
@@ -72,6 +84,7 @@ def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[
     return tuple(one for one in found.values() if one is not None)
 
 
+<<<<<<< HEAD
 def _given_once(program: Program) -> frozenset[str]:
     """The names that one statement alone binds: two loops may count by the same one."""
     names: Counter[str] = Counter()
@@ -82,6 +95,16 @@ def _given_once(program: Program) -> frozenset[str]:
             case _:
                 pass
     return frozenset(name for name, times in names.items() if times == 1)
+=======
+def _names_given(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """A name for each time that it is bound or changed: lists of their own may bind it anew."""
+    for node in statements(nodes):
+        match node:
+            case Let(name) | Assign(name) | Loop(name):
+                yield name
+            case _:
+                pass
+>>>>>>> llvmtests
 
 
 def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
@@ -108,26 +131,19 @@ def _loop_of(touch: Touch, loops: dict[str, Loop]) -> Loop | None:
 
 
 def _made_of(exprs: tuple[Expr, ...], lets: dict[str, Let], var: str) -> tuple[Let, ...] | None:
-    """The names that expressions need beside `var`, where they can be computed beforehand."""
+    """The names that expressions need beside `var`, where they can be computed beforehand.
+
+    The expressions are linear in numbers of the launch, so that nothing but a name can change.
+    """
     found: dict[str, Let] = {}
 
     def add(expr: Expr) -> bool:
         for part in expressions(expr):
-            match part:
-                case Var(name) if name in lets and name not in found:
-                    if not add(lets[name].value):
-                        return False
-                    found[name] = lets[name]
-                case Var(name) if name not in found and name != var:
-                    return False
-                case Load(_, index) if not isinstance(index, Lit):
-                    return False
-                case Atomic() | Call() | OpaqueExpr() | Subgroup():
-                    return False
-                case Id(kind) if kind not in (IdKind.INVOCATION, IdKind.EXTENT):
-                    return False
-                case _:
-                    continue
+            if not isinstance(part, Var) or part.name == var or part.name in found:
+                continue
+            if part.name not in lets or not add(lets[part.name].value):
+                return False
+            found[part.name] = lets[part.name]
         return True
 
     return tuple(found.values()) if all(map(add, exprs)) else None
