@@ -7,7 +7,8 @@ next panel's. Copied side by side they are read from the second cache by all row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vyre.analysis.forms import ONE, Linear
@@ -22,6 +23,7 @@ from vyre.emit.llvm.values import Shape, StagedAt, Value
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Lit, Load, OpaqueExpr, Subgroup, Var
 from vyre.ir.node import Assign, Block, Let, Loop, Node, Region
 from vyre.ir.program import Program
+from vyre.ir.text import statement_text
 from vyre.ir.walk import bodies, expressions, statements
 
 SCRATCH_BYTES = 512 << 10
@@ -47,17 +49,17 @@ class Staged:
 
 def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[Staged, ...]:
     """Every load that can be staged, each once."""
-    changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
+    given = Counter(_given(program.entry))
     lets = {
         node.name: node
         for node in _outermost(program.entry)
-        if isinstance(node, Let) and node.name not in changed
+        if isinstance(node, Let) and given[node.name] == 1
     }
-    loops = {node.var: node for node in statements(program.entry) if isinstance(node, Loop)}
+    loops = _loops_around(program.entry)
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
         key = (touch.buffer, touch.statement, touch.index)
-        loop = _loop_of(touch, loops)
+        loop = _loop_of(touch, loops[touch.statement])
         parts = loop is None or across.apart(loop) or down.apart(loop)
         names = None
         if loop is not None and not parts and not program.buffer(touch.buffer).is_written:
@@ -65,6 +67,34 @@ def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[
         one = None if loop is None or names is None else Staged(key, loop, names)
         found[key] = one if found.get(key, one) == one else None
     return tuple(one for one in found.values() if one is not None)
+
+
+def _given(nodes: tuple[Node, ...]) -> Iterator[str]:
+    """Every name as often as it is given a value, in whatever scope."""
+    for node in statements(nodes):
+        match node:
+            case Let(name) | Assign(name) | Loop(name):
+                yield name
+            case _:
+                pass
+
+
+def _loops_around(nodes: tuple[Node, ...]) -> dict[str, dict[str, Loop | None]]:
+    """By a statement's text, the loop of each counter around it; None where several differ."""
+    found: dict[str, dict[str, Loop | None]] = {}
+
+    def add(inner: tuple[Node, ...], around: dict[str, Loop]) -> None:
+        for node in inner:
+            known = found.setdefault(statement_text(node), {})
+            for var, loop in around.items():
+                if known.setdefault(var, loop) != loop:
+                    known[var] = None
+            more = {**around, node.var: node} if isinstance(node, Loop) else around
+            for body in bodies(node):
+                add(body, more)
+
+    add(nodes, {})
+    return found
 
 
 def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
@@ -75,7 +105,7 @@ def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
             yield from _outermost(bodies(node)[0])
 
 
-def _loop_of(touch: Touch, loops: dict[str, Loop]) -> Loop | None:
+def _loop_of(touch: Touch, loops: Mapping[str, Loop | None]) -> Loop | None:
     """The loop whose counter alone moves an index from row to row of an array."""
     *outer, last = touch.indices
     if touch.kind != LOAD or not outer or not isinstance(last, Linear):
