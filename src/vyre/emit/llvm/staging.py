@@ -48,16 +48,16 @@ class Staged:
 
 def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[Staged, ...]:
     """Every load that can be staged, each once."""
-    given = Counter(_names_given(program.entry))
+    once = _given_once(program)
     lets = {
         node.name: node
         for node in _outermost(program.entry)
-        if isinstance(node, Let) and given[node.name] == 1
+        if isinstance(node, Let) and node.name in once
     }
     loops = {
         node.var: node
         for node in statements(program.entry)
-        if isinstance(node, Loop) and given[node.var] == 1
+        if isinstance(node, Loop) and node.var in once
     }
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
@@ -72,14 +72,16 @@ def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[
     return tuple(one for one in found.values() if one is not None)
 
 
-def _names_given(nodes: tuple[Node, ...]) -> Iterator[str]:
-    """A name for each time that it is bound or changed: lists of their own may bind it anew."""
-    for node in statements(nodes):
+def _given_once(program: Program) -> frozenset[str]:
+    """The names that one statement alone binds: two loops may count by the same one."""
+    names: Counter[str] = Counter()
+    for node in statements(program.entry):
         match node:
             case Let(name) | Assign(name) | Loop(name):
-                yield name
+                names[name] += 1
             case _:
                 pass
+    return frozenset(name for name, times in names.items() if times == 1)
 
 
 def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
