@@ -119,7 +119,7 @@ start:
   %t11 = call i32 @llvm.umin.i32(i32 %t10, i32 %t4)
   %t17 = sub i32 %t16, %t6
   %t18 = and i32 %t17, 15
-  %t19 = add i32 %t6, %t18
+  %t19 = call i32 @llvm.uadd.sat.i32(i32 %t6, i32 %t18)
   %t20 = call i32 @llvm.umin.i32(i32 %t19, i32 %x1)
   %t21 = call i32 @llvm.umin.i32(i32 %t11, i32 %x1)
   %t22 = call i32 @llvm.umax.i32(i32 %t21, i32 %t20)

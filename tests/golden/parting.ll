@@ -16,7 +16,7 @@ start:
   %t3 = call i32 @llvm.umin.i32(i32 %x1, i32 %t2)
   %t9 = sub i32 %t8, %x0
   %t10 = and i32 %t9, 15
-  %t11 = add i32 %x0, %t10
+  %t11 = call i32 @llvm.uadd.sat.i32(i32 %x0, i32 %t10)
   %t12 = call i32 @llvm.umin.i32(i32 %t11, i32 %x1)
   %t13 = call i32 @llvm.umin.i32(i32 %t3, i32 %x1)
   %t14 = call i32 @llvm.umax.i32(i32 %t13, i32 %t12)

@@ -39,7 +39,7 @@ start:
   %t24 = call i32 @llvm.umin.i32(i32 %t22, i32 %t18)
   %t34 = sub i32 %t33, %x0
   %t35 = and i32 %t34, 15
-  %t36 = add i32 %x0, %t35
+  %t36 = call i32 @llvm.uadd.sat.i32(i32 %x0, i32 %t35)
   %t37 = sub i32 %x1, %x0
   %t38 = icmp ugt i32 %t37, 1023
   %t39 = select i1 %t38, i32 %t36, i32 %x0

@@ -81,7 +81,7 @@ entry:
 start:
   %t12 = sub i32 %t11, %x0
   %t13 = and i32 %t12, 15
-  %t14 = add i32 %x0, %t13
+  %t14 = call i32 @llvm.uadd.sat.i32(i32 %x0, i32 %t13)
   %t15 = call i32 @llvm.umin.i32(i32 %t14, i32 %x1)
   %t16 = call i32 @llvm.umin.i32(i32 %x1, i32 %x1)
   %t17 = call i32 @llvm.umax.i32(i32 %t16, i32 %t15)

@@ -37,7 +37,7 @@ entry:
 start:
   %t28 = sub i32 %t27, %x0
   %t29 = and i32 %t28, 15
-  %t30 = add i32 %x0, %t29
+  %t30 = call i32 @llvm.uadd.sat.i32(i32 %x0, i32 %t29)
   %t31 = sub i32 %x1, %x0
   %t32 = icmp ugt i32 %t31, 1023
   %t33 = select i1 %t32, i32 %t30, i32 %x0
