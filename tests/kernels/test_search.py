@@ -65,7 +65,9 @@ def test_ten_thousand_random_cases_agree_with_python(seed):
 
 
 @given(
-    st.integers(0, 10**6), st.sampled_from([*Way, None]), st.sampled_from(["reference", "cpu", "opencl"])
+    st.integers(0, 10**6),
+    st.sampled_from([*Way, None]),
+    st.sampled_from(["reference", "cpu", "opencl"]),
 )
 @settings(max_examples=60)
 def test_every_way_on_every_device_agrees_with_python(seed, way, name):
