@@ -172,6 +172,7 @@ def part_of(kind: str, first: int, tally: Tally, seconds: float) -> dict[str, An
         "wrong": tally.wrong[:20],
         "unsupported": dict(tally.unsupported),
         "seconds": round(seconds, 1),
+        "code": provenance.code(),
         "llvm": compiler.version(),
         "processor": machine.model(),
         "digests": {
@@ -216,7 +217,8 @@ def main() -> int:
     settings.preset("OPENBLAS_NUM_THREADS", "1")
     parts: list[dict[str, Any]] = []
     for path in given.merge:
-        parts += json.loads(path.read_text())["results"]["parts"]
+        record = json.loads(path.read_text())
+        parts += [{"code": record["code"], **part} for part in record["results"]["parts"]]
     counts = {
         "programs": given.programs,
         "groups": given.groups,

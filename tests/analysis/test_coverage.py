@@ -54,6 +54,11 @@ def test_a_store_at_the_own_position_that_nothing_guards_sets_all(program, nodes
         (store("out", I * 2, 1),),
         (store("out", u32(0), 1),),
         (store("out", load("x", I), 1),),
+        (
+            Block((if_(I < 9, [let("i", I), store("out", var("i"), 1)]),)),
+            let("i", u32(0)),
+            store("out", var("i"), 2),
+        ),
         (store("out", gid(1), 1),),
         (let("v", load("out", I)), DOUBLE),
         (DOUBLE, let("v", load("out", I + 1))),

@@ -369,6 +369,36 @@ def test_a_forked_child_is_told_instead_of_hanging():
 
 @FORKS
 @pytest.mark.parametrize("place", ["cpu", "reference"])
+def test_a_forked_child_waits_for_no_thread_of_its_parent(place):
+    """Not for one that was compiling, opening a device or setting a mode at that moment."""
+    if place == "cpu":
+        pytest.importorskip("llvmlite")
+    shown = child(
+        """
+        import os, signal, numpy as np, vyre
+        from vyre import kernels
+        from vyre.learn import process, rules
+        from vyre.runtime.devices import opened
+        x = np.ones(3, np.float32)
+        kernels.saxpy(x, x, a=1)
+        with vyre.open()._building, opened._lock, rules._lock, process._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                with vyre.mode("off"):
+                    kernels.gelu(x)
+                vyre.stats()
+                os._exit(len(vyre.devices()) == 0)
+        print(os.waitpid(child, 0)[1])
+        """,
+        VYRE_DEVICE=place,
+    )
+
+    assert shown.stdout == "0\n"
+
+
+@FORKS
+@pytest.mark.parametrize("place", ["cpu", "reference"])
 def test_a_forked_child_goes_on_where_the_host_runs_kernels(place, tmp_path):
     """With kernels that its parent had called and with others, on all threads."""
     if place == "cpu":

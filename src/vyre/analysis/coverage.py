@@ -44,8 +44,12 @@ def sets_all(program: Program, rank: int, name: str) -> bool:
     touches = [touch for touch in read(program).touches if touch.buffer == name]
     if not all(touch.kind == STORE for touch in touches):
         return False
-    indices = [store.index for store in _by_all(program.entry) if store.buffer == name]
-    return any(_is_own(touch, rank) and touch.index in indices for touch in touches)
+    # A name may be another position in another scope, so all that reads alike must be one's own.
+    return any(
+        all(_is_own(touch, rank) for touch in touches if touch.index == store.index)
+        for store in _by_all(program.entry)
+        if store.buffer == name
+    )
 
 
 def _by_all(nodes: tuple[Node, ...]) -> Iterator[Store]:

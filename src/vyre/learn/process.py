@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -56,3 +57,12 @@ def stats() -> Stats:
     with _lock:
         sites = tuple(_sites)
     return counted(deciders().all(), sites)
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # whoever held it was not copied
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -187,3 +188,12 @@ def policy(word: str) -> Held:
     """
     wanted = policy_name(word)
     return Held("policy", lambda rule: _RULES[rule.mode, rule.strict, wanted])
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # whoever held it was not copied
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -84,3 +84,12 @@ def test_counters_leave_out_what_is_outside(run_cases, count):
         cases.append(kernel(body, (333, 1, 1), fixed=("sums", "totals"), **given))
 
     run_cases(cases, [Code(unroll=4), Code(vector=16)])
+
+
+@pytest.mark.parametrize("rows", [2, 4, 8])
+def test_rows_side_by_side_each_change_an_element_that_is_one_for_all(run_cases, rows):
+    body = [let("old", atomic(AtomicOp.ADD, "sum", u32(3), u32(1)))]
+    given = {"sum": (RW, U32, np.zeros(5)), "x": (R, U32, np.zeros((9, 32)))}
+
+    case = kernel(body, (32, 9, 1), (32, 9, 1), **given)
+    run_cases([case], (Code(vector=16, rows=rows), Code(vector=4, rows=rows)))

@@ -5,8 +5,11 @@ import pytest
 
 from vyre import ir
 from vyre.analysis import analyse
-from vyre.emit.llvm import Features, emit_llvm
+from vyre.emit.llvm import Features, definitions, emit_llvm
+from vyre.errors import UnsupportedFeature
 from vyre.ir import DataType
+from vyre.ir.functions import Definition
+from vyre.ir.node import Trap
 from vyre.model import Code, Order
 from vyre.testing.by_hand import RW, R, W, kernel
 from vyre.testing.launches import Subject, Way
@@ -162,6 +165,40 @@ class TestText:
 
         assert "alloca <8 x i32>" not in tile_of(same, vector=8)
         assert "alloca <8 x i32>" in tile_of(own, vector=8)
+
+
+def test_a_flat_index_is_a_number_that_is_the_last_one_outside(run_cases):
+    at = ir.flat_index("x", ir.gid(), ir.load("column", ir.gid()))
+    case = kernel(
+        [ir.store("out", ir.gid(), at), ir.store("row", at, ir.u32(1))],
+        (9, 1, 1),
+        x=(R, U32, np.zeros((7, 5))),
+        column=(R, U32, [0, 4, 5, 2, 2**32 - 1, 1, 0, 0, 3]),
+        out=(W, U32, np.zeros(9)),
+        row=(RW, U32, np.zeros(35)),
+    )
+
+    run_cases([case], WIDE)
+
+
+def test_a_statement_that_has_no_code_is_refused():
+    program = ir.Program.wrapped([], (1, 1, 1), [Trap(ir.u32(0), "stop")])
+
+    with pytest.raises(UnsupportedFeature) as caught:
+        emit_llvm(program, Code(), Features(), analyse(program))
+    assert str(caught.value) == (
+        "Trap(0u32, stop): no device code for Trap\nFix: leave it out, or run the program elsewhere"
+    )
+
+
+def test_a_definition_that_is_no_function_of_its_parameters_is_our_mistake(monkeypatch):
+    wrong = Definition(("x",), (), ir.cast(F32, ir.gid()))
+    monkeypatch.setattr(definitions, "definition", lambda _op, _dtype: wrong)
+    exp = ir.unary(ir.UnaryOp.EXP, ir.cast(F32, ir.gid()))
+    program = ir.Program.wrapped([], (1, 1, 1), [ir.let("a", exp)])
+
+    with pytest.raises(AssertionError, match="which is none of its parameters"):
+        emit_llvm(program, Code(), Features(), analyse(program))
 
 
 def test_a_break_outside_of_loops_is_our_mistake():

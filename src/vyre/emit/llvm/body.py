@@ -16,7 +16,6 @@ from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import Atomic, Expr, Load, Var
 from vyre.ir.node import (
     Assign,
-    Barrier,
     Block,
     Break,
     Continue,
@@ -128,8 +127,6 @@ class Body(Expressions):
                 self.leave(node)
             case Return():
                 self.finish()
-            case Barrier():
-                pass  # lanes are in lockstep
             case _:
                 raise UnsupportedFeature(
                     f"{self.statement}: no device code for {type(node).__name__}",
@@ -356,15 +353,13 @@ class Body(Expressions):
 
     def leave(self, node: Break | Continue) -> None:
         """These lanes are done with the loop, or with its round."""
-        stops = isinstance(node, Break)
-        match self.loop:
-            case _Jumps(stop, again):
-                self.b.jump(stop if stops else again)
-                self.b.place(self.b.name())
-            case _Masks(stop, again):
-                self.drop(stop if stops else again)
-            case None:
-                raise AssertionError("a break or continue stands in a loop")
+        loop, stops = self.loop, isinstance(node, Break)
+        assert loop is not None, "a break or continue stands in a loop"
+        if isinstance(loop, _Jumps):
+            self.b.jump(loop.stop if stops else loop.again)
+            self.b.place(self.b.name())
+        else:
+            self.drop(loop.stop if stops else loop.again)
 
     def finish(self) -> None:
         """These lanes are done."""

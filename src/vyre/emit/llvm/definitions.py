@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NoReturn
 
 from vyre.emit.lanes import Variation
 from vyre.emit.llvm.body import Body
@@ -11,7 +12,6 @@ from vyre.emit.llvm.context import Context
 from vyre.emit.llvm.functions import Needed, function_name
 from vyre.emit.llvm.shapes import function
 from vyre.emit.llvm.values import Shape, Value
-from vyre.ir.expr import Expr, IdKind
 from vyre.ir.functions import Definition, definition
 from vyre.ir.node import Assign, Let
 from vyre.ir.walk import statements
@@ -53,8 +53,8 @@ def _context(found: Definition, width: int) -> Context:
     return Context(
         buffers={},
         scalars={},
-        ids=_no_id,
-        is_free=_no_access,
+        ids=_outside,
+        is_free=_outside,
         across=Variation(names | set(found.parameters), frozenset(), frozenset()),
         down=_NOTHING,
         assigned=frozenset(node.name for node in named if isinstance(node, Assign)),
@@ -62,9 +62,5 @@ def _context(found: Definition, width: int) -> Context:
     )
 
 
-def _no_id(kind: IdKind, axis: int) -> Value:
-    raise AssertionError(f"a function asks for {kind.value} {axis}")
-
-
-def _no_access(buffer: str, statement: str, index: Expr) -> bool:
-    raise AssertionError(f"a function reads {buffer}[{index}] in {statement}")
+def _outside(*asked: object) -> NoReturn:
+    raise AssertionError(f"a function asks for {asked}, which is none of its parameters")

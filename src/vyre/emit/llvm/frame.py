@@ -130,8 +130,13 @@ class Frame:
             if decl.is_scalar_argument
         }
 
-    def bounds(self, b: Builder, number: str, extents: list[str]) -> list[tuple[str, str]]:
-        """From where to where a workgroup reaches along each axis, within the extent."""
+    def bounds(
+        self, b: Builder, number: str, extents: list[str], moved: str = "0"
+    ) -> list[tuple[str, str]]:
+        """From where to where a workgroup reaches along each axis, within the extent.
+
+        All but the first begin and end `moved` positions further along x.
+        """
         left, found = number, []
         for axis in range(3):
             grid = b.op(f"zext i32 {self.size_of(b, GRID, axis)} to i64")
@@ -140,7 +145,14 @@ class Frame:
             size = b.op(f"zext i32 {self.size_of(b, WORKGROUP, axis)} to i64")
             start = b.op(f"mul i64 {own}, {size}")
             end = b.op(f"add i64 {start}, {size}")
+            if axis == 0 and moved != "0":
+                by = b.op(f"zext i32 {moved} to i64")
+                first = b.op(f"icmp eq i64 {own}, 0")
+                start = b.op(f"select i1 {first}, i64 0, i64 {b.op(f'add i64 {start}, {by}')}")
+                end = b.op(f"add i64 {end}, {by}")
             most = b.op(f"zext i32 {extents[axis]} to i64")
+            if axis == 0 and moved != "0":
+                start = b.call("i64", "llvm.umin.i64", ["i64", "i64"], [start, most])
             last = b.call("i64", "llvm.umin.i64", ["i64", "i64"], [end, most])
             found.append((b.op(f"trunc i64 {start} to i32"), b.op(f"trunc i64 {last} to i32")))
         return found

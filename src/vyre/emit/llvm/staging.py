@@ -7,6 +7,7 @@ next panel's. Copied side by side they are read from the second cache by all row
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from vyre.emit.llvm.builder import U64
 from vyre.emit.llvm.context import Access
 from vyre.emit.llvm.shapes import counting
 from vyre.emit.llvm.values import Shape, StagedAt, Value
-from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Lit, Load, OpaqueExpr, Subgroup, Var
+from vyre.ir.expr import Expr, Var
 from vyre.ir.node import Assign, Block, Let, Loop, Node, Region
 from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, statements
@@ -47,13 +48,17 @@ class Staged:
 
 def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[Staged, ...]:
     """Every load that can be staged, each once."""
-    changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
+    once = _given_once(program)
     lets = {
         node.name: node
         for node in _outermost(program.entry)
-        if isinstance(node, Let) and node.name not in changed
+        if isinstance(node, Let) and node.name in once
     }
-    loops = {node.var: node for node in statements(program.entry) if isinstance(node, Loop)}
+    loops = {
+        node.var: node
+        for node in statements(program.entry)
+        if isinstance(node, Loop) and node.var in once
+    }
     found: dict[Access, Staged | None] = {}
     for touch in read(program).touches:
         key = (touch.buffer, touch.statement, touch.index)
@@ -65,6 +70,18 @@ def staged_loads(program: Program, across: Variation, down: Variation) -> tuple[
         one = None if loop is None or names is None else Staged(key, loop, names)
         found[key] = one if found.get(key, one) == one else None
     return tuple(one for one in found.values() if one is not None)
+
+
+def _given_once(program: Program) -> frozenset[str]:
+    """The names that one statement alone binds: two loops may count by the same one."""
+    names: Counter[str] = Counter()
+    for node in statements(program.entry):
+        match node:
+            case Let(name) | Assign(name) | Loop(name):
+                names[name] += 1
+            case _:
+                pass
+    return frozenset(name for name, times in names.items() if times == 1)
 
 
 def _outermost(nodes: tuple[Node, ...]) -> Iterator[Node]:
@@ -91,26 +108,19 @@ def _loop_of(touch: Touch, loops: dict[str, Loop]) -> Loop | None:
 
 
 def _made_of(exprs: tuple[Expr, ...], lets: dict[str, Let], var: str) -> tuple[Let, ...] | None:
-    """The names that expressions need beside `var`, where they can be computed beforehand."""
+    """The names that expressions need beside `var`, where they can be computed beforehand.
+
+    The expressions are linear in numbers of the launch, so that nothing but a name can change.
+    """
     found: dict[str, Let] = {}
 
     def add(expr: Expr) -> bool:
         for part in expressions(expr):
-            match part:
-                case Var(name) if name in lets and name not in found:
-                    if not add(lets[name].value):
-                        return False
-                    found[name] = lets[name]
-                case Var(name) if name not in found and name != var:
-                    return False
-                case Load(_, index) if not isinstance(index, Lit):
-                    return False
-                case Atomic() | Call() | OpaqueExpr() | Subgroup():
-                    return False
-                case Id(kind) if kind not in (IdKind.INVOCATION, IdKind.EXTENT):
-                    return False
-                case _:
-                    continue
+            if not isinstance(part, Var) or part.name == var or part.name in found:
+                continue
+            if part.name not in lets or not add(lets[part.name].value):
+                return False
+            found[part.name] = lets[part.name]
         return True
 
     return tuple(found.values()) if all(map(add, exprs)) else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
+from vyre.emit.llvm.alignment import Lines, lines_of
 from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts
 from vyre.emit.llvm.context import Access, Context
@@ -99,6 +100,11 @@ class _Tile:
     def rows(self) -> int:
         wide = self.code.vector > 1 and rows_side_by_side(self.program)
         return self.code.rows if wide else 1
+
+    @property
+    def lines(self) -> Lines | None:
+        """Where vectors should begin, if there are any."""
+        return lines_of(self.program) if self.code.vector > 1 else None
 
     @property
     def has_edges(self) -> bool:
@@ -285,6 +291,9 @@ class _Tile:
                 high[margin.axis] = _umin(b, high[margin.axis], top)
             else:
                 tests += self._fixed(b, margin, top)
+        lines = self.lines
+        if lines is not None:
+            low[0] = lines.next(b, buffers[lines.name], low[0], "%x1")
         x0, x1 = self._steps(b, low[0], high[0], "%x1", self.step)
         y0, y1 = self._steps(b, low[1], high[1], "%y1", self.rows)
         if tests:
@@ -334,8 +343,12 @@ class _Tile:
             self.frame.word(b, self.frame.layout.extent(axis)).registers[0] for axis in range(3)
         ]
 
+        lines, moved = self.lines, "0"
+        if lines is not None and lines.movable:
+            moved = lines.first(b, self.frame.buffers(b)[lines.name])
+
         def group(number: str) -> None:
-            bounds = self.frame.bounds(b, number, extents)
+            bounds = self.frame.bounds(b, number, extents, moved)
             (x0, x1), (y0, y1), (z0, z1) = bounds
 
             def layer(z: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import prod
@@ -60,6 +62,7 @@ class Device:
         self._building = threading.Lock()
         self.loans = Loans(backend)
         self.programs = Programs(self)
+        _devices.add(self)
 
     @property
     def info(self) -> DeviceInfo:
@@ -378,3 +381,15 @@ def _dims(program: Program) -> list[int]:
         if decl.rank > 1 and not decl.is_shared:
             found += decl.shape
     return found
+
+
+_devices: weakref.WeakSet[Device] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for device in tuple(_devices):
+        device._building = threading.Lock()  # whoever was building was not copied
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

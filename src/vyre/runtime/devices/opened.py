@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
+import os
 import re
 import sys
 import threading
@@ -205,3 +206,12 @@ def default() -> Device:
             stacklevel=3,
         )
     return first
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # whoever was opening a device was not copied
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

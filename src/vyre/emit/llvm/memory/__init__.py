@@ -5,7 +5,7 @@ a tile, is not checked.
 """
 
 from vyre.emit.llvm.memory.atomics import Change, atomic
-from vyre.emit.llvm.memory.buffers import Buffer, Place, held_as
+from vyre.emit.llvm.memory.buffers import Buffer, Place, element_bytes, held_as
 from vyre.emit.llvm.memory.loads import load
 from vyre.emit.llvm.memory.places import address, flat_number, flat_place, place
 from vyre.emit.llvm.memory.rows import copy_row, load_staged, row_bytes
@@ -18,6 +18,7 @@ __all__ = [
     "address",
     "atomic",
     "copy_row",
+    "element_bytes",
     "flat_number",
     "flat_place",
     "held_as",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vyre.emit.llvm.arithmetic import Instructions, extreme
 from vyre.emit.llvm.builder import BOOL, U64, scalar_type
-from vyre.emit.llvm.memory.buffers import Buffer, Place, given
+from vyre.emit.llvm.memory.buffers import Buffer, Place
 from vyre.emit.llvm.memory.places import address
 from vyre.emit.llvm.shapes import where
 from vyre.emit.llvm.values import Shape, Value
@@ -46,7 +46,7 @@ def atomic(
     lanes = place.inside if one else b.both(mask, place.inside)
     lanes = lanes if one or lanes is None else b.vectors(lanes)
     found = []
-    for row in range(max(len(value.registers) for value in (index, *ready, *given(lanes)))):
+    for row in range(b.rows):  # also where all rows change one element by one number
         result = b.alloca(b.type(dtype, shape)) if change.is_read else ""
         if result:
             zero = "zeroinitializer" if not one else ("0.0" if dtype.is_float else "0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vyre.emit.llvm.builder import U32
+from vyre.emit.llvm.builder import U32, stored_type
 from vyre.emit.llvm.values import Value
 from vyre.ir.declare import BufferDecl
 from vyre.ir.types import DataType
@@ -39,6 +39,11 @@ def held_as(element: DataType) -> DataType:
 def align(kind: str) -> int:
     """The bytes of an element: no vector lies on more than that."""
     return {"float": 4, "double": 8}.get(kind) or int(kind[1:]) // 8
+
+
+def element_bytes(buffer: Buffer) -> int:
+    """What one element takes in memory."""
+    return align(stored_type(buffer.decl.element))
 
 
 def given(*values: Value | None) -> tuple[Value, ...]:

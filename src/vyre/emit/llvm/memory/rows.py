@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vyre.emit.llvm.arithmetic import Instructions, loaded
 from vyre.emit.llvm.builder import stored_type
-from vyre.emit.llvm.memory.buffers import Buffer, align, held_as
+from vyre.emit.llvm.memory.buffers import Buffer, align, element_bytes, held_as
 from vyre.emit.llvm.values import Shape, StagedAt, Value
 
 
@@ -20,7 +20,7 @@ def load_staged(do: Instructions, buffer: Buffer, staged: StagedAt, number: Valu
 
 def row_bytes(do: Instructions, buffer: Buffer) -> int:
     """What the lanes' elements take, side by side."""
-    return do.b.width * align(stored_type(buffer.decl.element))
+    return do.b.width * element_bytes(buffer)
 
 
 def copy_row(do: Instructions, buffer: Buffer, source: str, target: str) -> None:
