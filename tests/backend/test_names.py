@@ -10,6 +10,7 @@ from vyre.backend.base import Unbuilt
 from vyre.emit import CUDA, bundle, emit
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Order, Schedule
+from vyre.testing.compare import codes_of
 from vyre.testing.names import HOSTILE, ODD, OURS
 
 COMPILED = [device for device in vyre.devices() if device.backend.compiles]
@@ -60,10 +61,12 @@ def test_a_program_computes_the_same_if_its_parts_are_called_like_ours(device):
 
 
 @pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
-@pytest.mark.parametrize("code", CODES, ids=str)
+@pytest.mark.parametrize("number", range(len(CODES)))
 @pytest.mark.parametrize("first", range(0, len(NAMES), EACH))
-def test_a_program_is_built_whatever_its_parts_are_called(device, code, first):
-    programs = PROGRAMS[first : first + EACH]
+def test_a_program_is_built_whatever_its_parts_are_called(device, number, first):
+    programs, code = PROGRAMS[first : first + EACH], CODES[number]
+    if device.info.simd is not None:  # where each is a build of its own
+        programs, code = programs[number :: len(CODES)], codes_of(device)[number]
 
     built = device.binaries([(program, code) for program in programs])
 
@@ -91,8 +94,14 @@ def twice_and_one(x: In[f32], value_0: f32, out: Out[f32]):
     out[i] = value + value_0
 
 
-@pytest.mark.parametrize("schedule", [None, *(Schedule((64, 1, 1), Code(items=n)) for n in (2, 4))])
-def test_a_variable_named_value_keeps_its_value(schedule):
+@pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
+@pytest.mark.parametrize("copies", [1, 2, 4])
+def test_a_variable_named_value_keeps_its_value(device, copies):
+    """Where a code has copies of it: for each item, or for each row of lanes."""
     x = np.arange(1000, dtype=np.float32)
+    lanes = device.info.simd is not None
+    code = Code(vector=8, rows=copies) if lanes else Code(items=copies)
 
-    assert np.array_equal(twice_and_one(x, value_0=1, schedule=schedule), x * 2 + 1)
+    found = twice_and_one(device.array(x), value_0=1, schedule=Schedule((64, 1, 1), code))
+
+    assert np.array_equal(np.asarray(found), x * 2 + 1)
