@@ -35,6 +35,7 @@ class Module:
     arguments: tuple[str, ...]  # buffers in the order of their places in a context
     frame: Frame
     guarded: tuple[int, ...] = (0, 1, 2)
+    most_lanes: int = 0  # of a workgroup; 0 where that is any number
 
 
 def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) -> Module:
@@ -74,6 +75,7 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         layout=frame.layout,
         arguments=tuple(decl.name for decl in arguments_of(program)),
         frame=frame,
+        most_lanes=parts.most_lanes,
     )
 
 

@@ -77,6 +77,7 @@ class Group:
     context: Context = field(init=False)
     scalar: Body = field(init=False)
     alive: str = ""
+    lane_bytes: int = 1  # of the stack that each lane takes, whether it is alive among them
 
     def __post_init__(self) -> None:
         self.b = Builder(self.parts, self.width)
@@ -319,6 +320,7 @@ class Group:
         held = body.names[name]
         value = body.taken(held) if isinstance(held, Slot) else held
         kind = "i8" if value.dtype.is_bool else scalar_type(value.dtype)
+        self.lane_bytes += (value.dtype.bits + 7) // 8
         array = b.first(f"alloca {kind}, i32 {self.slots}, align 64")
         kept = _PerLane(value.dtype, array)
         slot = kept.at(b, self.chunk.base)
