@@ -8,6 +8,8 @@ from vyre.analysis import Facts
 from vyre.emit.llvm.builder import Builder, Parts
 from vyre.emit.llvm.frame import ENTRY, GRID, TASK, WORKGROUP, Frame
 from vyre.emit.llvm.group.phases import Group, shared_arrays
+from vyre.emit.llvm.group.rounds import with_flags
+from vyre.emit.llvm.interior import interior
 from vyre.emit.llvm.shapes import counting, function
 from vyre.errors import UnsupportedFeature
 from vyre.ir.program import Program
@@ -24,9 +26,11 @@ def groups(program: Program, code: Code, facts: Facts, parts: Parts, frame: Fram
     """The functions of a program whose workgroups work together."""
     width = _width(program, code, parts)
     left = _beside_shared(program)
+    known = interior(program, facts, checked=code.checked)
+    flagged = with_flags(program)
     parts.most_lanes = MOST_LANES
     for in_rows in (True, False):
-        group = Group(program, code, facts, parts, frame, width, in_rows)
+        group = Group(flagged, code, known, parts, frame, width, in_rows)
         yield group.function()
         parts.most_lanes = min(parts.most_lanes, left // group.lane_bytes - width)
     if parts.most_lanes < 1:
