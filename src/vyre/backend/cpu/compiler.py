@@ -32,7 +32,7 @@ times as fast after the usual ones, a stencil by a tenth. More than that makes n
 LEVEL = USUAL
 
 _PASSES = (
-    *("sroa", "instruction_combine", "simplify_cfg", "new_gvn", "loop_rotate"),
+    *("sroa", "instruction_combine", "simplify_cfg", "loop_rotate"),
     *("instruction_combine", "simplify_cfg", "dead_code_elimination"),
 )
 
