@@ -35,6 +35,14 @@ def test_a_damaged_file_counts_as_missing(tmp_path, damage):
     assert kept.get("a") is None
 
 
+def test_a_folder_in_the_place_of_a_file_counts_as_missing(tmp_path):
+    (tmp_path / "a").mkdir()
+    kept = Binaries(tmp_path)
+    kept.put("a", b"binary")
+
+    assert kept.get("a") is None
+
+
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_says_nothing(tmp_path):
     (tmp_path / "file").write_text("")
     kept = Binaries(tmp_path / "file" / "below")

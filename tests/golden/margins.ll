@@ -101,8 +101,13 @@ entry:
   %t2 = load i32, ptr %t1
   %t3 = getelementptr i32, ptr %words, i64 2
   %t4 = load i32, ptr %t3
-  %t41 = alloca i32
-  %t47 = alloca i32
+  %t12 = ptrtoint ptr %p1 to i64
+  %t13 = sub i64 0, %t12
+  %t14 = and i64 %t13, 63
+  %t15 = udiv i64 %t14, 4
+  %t16 = trunc i64 %t15 to i32
+  %t49 = alloca i32
+  %t55 = alloca i32
   br label %start
 start:
   %t5 = call i32 @llvm.uadd.sat.i32(i32 %t2, i32 1)
@@ -112,87 +117,90 @@ start:
   %t9 = call i32 @llvm.usub.sat.i32(i32 %t2, i32 2)
   %t10 = call i32 @llvm.umin.i32(i32 %t8, i32 %t9)
   %t11 = call i32 @llvm.umin.i32(i32 %t10, i32 %t4)
-  %t12 = call i32 @llvm.umin.i32(i32 %t6, i32 %x1)
-  %t13 = call i32 @llvm.umin.i32(i32 %t11, i32 %x1)
-  %t14 = call i32 @llvm.umax.i32(i32 %t13, i32 %t12)
-  %t15 = sub i32 %t14, %t12
-  %t16 = and i32 %t15, -8
-  %t17 = add i32 %t12, %t16
-  %t18 = call i32 @llvm.umin.i32(i32 %y0, i32 %y1)
-  %t19 = call i32 @llvm.umin.i32(i32 %y1, i32 %y1)
-  %t20 = call i32 @llvm.umax.i32(i32 %t19, i32 %t18)
-  %t21 = icmp ult i32 %x0, %x1
-  %t22 = icmp ult i32 %y0, %t18
-  %t23 = and i1 %t21, %t22
-  br i1 %t23, label %t24, label %t25
-t24:
-  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %y0, i32 %t18, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t25
-t25:
-  %t26 = icmp ult i32 %x0, %x1
-  %t27 = icmp ult i32 %t20, %y1
-  %t28 = and i1 %t26, %t27
-  br i1 %t28, label %t29, label %t30
-t29:
-  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %t20, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t30
-t30:
-  %t31 = icmp ult i32 %x0, %t12
-  %t32 = icmp ult i32 %t18, %t20
-  %t33 = and i1 %t31, %t32
-  br i1 %t33, label %t34, label %t35
-t34:
-  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %x0, i32 %t12, i32 %t18, i32 %t20, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t35
-t35:
-  %t36 = icmp ult i32 %t17, %x1
-  %t37 = icmp ult i32 %t18, %t20
-  %t38 = and i1 %t36, %t37
-  br i1 %t38, label %t39, label %t40
-t39:
-  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %t17, i32 %x1, i32 %t18, i32 %t20, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t40
-t40:
-  store i32 %t18, ptr %t41
-  br label %t42
+  %t17 = sub i32 %t16, %t6
+  %t18 = and i32 %t17, 15
+  %t19 = call i32 @llvm.uadd.sat.i32(i32 %t6, i32 %t18)
+  %t20 = call i32 @llvm.umin.i32(i32 %t19, i32 %x1)
+  %t21 = call i32 @llvm.umin.i32(i32 %t11, i32 %x1)
+  %t22 = call i32 @llvm.umax.i32(i32 %t21, i32 %t20)
+  %t23 = sub i32 %t22, %t20
+  %t24 = and i32 %t23, -8
+  %t25 = add i32 %t20, %t24
+  %t26 = call i32 @llvm.umin.i32(i32 %y0, i32 %y1)
+  %t27 = call i32 @llvm.umin.i32(i32 %y1, i32 %y1)
+  %t28 = call i32 @llvm.umax.i32(i32 %t27, i32 %t26)
+  %t29 = icmp ult i32 %x0, %x1
+  %t30 = icmp ult i32 %y0, %t26
+  %t31 = and i1 %t29, %t30
+  br i1 %t31, label %t32, label %t33
+t32:
+  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %y0, i32 %t26, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t33
+t33:
+  %t34 = icmp ult i32 %x0, %x1
+  %t35 = icmp ult i32 %t28, %y1
+  %t36 = and i1 %t34, %t35
+  br i1 %t36, label %t37, label %t38
+t37:
+  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %t28, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t38
+t38:
+  %t39 = icmp ult i32 %x0, %t20
+  %t40 = icmp ult i32 %t26, %t28
+  %t41 = and i1 %t39, %t40
+  br i1 %t41, label %t42, label %t43
 t42:
-  %t45 = load i32, ptr %t41
-  %t46 = icmp ult i32 %t45, %t20
-  br i1 %t46, label %t43, label %t44
+  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %x0, i32 %t20, i32 %t26, i32 %t28, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t43
 t43:
-  store i32 %t12, ptr %t47
+  %t44 = icmp ult i32 %t25, %x1
+  %t45 = icmp ult i32 %t26, %t28
+  %t46 = and i1 %t44, %t45
+  br i1 %t46, label %t47, label %t48
+t47:
+  call void @edge(ptr %p0, ptr %p1, ptr %words, ptr %frame, i32 %t25, i32 %x1, i32 %t26, i32 %t28, i32 %z, i32 %ox, i32 %oy, i32 %oz)
   br label %t48
 t48:
-  %t51 = load i32, ptr %t47
-  %t52 = icmp ult i32 %t51, %t17
-  br i1 %t52, label %t49, label %t50
-t49:
-  %t54 = add i32 %t51, 4294967295
-  %t55 = zext i32 %t54 to i64
-  %t56 = getelementptr float, ptr %p0, i64 %t55
-  %t57 = load <8 x float>, ptr %t56, align 4
-  %t58 = add i32 %t51, 0
-  %t59 = zext i32 %t58 to i64
-  %t60 = getelementptr float, ptr %p0, i64 %t59
-  %t61 = load <8 x float>, ptr %t60, align 4
-  %t62 = add i32 %t51, 2
+  store i32 %t26, ptr %t49
+  br label %t50
+t50:
+  %t53 = load i32, ptr %t49
+  %t54 = icmp ult i32 %t53, %t28
+  br i1 %t54, label %t51, label %t52
+t51:
+  store i32 %t20, ptr %t55
+  br label %t56
+t56:
+  %t59 = load i32, ptr %t55
+  %t60 = icmp ult i32 %t59, %t25
+  br i1 %t60, label %t57, label %t58
+t57:
+  %t62 = add i32 %t59, 4294967295
   %t63 = zext i32 %t62 to i64
   %t64 = getelementptr float, ptr %p0, i64 %t63
   %t65 = load <8 x float>, ptr %t64, align 4
-  %t66 = fmul <8 x float> %t61, %t65
-  %t67 = fadd <8 x float> %t57, %t66
-  %t68 = zext i32 %t51 to i64
-  %t69 = getelementptr float, ptr %p1, i64 %t68
-  store <8 x float> %t67, ptr %t69, align 4
-  br label %t53
-t53:
-  %t70 = add nuw i32 %t51, 8
-  store i32 %t70, ptr %t47
-  br label %t48
-t50:
-  %t71 = add nuw i32 %t45, 1
-  store i32 %t71, ptr %t41
-  br label %t42
-t44:
+  %t66 = add i32 %t59, 0
+  %t67 = zext i32 %t66 to i64
+  %t68 = getelementptr float, ptr %p0, i64 %t67
+  %t69 = load <8 x float>, ptr %t68, align 4
+  %t70 = add i32 %t59, 2
+  %t71 = zext i32 %t70 to i64
+  %t72 = getelementptr float, ptr %p0, i64 %t71
+  %t73 = load <8 x float>, ptr %t72, align 4
+  %t74 = fmul <8 x float> %t69, %t73
+  %t75 = fadd <8 x float> %t65, %t74
+  %t76 = zext i32 %t59 to i64
+  %t77 = getelementptr float, ptr %p1, i64 %t76
+  store <8 x float> %t75, ptr %t77, align 4
+  br label %t61
+t61:
+  %t78 = add nuw i32 %t59, 8
+  store i32 %t78, ptr %t55
+  br label %t56
+t58:
+  %t79 = add nuw i32 %t53, 1
+  store i32 %t79, ptr %t49
+  br label %t50
+t52:
   ret void
 }

@@ -70,87 +70,95 @@ entry:
   %t4 = load i32, ptr %t3
   %t5 = getelementptr i32, ptr %words, i64 3
   %t6 = load i32, ptr %t5
-  %t36 = alloca i32
-  %t42 = alloca i32
+  %t7 = ptrtoint ptr %p2 to i64
+  %t8 = sub i64 0, %t7
+  %t9 = and i64 %t8, 63
+  %t10 = udiv i64 %t9, 4
+  %t11 = trunc i64 %t10 to i32
+  %t44 = alloca i32
+  %t50 = alloca i32
   br label %start
 start:
-  %t7 = call i32 @llvm.umin.i32(i32 %x0, i32 %x1)
-  %t8 = call i32 @llvm.umin.i32(i32 %x1, i32 %x1)
-  %t9 = call i32 @llvm.umax.i32(i32 %t8, i32 %t7)
-  %t10 = sub i32 %t9, %t7
-  %t11 = and i32 %t10, -64
-  %t12 = add i32 %t7, %t11
-  %t13 = call i32 @llvm.umin.i32(i32 %y0, i32 %y1)
-  %t14 = call i32 @llvm.umin.i32(i32 %y1, i32 %y1)
-  %t15 = call i32 @llvm.umax.i32(i32 %t14, i32 %t13)
-  %t16 = icmp ult i32 %x0, %x1
-  %t17 = icmp ult i32 %y0, %t13
-  %t18 = and i1 %t16, %t17
-  br i1 %t18, label %t19, label %t20
-t19:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %y0, i32 %t13, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t20
-t20:
-  %t21 = icmp ult i32 %x0, %x1
-  %t22 = icmp ult i32 %t15, %y1
-  %t23 = and i1 %t21, %t22
-  br i1 %t23, label %t24, label %t25
-t24:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %t15, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t25
-t25:
-  %t26 = icmp ult i32 %x0, %t7
-  %t27 = icmp ult i32 %t13, %t15
-  %t28 = and i1 %t26, %t27
-  br i1 %t28, label %t29, label %t30
-t29:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %x0, i32 %t7, i32 %t13, i32 %t15, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t30
-t30:
-  %t31 = icmp ult i32 %t12, %x1
-  %t32 = icmp ult i32 %t13, %t15
-  %t33 = and i1 %t31, %t32
-  br i1 %t33, label %t34, label %t35
-t34:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %t12, i32 %x1, i32 %t13, i32 %t15, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t35
-t35:
-  store i32 %t13, ptr %t36
-  br label %t37
+  %t12 = sub i32 %t11, %x0
+  %t13 = and i32 %t12, 15
+  %t14 = call i32 @llvm.uadd.sat.i32(i32 %x0, i32 %t13)
+  %t15 = call i32 @llvm.umin.i32(i32 %t14, i32 %x1)
+  %t16 = call i32 @llvm.umin.i32(i32 %x1, i32 %x1)
+  %t17 = call i32 @llvm.umax.i32(i32 %t16, i32 %t15)
+  %t18 = sub i32 %t17, %t15
+  %t19 = and i32 %t18, -64
+  %t20 = add i32 %t15, %t19
+  %t21 = call i32 @llvm.umin.i32(i32 %y0, i32 %y1)
+  %t22 = call i32 @llvm.umin.i32(i32 %y1, i32 %y1)
+  %t23 = call i32 @llvm.umax.i32(i32 %t22, i32 %t21)
+  %t24 = icmp ult i32 %x0, %x1
+  %t25 = icmp ult i32 %y0, %t21
+  %t26 = and i1 %t24, %t25
+  br i1 %t26, label %t27, label %t28
+t27:
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %y0, i32 %t21, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t28
+t28:
+  %t29 = icmp ult i32 %x0, %x1
+  %t30 = icmp ult i32 %t23, %y1
+  %t31 = and i1 %t29, %t30
+  br i1 %t31, label %t32, label %t33
+t32:
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %x0, i32 %x1, i32 %t23, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t33
+t33:
+  %t34 = icmp ult i32 %x0, %t15
+  %t35 = icmp ult i32 %t21, %t23
+  %t36 = and i1 %t34, %t35
+  br i1 %t36, label %t37, label %t38
 t37:
-  %t40 = load i32, ptr %t36
-  %t41 = icmp ult i32 %t40, %t15
-  br i1 %t41, label %t38, label %t39
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %x0, i32 %t15, i32 %t21, i32 %t23, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t38
 t38:
-  store i32 %t7, ptr %t42
+  %t39 = icmp ult i32 %t20, %x1
+  %t40 = icmp ult i32 %t21, %t23
+  %t41 = and i1 %t39, %t40
+  br i1 %t41, label %t42, label %t43
+t42:
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, float %p3, ptr %words, ptr %frame, i32 %t20, i32 %x1, i32 %t21, i32 %t23, i32 %z, i32 %ox, i32 %oy, i32 %oz)
   br label %t43
 t43:
-  %t46 = load i32, ptr %t42
-  %t47 = icmp ult i32 %t46, %t12
-  br i1 %t47, label %t44, label %t45
-t44:
-  %t49 = zext i32 %t46 to i64
-  %t50 = getelementptr float, ptr %p0, i64 %t49
-  %t51 = load <64 x float>, ptr %t50, align 4
-  %t52 = insertelement <64 x float> poison, float %p3, i64 0
-  %t53 = shufflevector <64 x float> %t52, <64 x float> poison, <64 x i32> zeroinitializer
-  %t54 = fmul <64 x float> %t53, %t51
-  %t55 = zext i32 %t46 to i64
-  %t56 = getelementptr float, ptr %p1, i64 %t55
-  %t57 = load <64 x float>, ptr %t56, align 4
-  %t58 = fadd <64 x float> %t54, %t57
-  %t59 = zext i32 %t46 to i64
-  %t60 = getelementptr float, ptr %p2, i64 %t59
-  store <64 x float> %t58, ptr %t60, align 4
-  br label %t48
-t48:
-  %t61 = add nuw i32 %t46, 64
-  store i32 %t61, ptr %t42
-  br label %t43
+  store i32 %t21, ptr %t44
+  br label %t45
 t45:
-  %t62 = add nuw i32 %t40, 1
-  store i32 %t62, ptr %t36
-  br label %t37
-t39:
+  %t48 = load i32, ptr %t44
+  %t49 = icmp ult i32 %t48, %t23
+  br i1 %t49, label %t46, label %t47
+t46:
+  store i32 %t15, ptr %t50
+  br label %t51
+t51:
+  %t54 = load i32, ptr %t50
+  %t55 = icmp ult i32 %t54, %t20
+  br i1 %t55, label %t52, label %t53
+t52:
+  %t57 = zext i32 %t54 to i64
+  %t58 = getelementptr float, ptr %p0, i64 %t57
+  %t59 = load <64 x float>, ptr %t58, align 4
+  %t60 = insertelement <64 x float> poison, float %p3, i64 0
+  %t61 = shufflevector <64 x float> %t60, <64 x float> poison, <64 x i32> zeroinitializer
+  %t62 = fmul <64 x float> %t61, %t59
+  %t63 = zext i32 %t54 to i64
+  %t64 = getelementptr float, ptr %p1, i64 %t63
+  %t65 = load <64 x float>, ptr %t64, align 4
+  %t66 = fadd <64 x float> %t62, %t65
+  %t67 = zext i32 %t54 to i64
+  %t68 = getelementptr float, ptr %p2, i64 %t67
+  store <64 x float> %t66, ptr %t68, align 4
+  br label %t56
+t56:
+  %t69 = add nuw i32 %t54, 64
+  store i32 %t69, ptr %t50
+  br label %t51
+t53:
+  %t70 = add nuw i32 %t48, 1
+  store i32 %t70, ptr %t44
+  br label %t45
+t47:
   ret void
 }

@@ -18,184 +18,199 @@ entry:
   %t16 = load i32, ptr %t15
   %t17 = getelementptr i32, ptr %words, i64 12
   %t18 = load i32, ptr %t17
-  %t51 = alloca i32
-  %t81 = alloca i64
-  %t99 = alloca i32
-  %t107 = alloca <8 x float>
-  %t108 = alloca <8 x float>
-  %t109 = alloca i32
+  %t19 = ptrtoint ptr %p2 to i64
+  %t20 = sub i64 0, %t19
+  %t21 = and i64 %t20, 63
+  %t22 = udiv i64 %t21, 4
+  %t23 = trunc i64 %t22 to i32
+  %t24 = mul i32 %t18, 4
+  %t25 = and i32 %t24, 63
+  %t26 = icmp eq i32 %t25, 0
+  %t27 = select i1 %t26, i32 %t23, i32 0
+  %t66 = alloca i32
+  %t96 = alloca i64
+  %t114 = alloca i32
+  %t122 = alloca <8 x float>
+  %t123 = alloca <8 x float>
+  %t124 = alloca i32
   br label %start
 start:
-  %t19 = call i32 @llvm.umin.i32(i32 %x0, i32 %x1)
-  %t20 = call i32 @llvm.umin.i32(i32 %x1, i32 %x1)
-  %t21 = call i32 @llvm.umax.i32(i32 %t20, i32 %t19)
-  %t22 = sub i32 %t21, %t19
-  %t23 = and i32 %t22, -8
-  %t24 = add i32 %t19, %t23
-  %t25 = call i32 @llvm.umin.i32(i32 %y0, i32 %y1)
-  %t26 = call i32 @llvm.umin.i32(i32 %y1, i32 %y1)
-  %t27 = call i32 @llvm.umax.i32(i32 %t26, i32 %t25)
-  %t28 = sub i32 %t27, %t25
-  %t29 = and i32 %t28, -2
-  %t30 = add i32 %t25, %t29
-  %t31 = icmp ult i32 %x0, %x1
-  %t32 = icmp ult i32 %y0, %t25
-  %t33 = and i1 %t31, %t32
-  br i1 %t33, label %t34, label %t35
-t34:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %x0, i32 %x1, i32 %y0, i32 %t25, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t35
-t35:
-  %t36 = icmp ult i32 %x0, %x1
-  %t37 = icmp ult i32 %t30, %y1
-  %t38 = and i1 %t36, %t37
-  br i1 %t38, label %t39, label %t40
-t39:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %x0, i32 %x1, i32 %t30, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t40
-t40:
-  %t41 = icmp ult i32 %x0, %t19
-  %t42 = icmp ult i32 %t25, %t30
-  %t43 = and i1 %t41, %t42
-  br i1 %t43, label %t44, label %t45
-t44:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %x0, i32 %t19, i32 %t25, i32 %t30, i32 %z, i32 %ox, i32 %oy, i32 %oz)
-  br label %t45
-t45:
-  %t46 = icmp ult i32 %t24, %x1
-  %t47 = icmp ult i32 %t25, %t30
+  %t28 = sub i32 %t27, %x0
+  %t29 = and i32 %t28, 15
+  %t30 = call i32 @llvm.uadd.sat.i32(i32 %x0, i32 %t29)
+  %t31 = sub i32 %x1, %x0
+  %t32 = icmp ugt i32 %t31, 1023
+  %t33 = select i1 %t32, i32 %t30, i32 %x0
+  %t34 = call i32 @llvm.umin.i32(i32 %t33, i32 %x1)
+  %t35 = call i32 @llvm.umin.i32(i32 %x1, i32 %x1)
+  %t36 = call i32 @llvm.umax.i32(i32 %t35, i32 %t34)
+  %t37 = sub i32 %t36, %t34
+  %t38 = and i32 %t37, -8
+  %t39 = add i32 %t34, %t38
+  %t40 = call i32 @llvm.umin.i32(i32 %y0, i32 %y1)
+  %t41 = call i32 @llvm.umin.i32(i32 %y1, i32 %y1)
+  %t42 = call i32 @llvm.umax.i32(i32 %t41, i32 %t40)
+  %t43 = sub i32 %t42, %t40
+  %t44 = and i32 %t43, -2
+  %t45 = add i32 %t40, %t44
+  %t46 = icmp ult i32 %x0, %x1
+  %t47 = icmp ult i32 %y0, %t40
   %t48 = and i1 %t46, %t47
   br i1 %t48, label %t49, label %t50
 t49:
-  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %t24, i32 %x1, i32 %t25, i32 %t30, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %x0, i32 %x1, i32 %y0, i32 %t40, i32 %z, i32 %ox, i32 %oy, i32 %oz)
   br label %t50
 t50:
-  store i32 %t19, ptr %t51
-  br label %t52
-t52:
-  %t55 = load i32, ptr %t51
-  %t56 = icmp ult i32 %t55, %t24
-  br i1 %t56, label %t53, label %t54
-t53:
-  %t57 = sub i32 %t30, %t25
-  %t58 = icmp ugt i32 %t57, 4
-  %t59 = icmp ne ptr %scratch, null
-  %t60 = and i1 %t58, %t59
-  %t61 = getelementptr i8, ptr %scratch, i64 0
-  %t62 = icmp ult i32 0, %t6
-  %t63 = sub i32 %t6, 0
-  %t64 = zext i32 %t63 to i64
-  %t65 = mul i32 0, %t12
-  %t66 = add i32 %t65, %t55
-  %t67 = zext i32 %t66 to i64
-  %t68 = getelementptr float, ptr %p1, i64 %t67
-  %t69 = add i32 0, 1
-  %t70 = mul i32 %t69, %t12
-  %t71 = add i32 %t70, %t55
-  %t72 = zext i32 %t71 to i64
-  %t73 = getelementptr float, ptr %p1, i64 %t72
-  %t74 = ptrtoint ptr %t68 to i64
-  %t75 = ptrtoint ptr %t73 to i64
-  %t76 = sub i64 %t75, %t74
-  %t77 = icmp ule i64 %t64, 16384
-  %t78 = and i1 %t62, %t77
-  %t79 = and i1 %t78, %t60
-  %t80 = select i1 %t79, i64 %t64, i64 0
-  store i64 0, ptr %t81
-  br label %t82
-t82:
-  %t85 = load i64, ptr %t81
-  %t86 = icmp ult i64 %t85, %t80
-  br i1 %t86, label %t83, label %t84
-t83:
-  %t87 = trunc i64 %t85 to i32
-  %t88 = add i32 0, %t87
-  %t89 = mul i32 %t88, %t12
-  %t90 = add i32 %t89, %t55
-  %t91 = zext i32 %t90 to i64
-  %t92 = getelementptr float, ptr %p1, i64 %t91
-  %t93 = mul i64 %t85, 32
-  %t94 = getelementptr i8, ptr %t61, i64 %t93
-  %t95 = load <8 x float>, ptr %t92, align 4
-  store <8 x float> %t95, ptr %t94, align 4
-  %t96 = add nuw i64 %t85, 1
-  store i64 %t96, ptr %t81
-  br label %t82
-t84:
-  %t97 = select i1 %t79, ptr %t61, ptr %t68
-  %t98 = select i1 %t79, i64 32, i64 %t76
-  store i32 %t25, ptr %t99
-  br label %t100
-t100:
-  %t103 = load i32, ptr %t99
-  %t104 = icmp ult i32 %t103, %t30
-  br i1 %t104, label %t101, label %t102
-t101:
-  %t105 = add i32 %t103, 1
-  store <8 x float> splat (float 0x0000000000000000), ptr %t107
-  store <8 x float> splat (float 0x0000000000000000), ptr %t108
-  store i32 0, ptr %t109
-  br label %t110
-t110:
-  %t114 = load i32, ptr %t109
-  %t115 = icmp ult i32 %t114, %t6
-  br i1 %t115, label %t111, label %t113
-t111:
-  %t116 = load <8 x float>, ptr %t107
-  %t117 = load <8 x float>, ptr %t108
-  %t118 = mul i32 %t103, %t6
-  %t119 = mul i32 %t105, %t6
-  %t120 = add i32 %t118, %t114
-  %t121 = add i32 %t119, %t114
-  %t122 = zext i32 %t120 to i64
-  %t123 = getelementptr float, ptr %p0, i64 %t122
-  %t124 = zext i32 %t121 to i64
-  %t125 = getelementptr float, ptr %p0, i64 %t124
-  %t126 = load float, ptr %t123, align 4
-  %t127 = load float, ptr %t125, align 4
-  %t128 = sub i32 %t114, 0
-  %t129 = zext i32 %t128 to i64
-  %t130 = mul i64 %t129, %t98
-  %t131 = getelementptr i8, ptr %t97, i64 %t130
-  %t132 = load <8 x float>, ptr %t131, align 4
-  %t133 = insertelement <8 x float> poison, float %t126, i64 0
-  %t134 = shufflevector <8 x float> %t133, <8 x float> poison, <8 x i32> zeroinitializer
-  %t135 = insertelement <8 x float> poison, float %t127, i64 0
-  %t136 = shufflevector <8 x float> %t135, <8 x float> poison, <8 x i32> zeroinitializer
-  %t137 = fmul <8 x float> %t134, %t132
-  %t138 = fmul <8 x float> %t136, %t132
-  %t139 = fadd <8 x float> %t116, %t137
-  %t140 = fadd <8 x float> %t117, %t138
-  store <8 x float> %t139, ptr %t107
-  store <8 x float> %t140, ptr %t108
-  br label %t112
-t112:
-  %t141 = add i32 %t114, 1
-  store i32 %t141, ptr %t109
-  br label %t110
-t113:
-  %t142 = load <8 x float>, ptr %t107
-  %t143 = load <8 x float>, ptr %t108
-  %t144 = mul i32 %t103, %t18
-  %t145 = mul i32 %t105, %t18
-  %t146 = add i32 %t144, %t55
-  %t147 = add i32 %t145, %t55
-  %t148 = zext i32 %t146 to i64
-  %t149 = getelementptr float, ptr %p2, i64 %t148
-  %t150 = zext i32 %t147 to i64
-  %t151 = getelementptr float, ptr %p2, i64 %t150
-  store <8 x float> %t142, ptr %t149, align 4
-  store <8 x float> %t143, ptr %t151, align 4
-  br label %t106
-t106:
-  %t152 = add nuw i32 %t103, 2
-  store i32 %t152, ptr %t99
-  br label %t100
-t102:
-  %t153 = add nuw i32 %t55, 8
-  store i32 %t153, ptr %t51
-  br label %t52
+  %t51 = icmp ult i32 %x0, %x1
+  %t52 = icmp ult i32 %t45, %y1
+  %t53 = and i1 %t51, %t52
+  br i1 %t53, label %t54, label %t55
 t54:
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %x0, i32 %x1, i32 %t45, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t55
+t55:
+  %t56 = icmp ult i32 %x0, %t34
+  %t57 = icmp ult i32 %t40, %t45
+  %t58 = and i1 %t56, %t57
+  br i1 %t58, label %t59, label %t60
+t59:
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %x0, i32 %t34, i32 %t40, i32 %t45, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t60
+t60:
+  %t61 = icmp ult i32 %t39, %x1
+  %t62 = icmp ult i32 %t40, %t45
+  %t63 = and i1 %t61, %t62
+  br i1 %t63, label %t64, label %t65
+t64:
+  call void @edge(ptr %p0, ptr %p1, ptr %p2, ptr %words, ptr %frame, ptr %scratch, i32 %t39, i32 %x1, i32 %t40, i32 %t45, i32 %z, i32 %ox, i32 %oy, i32 %oz)
+  br label %t65
+t65:
+  store i32 %t34, ptr %t66
+  br label %t67
+t67:
+  %t70 = load i32, ptr %t66
+  %t71 = icmp ult i32 %t70, %t39
+  br i1 %t71, label %t68, label %t69
+t68:
+  %t72 = sub i32 %t45, %t40
+  %t73 = icmp ugt i32 %t72, 4
+  %t74 = icmp ne ptr %scratch, null
+  %t75 = and i1 %t73, %t74
+  %t76 = getelementptr i8, ptr %scratch, i64 0
+  %t77 = icmp ult i32 0, %t6
+  %t78 = sub i32 %t6, 0
+  %t79 = zext i32 %t78 to i64
+  %t80 = mul i32 0, %t12
+  %t81 = add i32 %t80, %t70
+  %t82 = zext i32 %t81 to i64
+  %t83 = getelementptr float, ptr %p1, i64 %t82
+  %t84 = add i32 0, 1
+  %t85 = mul i32 %t84, %t12
+  %t86 = add i32 %t85, %t70
+  %t87 = zext i32 %t86 to i64
+  %t88 = getelementptr float, ptr %p1, i64 %t87
+  %t89 = ptrtoint ptr %t83 to i64
+  %t90 = ptrtoint ptr %t88 to i64
+  %t91 = sub i64 %t90, %t89
+  %t92 = icmp ule i64 %t79, 16384
+  %t93 = and i1 %t77, %t92
+  %t94 = and i1 %t93, %t75
+  %t95 = select i1 %t94, i64 %t79, i64 0
+  store i64 0, ptr %t96
+  br label %t97
+t97:
+  %t100 = load i64, ptr %t96
+  %t101 = icmp ult i64 %t100, %t95
+  br i1 %t101, label %t98, label %t99
+t98:
+  %t102 = trunc i64 %t100 to i32
+  %t103 = add i32 0, %t102
+  %t104 = mul i32 %t103, %t12
+  %t105 = add i32 %t104, %t70
+  %t106 = zext i32 %t105 to i64
+  %t107 = getelementptr float, ptr %p1, i64 %t106
+  %t108 = mul i64 %t100, 32
+  %t109 = getelementptr i8, ptr %t76, i64 %t108
+  %t110 = load <8 x float>, ptr %t107, align 4
+  store <8 x float> %t110, ptr %t109, align 4
+  %t111 = add nuw i64 %t100, 1
+  store i64 %t111, ptr %t96
+  br label %t97
+t99:
+  %t112 = select i1 %t94, ptr %t76, ptr %t83
+  %t113 = select i1 %t94, i64 32, i64 %t91
+  store i32 %t40, ptr %t114
+  br label %t115
+t115:
+  %t118 = load i32, ptr %t114
+  %t119 = icmp ult i32 %t118, %t45
+  br i1 %t119, label %t116, label %t117
+t116:
+  %t120 = add i32 %t118, 1
+  store <8 x float> splat (float 0x0000000000000000), ptr %t122
+  store <8 x float> splat (float 0x0000000000000000), ptr %t123
+  store i32 0, ptr %t124
+  br label %t125
+t125:
+  %t129 = load i32, ptr %t124
+  %t130 = icmp ult i32 %t129, %t6
+  br i1 %t130, label %t126, label %t128
+t126:
+  %t131 = load <8 x float>, ptr %t122
+  %t132 = load <8 x float>, ptr %t123
+  %t133 = mul i32 %t118, %t6
+  %t134 = mul i32 %t120, %t6
+  %t135 = add i32 %t133, %t129
+  %t136 = add i32 %t134, %t129
+  %t137 = zext i32 %t135 to i64
+  %t138 = getelementptr float, ptr %p0, i64 %t137
+  %t139 = zext i32 %t136 to i64
+  %t140 = getelementptr float, ptr %p0, i64 %t139
+  %t141 = load float, ptr %t138, align 4
+  %t142 = load float, ptr %t140, align 4
+  %t143 = sub i32 %t129, 0
+  %t144 = zext i32 %t143 to i64
+  %t145 = mul i64 %t144, %t113
+  %t146 = getelementptr i8, ptr %t112, i64 %t145
+  %t147 = load <8 x float>, ptr %t146, align 4
+  %t148 = insertelement <8 x float> poison, float %t141, i64 0
+  %t149 = shufflevector <8 x float> %t148, <8 x float> poison, <8 x i32> zeroinitializer
+  %t150 = insertelement <8 x float> poison, float %t142, i64 0
+  %t151 = shufflevector <8 x float> %t150, <8 x float> poison, <8 x i32> zeroinitializer
+  %t152 = fmul <8 x float> %t149, %t147
+  %t153 = fmul <8 x float> %t151, %t147
+  %t154 = fadd <8 x float> %t131, %t152
+  %t155 = fadd <8 x float> %t132, %t153
+  store <8 x float> %t154, ptr %t122
+  store <8 x float> %t155, ptr %t123
+  br label %t127
+t127:
+  %t156 = add i32 %t129, 1
+  store i32 %t156, ptr %t124
+  br label %t125
+t128:
+  %t157 = load <8 x float>, ptr %t122
+  %t158 = load <8 x float>, ptr %t123
+  %t159 = mul i32 %t118, %t18
+  %t160 = mul i32 %t120, %t18
+  %t161 = add i32 %t159, %t70
+  %t162 = add i32 %t160, %t70
+  %t163 = zext i32 %t161 to i64
+  %t164 = getelementptr float, ptr %p2, i64 %t163
+  %t165 = zext i32 %t162 to i64
+  %t166 = getelementptr float, ptr %p2, i64 %t165
+  store <8 x float> %t157, ptr %t164, align 4
+  store <8 x float> %t158, ptr %t166, align 4
+  br label %t121
+t121:
+  %t167 = add nuw i32 %t118, 2
+  store i32 %t167, ptr %t114
+  br label %t115
+t117:
+  %t168 = add nuw i32 %t70, 8
+  store i32 %t168, ptr %t66
+  br label %t67
+t69:
   ret void
 }
 define void @vyre_task(ptr %frame, i64 %first, i64 %last)  #0 {

@@ -57,14 +57,16 @@ class Binaries:
             handle = os.open(folder / name, os.O_RDONLY | _PLAINLY)
         except OSError:
             return None
-        with os.fdopen(handle, "rb") as file:
+        try:
             found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or not is_ours(found):
+            if not stat.S_ISREG(found.st_mode) or not is_ours(found):  # a folder is no file
                 return None
-            try:
+            with os.fdopen(handle, "rb", closefd=False) as file:
                 data = file.read()
-            except OSError:
-                return None
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
         digest, kept = data[:_DIGEST], data[_DIGEST:]
         if _digest(name, kept) != digest:
             return None

@@ -231,3 +231,20 @@ class TestResults:
         )
 
         run_ways([(Subject(case), Way(code, (33, 20, 1))) for code in self.CODES])
+
+    def test_names_before_the_loop_mean_what_they_mean_in_it(self, run_ways):
+        add = ir.load("b", ir.flat_index("b", K + ir.var("base"), X))
+        case = kernel(
+            [
+                ir.let("last", ir.buf_dim("b", 0)),
+                ir.let("base", ir.u32(2)),
+                ir.let("sum", ir.u32(0)),
+                ir.loop("k", ir.u32(1), ir.u32(6), [ir.assign("sum", SUM + add + ir.var("last"))]),
+                ir.store("out", ir.flat_index("out", Y, X), SUM),
+            ],
+            (33, 20, 1),
+            b=(R, U32, np.arange(9 * 33).reshape(9, 33)),
+            out=(W, U32, np.zeros((20, 33))),
+        )
+
+        run_ways([(Subject(case), Way(code, (33, 20, 1))) for code in self.CODES])

@@ -18,7 +18,7 @@ from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
 from vyre.backend.cpu import compiler, machine, pool
 from vyre.backend.cpu.objects import Host, Objects
 from vyre.emit.layout import WordLayout, arguments_of
-from vyre.emit.llvm import ENTRY, MOST_LANES, Features, Module, emit_llvm
+from vyre.emit.llvm import ENTRY, Features, Module, emit_llvm
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
@@ -136,9 +136,8 @@ class Cpu:
         loaded = self._objects.load(module.text, [ENTRY], self._host, _level(module))
         if isinstance(loaded, Unbuilt):
             return loaded
-        whole = job.program.runs_whole_workgroups
         (task,) = loaded
-        return CpuBinary(task, module, MOST_LANES if whole else 0, _packing(job.program))
+        return CpuBinary(task, module, module.most_lanes, _packing(job.program))
 
     def compile_only(self, jobs: Sequence[Job]) -> list[int | Unbuilt]:
         """Leave in the folder of objects what `build` of these jobs will ask for."""
@@ -149,7 +148,7 @@ class Cpu:
         made = self._objects.get_or_compile(module.text, self._host, _level(module))
         if isinstance(made, Unbuilt):
             return made
-        return MOST_LANES if job.program.runs_whole_workgroups else 0
+        return module.most_lanes
 
     def keep(self, binary: CpuBinary) -> None:
         """It was kept when it was compiled."""

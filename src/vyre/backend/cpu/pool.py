@@ -35,7 +35,7 @@ saxpy of 2**20 on 16 cores: 35 us with none, 23 with 1 or 2, 32 with 8, for it t
 """
 
 STACK_BYTES = 4 << 20
-"""Of each helper; a task may take 1 MiB."""
+"""Of each helper; a task may take 2 MiB."""
 
 Entry = Callable[[int], int]
 

@@ -2,13 +2,11 @@
 
 from vyre.emit.llvm.features import Features
 from vyre.emit.llvm.frame import ENTRY
-from vyre.emit.llvm.group import MOST_LANES
 from vyre.emit.llvm.module import Module, emit_llvm
 from vyre.emit.llvm.tile import loops_part, rows_side_by_side, stages
 
 __all__ = [
     "ENTRY",
-    "MOST_LANES",
     "Features",
     "Module",
     "emit_llvm",

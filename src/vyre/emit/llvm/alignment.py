@@ -47,7 +47,8 @@ class Lines:
         """The first position from `start` on that begins a line; `start` where rows are short."""
         lanes = LINE // element_bytes(held)
         away = b.op(f"and i32 {b.op(f'sub i32 {self.first(b, held)}, {start}')}, {lanes - 1}")
-        found = b.op(f"add i32 {start}, {away}")
+        # What wrapped would begin in another tile, whose positions were run twice then.
+        found = b.call("i32", "llvm.uadd.sat.i32", ["i32", "i32"], [start, away])
         if self.rank == 1:
             return found
         long = b.op(f"icmp ugt i32 {b.op(f'sub i32 {stop}, {start}')}, {LONG_ROW - 1}")

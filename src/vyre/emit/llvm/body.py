@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 from vyre.emit.llvm import memory
 from vyre.emit.llvm.arithmetic import Instructions
-from vyre.emit.llvm.builder import U32, U64, Builder, scalar_type
+from vyre.emit.llvm.builder import Builder, scalar_type
 from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.expressions import Expressions
 from vyre.emit.llvm.masks import Places, mask_at, new_mask, put_mask
 from vyre.emit.llvm.values import Shape, Slot, Value
+from vyre.emit.llvm.walks import stays_inside, walked
 from vyre.errors import UnsupportedFeature
-from vyre.ir.expr import Atomic, Expr, Load, Var
+from vyre.ir.expr import Atomic, Expr
 from vyre.ir.node import (
     Assign,
     Block,
@@ -29,8 +30,7 @@ from vyre.ir.node import (
     While,
 )
 from vyre.ir.text import statement_text
-from vyre.ir.types import DataType
-from vyre.ir.walk import expressions, statements
+from vyre.ir.walk import statements
 
 __all__ = ["Body", "Context"]
 
@@ -204,59 +204,24 @@ class Body(Expressions):
         )
 
     def counted(self, node: Loop) -> None:
+        """A counted loop, twice where one check before it makes those in one copy superfluous."""
         start, stop = self.expr(node.start), self.expr(node.stop)
-        walked = self.walked(node) if stop.dtype.bits >= 32 else frozenset[Access]()
-        if not walked:
+        free = walked(self.context, node) if stop.dtype.bits >= 32 else frozenset[Access]()
+        if not free:
             self.rounds(node, start, stop)
             return
         outer, checked = self.mask, self.unchecked
         whole, part, after = self.b.name(), self.b.name(), self.b.name()
-        self.b.branch(self.stays_inside(walked, start, stop), whole, part)
-        for label, free in ((whole, walked), (part, frozenset())):
+        names = sorted({buffer for buffer, _, _ in free})
+        lengths = [self.context.buffers[name].length for name in names]
+        self.b.branch(stays_inside(self.do, self.mask, start, stop, lengths), whole, part)
+        for label, found in ((whole, free), (part, frozenset())):
             self.b.place(label)
-            self.unchecked = checked | free
+            self.unchecked = checked | found
             self.rounds(node, start, stop)
             self.mask, self.unchecked = outer, checked
             self.b.jump(after)
         self.b.place(after)
-
-    def walked(self, node: Loop) -> frozenset[Access]:
-        """Accesses at an innermost loop's own counter, whose checks one before it can replace."""
-        inside = tuple(statements(node.body))
-        if (
-            any(isinstance(one, (Loop, While)) for one in inside)
-            or node.var in self.context.assigned
-        ):
-            return frozenset()
-        found = (
-            (touch.buffer, statement_text(one), touch.index)
-            for one in inside
-            for touch in (one, *expressions(one))
-            if isinstance(touch, (Load, Store)) and touch.index == Var(node.var)
-        )
-        return frozenset(
-            access
-            for access in found
-            if access[0] in self.context.buffers and not self.context.is_free(*access)
-        )
-
-    def stays_inside(self, walked: frozenset[Access], start: Value, stop: Value) -> str:
-        """Whether no lane's counter can leave the arrays that its loop walks."""
-        do, dtype = self.do, stop.dtype
-        tests = []
-        for name in sorted({buffer for buffer, _, _ in walked}):
-            length = do.whole(self.context.buffers[name].length, dtype)
-            tests.append(do.compare("ule", do.bits(stop, _unsigned(dtype)), length))
-        if dtype.is_signed:
-            tests.append(do.compare("sge", start, do.number(dtype, 0)))
-        inside = tests[0]
-        for test in tests[1:]:
-            inside = do.plain("and", inside, test)
-        if inside.is_scalar:
-            return inside.registers[0]
-        outside = self.b.both(self.mask, self.b.neither(self.b.vectors(inside)))
-        assert outside is not None
-        return self.b.op(f"xor i1 {self.b.any(outside)}, true")
 
     def rounds(self, node: Loop, start: Value, stop: Value) -> None:
         if self.parts(node):
@@ -372,10 +337,6 @@ class Body(Expressions):
 
 def _leaves(node: Node) -> bool:
     return any(isinstance(part, (Break, Continue, Return)) for part in statements((node,)))
-
-
-def _unsigned(dtype: DataType) -> DataType:
-    return {32: U32, 64: U64}[dtype.bits]
 
 
 def _less(counter: Value) -> str:

@@ -74,6 +74,7 @@ class Parts:
     declared: dict[str, None] = field(default_factory=dict)
     needed: dict[tuple[UnaryOp | BinaryOp, DataType, int], None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    most_lanes: int = 0  # that a workgroup may have; 0 where that is any number
 
     def unrolled(self, rounds: int) -> str:
         """What a loop's last branch says for its rounds to be unrolled, as far as that pays."""

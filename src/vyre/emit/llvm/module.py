@@ -38,6 +38,7 @@ class Module:
     frame: Frame
     is_plain: bool  # it loads and stores at one's own position, and nothing repeats
     guarded: tuple[int, ...] = (0, 1, 2)
+    most_lanes: int = 0  # of a workgroup; 0 where that is any number
 
 
 def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) -> Module:
@@ -78,6 +79,7 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         arguments=tuple(decl.name for decl in arguments_of(program)),
         frame=frame,
         is_plain=_is_plain(program),
+        most_lanes=parts.most_lanes,
     )
 
 

@@ -105,9 +105,6 @@ class Real:
     def __add__(self, other: Number) -> Real:
         return self.binary(BinaryOp.ADD, other)
 
-    def __radd__(self, other: Number) -> Real:
-        return self.lift(other).binary(BinaryOp.ADD, self)
-
     def __sub__(self, other: Number) -> Real:
         return self.binary(BinaryOp.SUB, other)
 
@@ -146,9 +143,6 @@ class Real:
 
     def __lt__(self, other: Number) -> Real:
         return self.binary(BinaryOp.LT, other)
-
-    def __le__(self, other: Number) -> Real:
-        return self.binary(BinaryOp.LE, other)
 
     def __gt__(self, other: Number) -> Real:
         return self.binary(BinaryOp.GT, other)

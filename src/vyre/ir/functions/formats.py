@@ -31,10 +31,6 @@ class Format:
         return ((self.bias + self.mantissa) << self.mantissa) + (1 << (self.mantissa - 1))
 
     @property
-    def one_bits(self) -> int:
-        return self.bias << self.mantissa
-
-    @property
     def sign_bit(self) -> int:
         return -(1 << (self.width - 1))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
 from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts, scalar_type, stored_type
@@ -18,7 +17,7 @@ from vyre.emit.llvm.context import Context
 from vyre.emit.llvm.frame import WORKGROUP, Frame
 from vyre.emit.llvm.group.chunk import PLACE, Chunk
 from vyre.emit.llvm.group.together import changed_in_phases, holds, is_together, names_in
-from vyre.emit.llvm.interior import interior
+from vyre.emit.llvm.interior import Interior
 from vyre.emit.llvm.masks import mask_at, new_mask
 from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.shapes import counting, function
@@ -63,7 +62,7 @@ class Group:
 
     program: Program
     code: Code
-    facts: Facts
+    known: Interior
     parts: Parts
     frame: Frame
     width: int
@@ -77,6 +76,7 @@ class Group:
     context: Context = field(init=False)
     scalar: Body = field(init=False)
     alive: str = ""
+    lane_bytes: int = 1  # of the stack that each lane takes, whether it is alive among them
 
     def __post_init__(self) -> None:
         self.b = Builder(self.parts, self.width)
@@ -95,7 +95,6 @@ class Group:
 
     def _context(self) -> Context:
         nodes = self.program.entry
-        known = interior(self.program, self.facts, checked=self.code.checked)
         buffers = self.frame.buffers(self.b)
         decls = {decl.name: decl for decl in self.program.buffers}
         for number, (name, count, _) in enumerate(shared_arrays(self.program)):
@@ -104,7 +103,7 @@ class Group:
             buffers[name] = Buffer(decl, f"%s{number}", self.b.literal(U32, count), dims)
 
         def is_free(buffer: str, statement: str, index: Expr) -> bool:
-            return (buffer, statement, index) in known.free
+            return (buffer, statement, index) in self.known.free
 
         return Context(
             buffers=buffers,
@@ -319,6 +318,7 @@ class Group:
         held = body.names[name]
         value = body.taken(held) if isinstance(held, Slot) else held
         kind = "i8" if value.dtype.is_bool else scalar_type(value.dtype)
+        self.lane_bytes += (value.dtype.bits + 7) // 8
         array = b.first(f"alloca {kind}, i32 {self.slots}, align 64")
         kept = _PerLane(value.dtype, array)
         slot = kept.at(b, self.chunk.base)

@@ -8,20 +8,53 @@ from vyre.analysis import Facts
 from vyre.emit.llvm.builder import Builder, Parts
 from vyre.emit.llvm.frame import ENTRY, GRID, TASK, WORKGROUP, Frame
 from vyre.emit.llvm.group.phases import Group, shared_arrays
+from vyre.emit.llvm.group.rounds import with_flags
+from vyre.emit.llvm.interior import interior
 from vyre.emit.llvm.shapes import counting, function
+from vyre.errors import UnsupportedFeature
 from vyre.ir.program import Program
 from vyre.model import Code
 
 MOST_LANES = 4096
-"""Of a workgroup that works together: its lanes' names are on a thread's stack."""
+"""Of a workgroup that works together."""
+
+STACK_BYTES = 2 << 20
+"""Of a thread's stack that a task may take: workgroup memory, and the names of its lanes."""
 
 
 def groups(program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame) -> Iterator[str]:
     """The functions of a program whose workgroups work together."""
     width = _width(program, code, parts)
+    left = _beside_shared(program)
+    known = interior(program, facts, checked=code.checked)
+    flagged = with_flags(program)
+    parts.most_lanes = MOST_LANES
     for in_rows in (True, False):
-        yield Group(program, code, facts, parts, frame, width, in_rows).function()
+        group = Group(flagged, code, known, parts, frame, width, in_rows)
+        yield group.function()
+        parts.most_lanes = min(parts.most_lanes, left // group.lane_bytes - width)
+    if parts.most_lanes < 1:
+        raise UnsupportedFeature(
+            f"{group.lane_bytes:,} bytes for each lane to keep from one barrier to the next, and "
+            f"{left:,} for all of them",
+            "keep fewer names, or less workgroup memory, across barriers",
+        )
     yield _task(program, parts, frame, width)
+
+
+def _beside_shared(program: Program) -> int:
+    """What workgroup memory leaves of a task's stack."""
+    taken = sum(count * _bits(kind) // 8 for _, count, kind in shared_arrays(program))
+    if taken > STACK_BYTES // 2:
+        raise UnsupportedFeature(
+            f"{taken:,} bytes of workgroup memory; the processor has {STACK_BYTES // 2:,}",
+            "use an array of the kernel for what does not fit a workgroup's memory",
+        )
+    return STACK_BYTES - taken
+
+
+def _bits(kind: str) -> int:
+    return int(kind[1:]) if kind[0] == "i" else {"float": 32, "double": 64}[kind]
 
 
 def _width(program: Program, code: Code, parts: Parts) -> int:
@@ -47,7 +80,7 @@ def _task(program: Program, parts: Parts, frame: Frame, width: int) -> str:
 
     def group(number: str) -> None:
         for slot, (_, count, kind) in enumerate(shared):
-            size = count * (int(kind[1:]) if kind[0] == "i" else {"float": 32, "double": 64}[kind])
+            size = count * _bits(kind)
             b.call(
                 "void",
                 "llvm.memset.p0.i64",
