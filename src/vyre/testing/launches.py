@@ -150,6 +150,7 @@ def draw(subject: Subject, rng: Random) -> Way:
         unroll=rng.choice((1, 1, 2, 4)),
         order=rng.choice(tuple(Order)),
         checked=not (subject.is_unchecked and rng.random() < 0.6),
+        staged=rng.random() < 0.5,  # which says nothing where nothing can be staged
     )
     declared = case.program.workgroup_size
     if not subject.facts.free or case.program.runs_whole_workgroups:
