@@ -54,9 +54,11 @@ class Replay:
     >>> replay = Replay({one: 900.0}, failing={two: "too many registers"})
     >>> replay.launch(one), replay.launch(two), replay.clock_ns
     (Timed(config=Schedule(workgroup=(64, 1, 1), code=Code(items=1, vector=1, unroll=1, \
-order=<Order.STRIDED: 'strided'>, checked=True, rows=1)), elapsed_ns=900.0, clock=''), \
+order=<Order.STRIDED: 'strided'>, checked=True, rows=1, staged=False)), \
+elapsed_ns=900.0, clock=''), \
 Failed(config=Schedule(workgroup=(128, 1, 1), code=Code(items=1, vector=1, unroll=1, \
-order=<Order.STRIDED: 'strided'>, checked=True, rows=1)), reason='too many registers'), 900.0)
+order=<Order.STRIDED: 'strided'>, checked=True, rows=1, staged=False)), \
+reason='too many registers'), 900.0)
     """
 
     times_ns: Mapping[Schedule, float]
