@@ -133,7 +133,7 @@ def codes_of(device: Device) -> tuple[Code, ...]:
     lanes = device.info.simd.lanes
     return (
         Code(),
-        Code(vector=2 * lanes, checked=False, order=Order.BLOCKED),
+        Code(vector=2 * lanes, checked=False, order=Order.BLOCKED, staged=True),
         Code(vector=lanes // 2, rows=4, unroll=4),
     )
 
