@@ -38,9 +38,35 @@ def table() -> str:
         f"| {row['what']} | {row['ratio']:.2f}x | {row['low']:.2f} to {row['high']:.2f} |"
         for row in calls["results"]
     ]
+    if (RESULTS / "cpu.json").exists():
+        lines = [*cpu_table(load("cpu")), "", *lines]
     if (RESULTS / "gpu.json").exists():
         lines += ["", *gpu_table(load("gpu"))]
     return "\n".join(lines) + "\n"
+
+
+def cpu_table(cpu: dict) -> list[str]:
+    """Vyre's swept choice on the processor against the others, by kernel and over all cells."""
+    peers = {"numba": "numba", "numpy": "NumPy", "pocl": "PoCL, tuned"}
+    cells: dict[str, list[dict]] = {}
+    for cell in cpu["results"]["cells"]:
+        cells.setdefault(cell["kernel"], []).append(cell)
+    lines = [
+        f"On the processor against others, NumPy arrays in and out, {cpu['beside']['device']}, "
+        f"numba {cpu['beside']['numba']}, {cpu['date']}; geometric means over 2^16, 2^20 and 2^24 "
+        "elements, above 1 Vyre is faster:",
+        "",
+        f"| kernel | {' | '.join(peers.values())} |",
+        f"|---|{'---|' * len(peers)}",
+    ]
+    rows = [*cells.items(), ("all", [cell for some in cells.values() for cell in some])]
+    for kernel, some in rows:
+        shown = []
+        for peer in peers:
+            found = [cell["ratios"][peer]["ratio"] for cell in some if peer in cell["ratios"]]
+            shown.append(geometric_mean(found) if found else "")
+        lines.append(f"| {kernel} | {' | '.join(shown)} |")
+    return lines
 
 
 def gpu_table(gpu: dict) -> list[str]:

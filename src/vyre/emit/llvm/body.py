@@ -203,6 +203,13 @@ class Body(Expressions):
             self.b.rows > 1 and self.context.down.apart(node)
         )
 
+    def ends_under_mask(self, node: Loop | While) -> bool:
+        """Whether lanes may end for good in a loop that some others are not in.
+
+        Those that are go through it together; but where some lanes are left out, none jumps.
+        """
+        return self.mask is not None and any(isinstance(n, Return) for n in statements(node.body))
+
     def counted(self, node: Loop) -> None:
         """A counted loop, twice where one check before it makes those in one copy superfluous."""
         start, stop = self.expr(node.start), self.expr(node.stop)
@@ -225,15 +232,17 @@ class Body(Expressions):
 
     def rounds(self, node: Loop, start: Value, stop: Value) -> None:
         if self.parts(node):
-            self.counted_apart(node, start, stop)
+            self.counted_apart(node, start, stop, Shape.VECTOR)
+        elif self.ends_under_mask(node):
+            self.counted_apart(node, start, stop, Shape.UNIFORM)
         else:
             self.counted_together(node, start, stop)
 
-    def counted_apart(self, node: Loop, start: Value, stop: Value) -> None:
+    def counted_apart(self, node: Loop, start: Value, stop: Value, shape: Shape) -> None:
         """A counter for each lane, though all begin alike: some may go on to their next round."""
-        kind = self.b.type(start.dtype)
-        places = tuple(self.b.alloca(kind) for _ in range(self.b.rows))
-        counter = Slot(start.dtype, Shape.VECTOR, places)
+        kind = self.b.type(start.dtype, shape)
+        rows = self.b.rows if shape is Shape.VECTOR else 1
+        counter = Slot(start.dtype, shape, tuple(self.b.alloca(kind) for _ in range(rows)))
         self.put(counter, start)
         self.names[node.var] = counter
         one = self.do.number(start.dtype, 1)
@@ -274,7 +283,7 @@ class Body(Expressions):
         self.mask, self.loop = outer, saved
 
     def repeated(self, node: While, cond: Expr, body: Sequence[Node]) -> None:
-        if self.parts(node):
+        if self.parts(node) or self.ends_under_mask(node):
             self.masked(lambda: self.expr(cond), body, None)
             return
         head, inside, after = (self.b.name() for _ in range(3))

@@ -75,6 +75,7 @@ class Parts:
     needed: dict[tuple[UnaryOp | BinaryOp, DataType, int], None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     most_lanes: int = 0  # that a workgroup may have; 0 where that is any number
+    halves: bool = False  # whether numbers are rounded to f16 by the processor
 
     def unrolled(self, rounds: int) -> str:
         """What a loop's last branch says for its rounds to be unrolled, as far as that pays."""

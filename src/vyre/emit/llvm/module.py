@@ -9,6 +9,7 @@ from vyre.analysis import Facts
 from vyre.analysis.aliasing import own_position
 from vyre.analysis.reader import read
 from vyre.emit.layout import WordLayout, arguments_of
+from vyre.emit.llvm.arithmetic import FROM_DOUBLE
 from vyre.emit.llvm.builder import Parts, stored_type
 from vyre.emit.llvm.definitions import define
 from vyre.emit.llvm.features import Features
@@ -72,6 +73,8 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
     make = groups if program.runs_whole_workgroups else tiles
     functions = list(make(program, code, facts, parts, frame))
     functions += define(parts)
+    if parts.halves:
+        functions.append(FROM_DOUBLE)
     text = "\n".join([*_head(program), *functions, *_tail(parts)])
     return Module(
         text=text,

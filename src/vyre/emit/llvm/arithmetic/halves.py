@@ -66,7 +66,44 @@ def _through_half(
         if source == "half":
             half = b.op(f"bitcast {short} {register} to {first}")
             return b.op(f"fpext {first} {half} to {last}")
+        b.parts.halves = True
         half = b.op(f"fptrunc {first} {register} to {last}")
         return b.op(f"bitcast {last} {half} to {short}")
 
     return b.map(dtype, value.shape, make, value)
+
+
+FROM_DOUBLE = """\
+@llvm.compiler.used = appending global [1 x ptr] [ptr @__truncdfhf2], section "llvm.metadata"
+define internal half @__truncdfhf2(double %a) #0 {
+  %bits = bitcast double %a to i64
+  %top = lshr i64 %bits, 48
+  %sign = and i64 %top, 32768
+  %x = and i64 %bits, 9223372036854775807
+  %size = bitcast i64 %x to double
+  %scaled = fmul double %size, 0x4170000000000000
+  %raised = fadd double %scaled, 0x4330000000000000
+  %whole = bitcast double %raised to i64
+  %tiny = and i64 %whole, 2047
+  %y = sub i64 %x, 4539628424389459968
+  %last.at = lshr i64 %y, 42
+  %last = and i64 %last.at, 1
+  %up = add i64 %y, 2199023255551
+  %even = add i64 %up, %last
+  %usual = lshr i64 %even, 42
+  %is.tiny = icmp ult i64 %x, 4544132024016830464
+  %near = select i1 %is.tiny, i64 %tiny, i64 %usual
+  %is.large = icmp uge i64 %x, 4679237813814689792
+  %far = select i1 %is.large, i64 31744, i64 %near
+  %is.nan = icmp ugt i64 %x, 9218868437227405312
+  %found = select i1 %is.nan, i64 32256, i64 %far
+  %signed = or i64 %sign, %found
+  %short = trunc i64 %signed to i16
+  %half = bitcast i16 %short to half
+  ret half %half
+}
+"""
+"""What LLVM calls for an f64 that it sees rounded to f16, on processors that cannot do that.
+
+It takes the sign of a half from the f64 that it was rounded from, and by this function.
+"""

@@ -86,7 +86,7 @@ class Instructions:
         if source.bits == target.bits:
             return self.bits(value, target)
         if value.is_constant:
-            bits = int(value.registers[0]) & ((1 << target.bits) - 1)
+            bits = _number(value) & ((1 << target.bits) - 1)
             return self.b.literal(target, bits)
         longer = "sext" if source.is_signed else "zext"
         name = "trunc" if target.bits < source.bits else longer
@@ -106,3 +106,10 @@ class Instructions:
         sign = "s" if target.is_signed else "u"
         name = f"llvm.fpto{sign}i.sat.{to}.{from_}"
         return b.map(target, value.shape, lambda r: b.call(kind, name, [source], [r]), value)
+
+
+def _number(constant: Value) -> int:
+    """What a constant is as its type has it; the text may be another type's of the same bits."""
+    bits = constant.dtype.bits
+    found = int(constant.registers[0]) & ((1 << bits) - 1)
+    return found - (1 << bits) if constant.dtype.is_signed and found >> (bits - 1) else found
