@@ -17,7 +17,7 @@ from vyre.testing.compare import codes_of, differences
 from vyre.testing.programs import Case, generate
 
 COMPILED = [device for device in vyre.devices() if device.backend.compiles]
-SHARE = 256
+SHARE = 128
 WITH_BITS = tuple(dtype for dtype in SCALARS if has_bits(dtype))
 
 
