@@ -88,8 +88,11 @@ class _Tile:
 
     @property
     def turns(self) -> int:
-        """Positions that one step takes one after the other, where lanes are not used."""
-        return 1 << (self.code.unroll.bit_length() - 1) if self.code.vector == 1 else 1
+        """Positions that one step takes one after the other, where neither lanes nor loops do."""
+        loops = any(isinstance(n, (Loop, While)) for n in statements(self.program.entry))
+        if self.code.vector > 1 or loops:
+            return 1
+        return min(1 << (self.code.unroll.bit_length() - 1), TABLES)
 
     @property
     def step(self) -> int:
