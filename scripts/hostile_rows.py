@@ -22,7 +22,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -37,6 +37,7 @@ from vyre.errors import VyreError
 from vyre.learn import rules
 from vyre.learn.recorder import recorder_of
 from vyre.model import Code, Decision, Measurement, Reason, Schedule, Timed, Workload
+from vyre.runtime.devices.opened import default
 from vyre.store.notice import forget_said
 from vyre.store.sqlite.database import Database
 from vyre.store.sqlite.rows import workload_key
@@ -350,7 +351,9 @@ def run(count: int | None = None, seed: int = 1) -> Tally:
     tally = Tally()
     vyre.devices()  # compilers keep the folder they begin with, which must outlive those below
     os.environ["VYRE_DEVICE"] = "reference"  # noqa: TID251  # as a user sets it
-    with TemporaryDirectory() as name:
+    default.cache_clear()  # whoever ran before in this process may have chosen another
+    with TemporaryDirectory() as name, ExitStack() as after:
+        after.callback(default.cache_clear)
         folder = Path(name)
         sound = good(folder / "sound", _workload(folder))
         chosen = list(every())

@@ -53,8 +53,8 @@ def cpu_table(cpu: dict) -> list[str]:
         cells.setdefault(cell["kernel"], []).append(cell)
     lines = [
         f"On the processor against others, NumPy arrays in and out, {cpu['beside']['device']}, "
-        f"numba {cpu['beside']['numba']}, {cpu['date']}; geometric means over 2^16, 2^20 and 2^24 "
-        "elements, above 1 Vyre is faster:",
+        f"numba {cpu['beside']['numba']}, {cpu['date']}; geometric means over the sizes measured, "
+        "above 1 Vyre is faster:",
         "",
         f"| kernel | {' | '.join(peers.values())} |",
         f"|---|{'---|' * len(peers)}",
