@@ -7,7 +7,8 @@ import pytest
 
 import vyre
 from vyre import In, Out, ir, u32
-from vyre.backend.reference.device import Reference, ReferenceTicket
+from vyre.backend.at_once import Over
+from vyre.backend.reference.device import Reference
 from vyre.backend.replayed import GPU, Replayed
 from vyre.errors import InvalidInput, InvalidProgram, VyreError
 from vyre.model import Code, DeviceKind, Limits, Schedule
@@ -57,7 +58,7 @@ class Recorded(Reference):
 
     def launch(self, _, grid, workgroup, *__, **___):
         self.launched.append((grid, workgroup))
-        return ReferenceTicket(1)
+        return Over(1)
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from vyre.backend.at_once import Over
 from vyre.backend.base import Unbuilt
-from vyre.backend.reference.device import Reference, ReferenceTicket
+from vyre.backend.reference.device import Reference
 from vyre.testing.backend_contract import BackendContract
 
 
@@ -38,7 +39,7 @@ class Untimed(Reference):
 
     def launch(self, *arguments, **more):
         super().launch(*arguments, **more)
-        return ReferenceTicket(None)
+        return Over(None)
 
 
 class Overwrites(Reference):

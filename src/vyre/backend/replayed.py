@@ -11,8 +11,9 @@ from random import Random
 
 import numpy as np
 
+from vyre.backend.at_once import Over
 from vyre.backend.base import Array, Job, Unbuilt
-from vyre.backend.reference.device import Reference, ReferenceBinary, ReferenceTicket
+from vyre.backend.reference.device import Reference, ReferenceBinary
 from vyre.backend.replay import Noise
 from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
@@ -88,7 +89,7 @@ class Replayed(Reference):
         *,
         timed: bool = False,
         stream: int = 0,
-    ) -> ReferenceTicket:
+    ) -> Over:
         """Compute, and take as long as the table says; a time of 0 is kept as it is."""
         assert isinstance(binary, ReplayedBinary)
         schedule = Schedule(workgroup, binary.code)
@@ -98,7 +99,7 @@ class Replayed(Reference):
         true_ns = self.times_ns(schedule)
         self.spent_ns += true_ns
         self.launched.append(schedule)
-        return ReferenceTicket(round(self.noise.seen(true_ns, self._rng)) if true_ns else 0)
+        return Over(round(self.noise.seen(true_ns, self._rng)) if true_ns else 0)
 
     def clocks(self) -> Clocks | None:
         """What it was told to say; the host's own have no part in its times."""

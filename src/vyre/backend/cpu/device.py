@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from vyre import settings
-from vyre.backend import cpufreq, host
+from vyre.backend import host
+from vyre.backend.at_once import AtOnce, Over
 from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
 from vyre.backend.cpu import compiler, machine, pool
 from vyre.backend.cpu.objects import Host, Objects
@@ -23,7 +24,7 @@ from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
-from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits, Simd
+from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits, Simd
 
 PIECES = 16
 """Pieces of a launch for each thread, so that one that is slow or late leaves work to others."""
@@ -32,20 +33,6 @@ _HEAD = struct.Struct("<6I8x")
 _CODES = {"f": {2: "e", 4: "f", 8: "d"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}}
 _CODES["u"] = {size: code.upper() for size, code in _CODES["i"].items()}
 _BLOCK_BYTES = 40
-
-
-@dataclass(frozen=True, slots=True)
-class CpuTicket:
-    """A launch that is over."""
-
-    ns: int
-    rough: bool = False
-
-    def elapsed_ns(self) -> int:
-        return self.ns
-
-    def wait(self) -> None:
-        """It has run already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +62,11 @@ def found(folder: Path | None) -> list[Cpu]:
     return [Cpu(Objects(None if folder is None else folder / "cpu"))]
 
 
-class Cpu:
+class Cpu(AtOnce):
     """The processor: launches run at once, on all its cores, on arrays where they are."""
 
     compiles = True
-    streams = None
-    sharing = None
-    compiles_per_workgroup = False
-    uses_host_memory = True
     every_threads = 0
-    strayed = False
-    shortest_ns = 0
     unfelt_ns = 3_000  # what a call takes whatever it launches
 
     def __init__(self, objects: Objects, made_for: Host | None = None) -> None:
@@ -165,13 +146,13 @@ class Cpu:
         *,
         timed: bool = False,  # noqa: ARG002  # every launch is timed
         stream: int = 0,  # noqa: ARG002  # there is one
-    ) -> CpuTicket:
+    ) -> Over:
         """Run it; what it wrote is there when this returns."""
         frame = self._frame(binary, grid, workgroup, words)
         frame.put(arguments)
         before = time.perf_counter_ns()
         self._run(frame.address)
-        return CpuTicket(time.perf_counter_ns() - before)
+        return Over(time.perf_counter_ns() - before)
 
     def _run(self, address: int) -> None:
         if self._pool.entry(address):
@@ -219,19 +200,6 @@ class Cpu:
 
         return start
 
-    def time(self, stream: int, launch: Callable[[], object]) -> CpuTicket:  # noqa: ARG002  # there is one
-        """The host's time, since a launch here is over when it returns."""
-        before = time.perf_counter_ns()
-        launch()
-        return CpuTicket(time.perf_counter_ns() - before, rough=True)
-
-    def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
-        """Never: launches run."""
-        return False
-
-    def synchronize(self) -> None:
-        """Nothing is ever under way."""
-
     # -- memory
 
     def alloc(self, nbytes: int) -> Array:
@@ -246,38 +214,9 @@ class Cpu:
         first = -_address(whole) % 64
         return whole[first : first + nbytes]
 
-    def free_bytes(self) -> int | None:
-        return host.free_bytes()
-
-    def upload(self, memory: Array, array: Array) -> None:
-        memory[: array.nbytes] = array.reshape(-1).view(np.uint8)
-
-    def download(self, memory: Array, array: Array) -> None:
-        array.reshape(-1).view(np.uint8)[...] = memory[: array.nbytes]
-
-    def copy(self, source: Array, target: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
-        target[:nbytes] = source[:nbytes]
-
-    def clear(self, memory: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
-        """Fill memory with zeros."""
-        memory[:nbytes] = 0
-
     def typed(self, memory: Array, dtype: np.dtype[Any]) -> Array:  # noqa: ARG002  # an address has no type
         """Memory as an argument of a launch."""
         return memory
-
-    def borrow(self, array: Array, *, read: bool) -> Array:  # noqa: ARG002  # the array itself serves
-        return array
-
-    def return_to(self, memory: Array, array: Array) -> None:
-        """It was the array itself."""
-
-    def finisher(self) -> Callable[[], object]:
-        """Nothing to wait for: a launch is over when it returns."""
-        return bool
-
-    def clocks(self) -> Clocks | None:
-        return cpufreq.clocks()
 
 
 class _Frame:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from vyre.backend import cpufreq, host
+from vyre.backend.at_once import AtOnce, Over
 from vyre.backend.base import Array, Fixed, Job, Start
 from vyre.backend.reference import run
 from vyre.backend.reference.refuse import refuse_unsupported
@@ -21,7 +21,7 @@ from vyre.errors import DeviceFailed
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
-from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
+from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,6 @@ class ReferenceBinary:
     arguments: tuple[str, ...]
     guarded: tuple[int, ...] = (0, 1, 2)
     max_threads: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceTicket:
-    """A launch that is over."""
-
-    ns: int
-    rough: bool = False
-
-    def elapsed_ns(self) -> int:
-        return self.ns
-
-    def wait(self) -> None:
-        """It has run already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +48,11 @@ def _at(address: int, dtype: np.dtype[Any], count: int) -> Array:
     return np.asarray(_Lying(place))
 
 
-class Reference:
+class Reference(AtOnce):
     """NumPy as a device: its memory is arrays, or addresses, its launches run at once."""
 
     compiles = False
-    streams = None
-    sharing = None
-    compiles_per_workgroup = False
     every_threads = U32_MAX
-    uses_host_memory = True
-    strayed = False
-    shortest_ns = 0
     unfelt_ns = 0
 
     info = DeviceInfo(
@@ -113,7 +93,7 @@ class Reference:
         *,
         timed: bool = False,  # noqa: ARG002  # every launch is timed
         stream: int = 0,  # noqa: ARG002  # there is one
-    ) -> ReferenceTicket:
+    ) -> Over:
         start = time.perf_counter_ns()
         numbers = np.frombuffer(words, np.uint32)
         layout = binary.layout
@@ -127,7 +107,7 @@ class Reference:
             arrays[name] = array.reshape(numbers[list(dims)]) if dims else array.reshape(-1)
         x, y, z = (int(numbers[layout.extent(axis)]) for axis in range(3))
         run(binary.program, arrays, (x, y, z), workgroup)
-        return ReferenceTicket(time.perf_counter_ns() - start)
+        return Over(time.perf_counter_ns() - start)
 
     def bind(self, binary: ReferenceBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come."""
@@ -144,19 +124,6 @@ class Reference:
         """A launch of which only the stream is to come."""
         return partial(self.bind(binary, grid, workgroup, words), arguments)
 
-    def time(self, stream: int, launch: Callable[[], object]) -> ReferenceTicket:  # noqa: ARG002  # there is one
-        """The host's time, since a launch here is over when it returns."""
-        start = time.perf_counter_ns()
-        launch()
-        return ReferenceTicket(time.perf_counter_ns() - start, rough=True)
-
-    def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
-        """Never: launches run."""
-        return False
-
-    def synchronize(self) -> None:
-        """Nothing is ever under way."""
-
     def alloc(self, nbytes: int) -> Array:
         try:
             return np.zeros(nbytes, np.uint8)
@@ -166,35 +133,6 @@ class Reference:
                 "split the arrays, or free those no longer needed",
             ) from None
 
-    def free_bytes(self) -> int | None:
-        return host.free_bytes()
-
-    def upload(self, memory: Array, array: Array) -> None:
-        memory[...] = array.reshape(-1).view(np.uint8)
-
-    def download(self, memory: Array, array: Array) -> None:
-        array.reshape(-1).view(np.uint8)[...] = memory
-
-    def copy(self, source: Array, target: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
-        target[:nbytes] = source[:nbytes]
-
-    def clear(self, memory: Array, nbytes: int, *, stream: int = 0) -> None:  # noqa: ARG002  # there is one
-        """Fill memory with zeros."""
-        memory[:nbytes] = 0
-
     def typed(self, memory: Array, dtype: np.dtype[Any]) -> Array:
         """Memory as an argument of a launch."""
         return memory.view(dtype)
-
-    def borrow(self, array: Array, *, read: bool) -> Array:  # noqa: ARG002  # the array itself serves
-        return array
-
-    def return_to(self, memory: Array, array: Array) -> None:
-        """It was the array itself."""
-
-    def finisher(self) -> Callable[[], object]:
-        """Nothing to wait for: a launch is over when it returns."""
-        return bool
-
-    def clocks(self) -> Clocks | None:
-        return cpufreq.clocks()
