@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from vyre.analysis import Facts
 from vyre.emit.lanes import Ids, Variation, variation
@@ -75,7 +76,7 @@ def tiles(program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame
     yield tile.task()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Tile:
     """One program's tile, and the task that runs many."""
 
@@ -86,7 +87,7 @@ class _Tile:
     frame: Frame
     counters: dict[str, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def turns(self) -> int:
         """Positions that one step takes one after the other, where neither lanes nor loops do."""
         loops = any(isinstance(n, (Loop, While)) for n in statements(self.program.entry))
@@ -99,12 +100,12 @@ class _Tile:
         """Positions along x that one step covers."""
         return self.code.vector * self.turns
 
-    @property
+    @cached_property
     def rows(self) -> int:
         wide = self.code.vector > 1 and rows_side_by_side(self.program)
         return self.code.rows if wide else 1
 
-    @property
+    @cached_property
     def lines(self) -> Lines | None:
         """Where vectors should begin, if there are any."""
         return lines_of(self.program) if self.code.vector > 1 else None
@@ -254,7 +255,7 @@ class _Tile:
             down(lambda: across(piece))
         return function("internal void @tile", f"{self.parameters}, {_POSITION}", b)
 
-    @property
+    @cached_property
     def staged(self) -> tuple[Staged, ...]:
         """The loads that a panel's rows share, which need no check inside."""
         if not self.code.staged or self.code.order is not Order.BLOCKED or self.code.vector == 1:
