@@ -38,6 +38,7 @@ SPACES = HERE / "data" / "spaces-h200.json.gz"
 SIZES = {"cuda": "18,20,22,24,26", "cpu": "18,20,22"}
 IN_TURN = {"cuda": "16,18,20,22,24,26", "cpu": "14,16,18,20"}
 LIMIT, LARGE = 1.3, 1 << 24
+NEAR = 1.05  # of a recorded best: what may be the best of another day
 LONGEST_S = 150.0  # of one process, with its turn for the device
 
 Row = dict[str, Any]
@@ -107,23 +108,38 @@ def tasks(given: argparse.Namespace, lock: Path, done: set[tuple[str, int, str]]
             "sizes": sizes,
             "pace": pace,
             "settle": given.settle if pace == "flat" else 0.0,
-            "best": {str(size): best.get((name, size), []) for size in sizes},
+            "best": {str(size): nearest(best, name, size) for size in sizes},
         }
         for sizes, name, pace in cells
         if (name, sizes[0], pace) not in done
     ]
 
 
-def recorded(path: Path) -> dict[tuple[str, int], list[list[Any]]]:
+Recorded = dict[tuple[str, int], list[list[Any]]]
+
+
+def recorded(path: Path) -> Recorded:
     """The first of each recorded space, the fastest first."""
     if not path.exists():
         print(f"no recording {path.name}; without --sweep the best is what was launched")
         return {}
     spaces = json.loads(gzip.decompress(path.read_bytes()))["spaces"]
-    return {
-        (one["kernel"], one["size"]): sorted(one["rows"], key=lambda row: row[-1])[:LEADERS]
-        for one in spaces
-    }
+    found = {}
+    for one in spaces:
+        rows = sorted(one["rows"], key=lambda row: row[-1])[:LEADERS]
+        close = [row for row in rows if row[-1] <= NEAR * rows[0][-1]]
+        found[one["kernel"], one["size"]] = close
+    return found
+
+
+def nearest(best: Recorded, name: str, size: int) -> dict[str, Any]:
+    """What is recorded for a cell, or for the size next to it."""
+    sizes = [of for kernel, of in best if kernel == name]
+    if not sizes:
+        return {"rows": [], "from": ""}
+    near = min(sizes, key=lambda of: abs(math.log2(of / size)))
+    source = "recording" if near == size else f"recording of 2^{near.bit_length() - 1}"
+    return {"rows": best[name, near], "from": source}
 
 
 def cell(task: Row, folder: Path, keep_code: Path | None, ends: float) -> Row:
@@ -197,7 +213,7 @@ def figures(rows: list[Row]) -> dict[str, object]:
             "worst": [f"{name(row)} {row[late]}" for row in worst],
             "calls_that_waited": sum(len(row["waits"]) for row in some),
             "longest_wait_ms": max((w["ms"] for row in some for w in row["waits"]), default=0.0),
-            "not_recorded": sum(row["best_from"].startswith("what") for row in some),
+            "not_recorded": sum(row["best_from"] not in ("recording", "sweep") for row in some),
         }
     found["failed"] = [f"{name(row)} {row['pace']}" for row in rows if "error" in row]
     return found
@@ -277,7 +293,7 @@ def tell(found: dict[str, Any], late: int) -> None:
             f"the longest {some['longest_wait_ms']} ms"
         )
         if some["not_recorded"]:
-            print(f"  {some['not_recorded']} cells without a recording of the best")
+            print(f"  {some['not_recorded']} cells without a recording or sweep of their own")
     if found["failed"]:
         print(f"\nfailed: {', '.join(found['failed'])}")
     if late:

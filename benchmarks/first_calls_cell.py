@@ -27,7 +27,7 @@ from vyre.runtime.call.bound import Bound
 
 SHORT = 100
 PACE_S = 1e-3
-LEADERS = 5
+LEADERS = 6
 FEW_GUESSED = 8
 
 Call = Callable[[], object]
@@ -237,16 +237,17 @@ def measured(
 
 def rivals(target: Target, task: Mapping[str, Any]) -> tuple[list[Schedule], str]:
     """The schedules that may be the best of this cell, and who says so."""
-    recorded = task["best"].get(str(target.size), [])
-    if recorded:
-        return [schedule_of(row) for row in recorded[:LEADERS]], "recording"
+    recorded = task["best"][str(target.size)]
+    rows, source = [schedule_of(row) for row in recorded["rows"]], recorded["from"]
+    if source == "recording":
+        return rows, source
     if task["sweep"]:
         return leaders(target.bound, LEADERS, task["sweep"]), "sweep"
     workload = target.bound.numbered[2]
     questions = (d.standing.question for d in process.deciders().all() if d.workload == workload)
     guessed = [one for question in questions if question for one in question.candidates]
     few = [one for one in guessed[:FEW_GUESSED] if isinstance(one, Schedule)]
-    return few, "what was launched, and the first guesses"
+    return [*rows, *few], source or "what was launched, and the first guesses"
 
 
 def schedule_of(row: list[Any]) -> Schedule:
