@@ -41,10 +41,12 @@ Ready = Collection[Config] | Mask | None
 FIRST = 3
 """Times of the default that agree, before anything else is tried where no times are expected."""
 
+FREE = 14.0
+"""Of the 20 default dispatches that may be lost: the ledger itself is measured."""
+
 CONFIDENT = 0.95
 """What is adopted is faster than the default with at least this probability."""
 
-_FREE = 14.0  # of the 20 default dispatches that may be lost: the ledger itself is measured
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
 _BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
@@ -104,7 +106,7 @@ class NaturalGradient:
     risk: float = 0.0
     remembered: Mapping[Config, Remembered] = field(default_factory=dict)
     prior: Prior = field(default_factory=Prior)
-    budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
+    budget: Budget = field(default_factory=lambda: Budget(free=FREE))
     step: Step = field(default=natural_step_q16, compare=False, repr=False)
     share: float = 1.0  # of a dispatch, that a try takes
     rate: Rate | None = field(default=None, compare=False, repr=False)  # instead of the gradient
