@@ -137,9 +137,7 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
     return site
 
 
-def _decider(
-    call: Call, known: Decision | None, opening: Opening | None, policy: str
-) -> Decider:
+def _decider(call: Call, known: Decision | None, opening: Opening | None, policy: str) -> Decider:
     deciders = process.deciders()
     return Decider(
         deciders.desk,

@@ -98,8 +98,7 @@ class Decider:
         self.standing = Standing.of(workload, default, known, opening)
         self.best = self.standing.decision.config
         self.asked: deque[Config] = deque()
-        if known is None and opening is not None:
-            self.asked.extend(opening.timed)
+        self._opening = opening.timed if known is None and opening is not None else ()
         self._tally = Tally(self._reached)
         self.tick = self._tally.tick
         self._sites: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -124,6 +123,11 @@ class Decider:
 
     def _reached(self, dispatches: int) -> int:
         """How far calls may go before this is asked again; what they go too far on is held back."""
+        if dispatches == 0 and self._opening:
+            return 1  # the first launch also loads what it needs, and says little
+        if self._opening:
+            self.asked.extend(self._opening)
+            self._opening = ()
         standing = self.standing
         if dispatches < standing.limit:
             return int(min(standing.limit, dispatches + _STRETCH))

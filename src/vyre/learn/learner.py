@@ -44,6 +44,9 @@ from vyre.policy import table
 from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.measured import is_time
 
+_PROVISIONAL = (Reason.COLD_START, Reason.TRANSFERRED)
+"""Why something is launched that was not weighed against the default here."""
+
 Advanced = tuple[Standing, tuple[Effect, ...]]
 
 
@@ -164,7 +167,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         return replace(standing, told=standing.told + 1), ()
     if not is_time(elapsed):
         return _struck(standing, config, f"the device gave a time of {elapsed} ns", pace)
-    if config not in standing.launched:  # the first launch also loads the code
+    if config not in standing.launched and elapsed < pace.loaded_ns:  # it also loads the code
         cost = elapsed / (standing.ledger.default_ns or elapsed)
         standing = replace(
             standing,
@@ -186,8 +189,10 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         return _left_alone(standing, short, pace)
     standing = replace(_learned(standing, event, at), trouble=0)
     record = Record(Timed(config, float(elapsed), clock=event.clock), event.size)
-    took = standing.ledger.default_ns
-    if len(standing.ledger.default_times) >= pace.enough and took and took < pace.unfelt_ns:
+    guessed = _is_guessed(standing)
+    took = elapsed if guessed else standing.ledger.default_ns
+    enough = standing.ledger.timings if guessed else len(standing.ledger.default_times)
+    if enough >= pace.enough and took and took < pace.unfelt_ns:
         little = f"{took / 1e3:.1f} us are little beside what a call costs"
         return _then(_left_alone(standing, little, pace), (record,))
     return standing, (record,)
@@ -246,6 +251,7 @@ def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
         trend=trend,
         told=told + 1,
         timed={**standing.timed, config: standing.timed.get(config, 0) + 1},
+        launched=standing.launched | {config},
         strikes={one: count for one, count in standing.strikes.items() if one != config},
         ledger=replace(ledger, spent=policy.budget.spent, lost=policy.budget.lost),
         last_at=at,
@@ -283,7 +289,7 @@ def _left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
 def _is_guessed(standing: Standing) -> bool:
     """Whether calls run what the guess expects to be fast, and nothing spoke against it."""
     expects = standing.question is not None and bool(standing.question.expected)
-    return expects and standing.decision.reason is Reason.COLD_START
+    return expects and standing.decision.reason in _PROVISIONAL
 
 
 def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace: Pace) -> Advanced:
@@ -394,7 +400,7 @@ def _bounded(standing: Standing, at: Moment) -> Standing:
     """
     decision, policy = standing.decision, standing.policy
     assert policy is not None
-    if decision.reason is not Reason.COLD_START or decision.config == standing.default:
+    if decision.reason not in _PROVISIONAL or decision.config == standing.default:
         return replace(standing, limit=inf)
     limit = standing.told + policy.allowance(decision.config)
     if limit > at.dispatches or standing.default not in standing.ready:

@@ -111,7 +111,7 @@ class Standing:
         guess = Decision(
             workload=workload,
             config=opening.config,
-            reason=Reason.COLD_START,
+            reason=opening.reason,
             detail=opening.detail,
             default=default,
         )

@@ -11,7 +11,7 @@ import blake3
 
 from vyre.backend.base import Ticket
 from vyre.errors import InvalidInput
-from vyre.model import Config, DeviceInfo, Workload
+from vyre.model import Config, DeviceInfo, Reason, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +77,14 @@ class Opening:
     Args:
         config: what runs from the first call on.
         detail: why this one, for people.
+        reason: whether the guess alone said so, or what is known nearby as well.
         risk: default dispatches that a launch of it may lose.
         timed: what the first calls launch to be timed, each once, in this order; ready as well.
     """
 
     config: Config
     detail: str
+    reason: Reason = Reason.COLD_START
     risk: float = 0.0
     timed: tuple[Config, ...] = ()
 

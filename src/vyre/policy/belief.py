@@ -1,8 +1,8 @@
 """A Gaussian belief over the log times of schedules, in which neighbours inform each other.
 
 What is believed before anything ran: times of schedules that differ little in workgroup, items and
-vector differ little; each has something of its own; and they differ as the cold-start guess expects,
-about, or rise along its order where it expects no times; by how much is itself to be learned.
+vector differ little; each has something of its own; and they differ about as the cold-start guess
+expects, or rise along its order where it expects no times; by how much is itself to be learned.
 """
 
 from __future__ import annotations

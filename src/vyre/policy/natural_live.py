@@ -248,10 +248,14 @@ class NaturalGradient:
 
     def _guessed(self, able: Mask) -> Choice:
         """The best guess, until the default was timed beside it."""
-        best, detail = self._fastest(able), "the fastest so far; the default was not timed beside it"
-        if best is None:
-            best, detail = self._best_guess(able), "the best guess; nothing was timed"
-        return replace(self._because(best, Reason.COLD_START, detail), binding=True)
+        best, reason = self._fastest(able), Reason.COLD_START
+        detail = "the fastest so far; the default is not timed yet"
+        if best is None and self.remembered:
+            reason, detail = Reason.TRANSFERRED, "the best guess, by other sizes or programs"
+        elif best is None:
+            detail = "the best guess; nothing is timed yet"
+        best = self._best_guess(able) if best is None else best
+        return replace(self._because(best, reason, detail), binding=True)
 
     def _best_guess(self, able: Mask) -> int:
         """What is believed fastest, timed or not."""
