@@ -119,6 +119,7 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
         decider = deciders.of(workload, lambda: _decider(call, known, opening, policy), policy)
         return Site(call.size, call.prepare, decider.standing.decision, decider)
     if known is None and by.mode is Mode.ON and call.sweep is not None:
+        process.deciders().forget(workload)  # or what calls are learning would come after it
         known = process.swept(workload, call.sweep)
         if (decided := recorder.at_hand(workload)) is not None:
             process.deciders().tuned(decided)  # calls that learn run it as well

@@ -21,7 +21,17 @@ from vyre.model import Config, Failed, Outcome, Reason, Timed
 from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.belief import Belief, Prior, Remembered, Vector
 from vyre.policy.budget import Budget
-from vyre.policy.evidence import GAPS, RECENT, WINDOW, agreeing, doubted, locate, moved, noise_of
+from vyre.policy.evidence import (
+    GAPS,
+    RECENT,
+    SURPRISE,
+    WINDOW,
+    agreeing,
+    doubted,
+    locate,
+    moved,
+    noise_of,
+)
 from vyre.policy.natural_step import (
     FAR,
     Rate,
@@ -201,6 +211,9 @@ class NaturalGradient:
             best, chosen = base, [first] * min(count, max(FIRST - len(self.times[base]), 1))
         elif best is None:
             best = self.place[first.config]
+            if best != base and able[base] and self._default_is_due(best):
+                beside = "measured beside the guess"
+                chosen.append(self._because(base, Reason.DEFAULT, beside, measures=True))
         assert best is not None  # or there would be nothing to measure
         worst, supposing, heard = self._worst_at_once(), self, 0
         while len(chosen) < count:
@@ -409,15 +422,22 @@ class NaturalGradient:
         return told._reminded(place)._changed(place)
 
     def _believed(self, place: int) -> NaturalGradient:
-        belief = _learn(self.belief, place, self.times[place], self.noise)
+        times = self.times[place]
+        if self.expected and len(times) == 1 and _is_surprisingly_low(self.belief, place, *times):
+            # What disturbs a measurement makes it longer: if anything is off, it is the others.
+            return self._believed_anew(self.noise, first=place)
+        belief = _learn(self.belief, place, times, self.noise)
         return replace(self, belief=belief.anew() if self.dispatches % _ANEW == 0 else belief)
 
-    def _believed_anew(self, noise: float) -> NaturalGradient:
+    def _believed_anew(self, noise: float, first: int | None = None) -> NaturalGradient:
+        """The policy with all times heard again: those of one schedule before single ones."""
         nothing = np.zeros(len(self.space))
         belief = replace(self.belief, precision=nothing, weighted=nothing).anew()
-        for place, times in enumerate(self.times):
-            if times:
-                belief = _learn(belief, place, times, noise)
+        timed = [place for place, times in enumerate(self.times) if times]
+        if first is not None:
+            timed.sort(key=lambda place: (len(self.times[place]) == 1, place != first))
+        for place in timed:
+            belief = _learn(belief, place, self.times[place], noise)
         return replace(self, belief=belief, noise=noise)
 
     def _believed_first(self) -> Belief:
@@ -519,6 +539,8 @@ class NaturalGradient:
         """Its time in default dispatches: as it was timed, whatever others make one expect."""
         times, base = self.times[place], self.belief.mean[self._base]
         time = locate(times, self.noise)[0] if times else self.belief.mean[place]
+        if self.expected and self.times[self._base]:
+            base = locate(self.times[self._base], self.noise)[0]
         return 1.0 if place == self._base else exp(min(float(time - base), FAR))
 
     def _confidence(self, place: int) -> float:
@@ -606,14 +628,23 @@ class NaturalGradient:
         return int(places[np.argmax(rated)]), "may gain more than it is expected to lose"
 
 
+def _of_others(belief: Belief, place: int) -> tuple[float, float]:
+    """What all but its own times make one expect of a schedule: a mean and a variance."""
+    own = belief.covariance[place, place]
+    rest = max(1.0 / own - belief.precision[place], 1e-9)
+    return float((belief.mean[place] / own - belief.weighted[place]) / rest), float(1.0 / rest)
+
+
+def _is_surprisingly_low(belief: Belief, place: int, time: float) -> bool:
+    expected, variance = _of_others(belief, place)
+    return time < expected - SURPRISE * sqrt(variance)
+
+
 def _learn(belief: Belief, place: int, times: tuple[float, ...], noise: float) -> Belief:
     location, precision = locate(times, noise)
     held = belief.precision[place]
     if len(times) == 1:
-        own = belief.covariance[place, place]
-        rest = max(1.0 / own - held, 1e-9)  # the precision of what the others say of it
-        expected = (belief.mean[place] / own - belief.weighted[place]) / rest
-        location, precision = doubted(location, precision, float(expected), float(1.0 / rest))
+        location, precision = doubted(location, precision, *_of_others(belief, place))
     elif held and abs(location - belief.weighted[place] / held) < noise / 100 and precision <= held:
         return belief  # nothing new: most dispatches end here, once a choice is settled
     return belief.seen(place, location, precision)
