@@ -306,7 +306,7 @@ class TestFaults:
 
         stopped = live.standing().stopped
         assert stopped == "the default cannot be timed: the device gave a time of 0 ns"
-        assert live.device.backend.launched[-1] == DEFAULT
+        assert len(set(live.device.backend.launched[-9:])) == 1
 
     def test_a_helper_that_is_broken_is_no_fault_of_the_candidates(self, bench):
         broken = Refused("the compile helper is closed", by_helper=True)
@@ -378,12 +378,12 @@ class TestMemory:
         live = bench()
         assert live.call(600, done=adopted(WINNER))
 
-        live.call(2, n=1 << 15)
+        live.call(1, n=1 << 15)
 
         decision = live.standing(1 << 15).decision
         assert decision.config == WINNER
-        assert decision.reason is Reason.COLD_START
-        assert live.device.backend.launched[-2] == WINNER
+        assert decision.reason is Reason.TRANSFERRED
+        assert live.device.backend.launched[-1] == WINNER
 
     def test_a_renamed_kernel_starts_from_its_lookalike(self, bench):
         live = bench()
@@ -713,7 +713,7 @@ class TestRoughTimes:
         live.call(100)
 
         standing, launched = live.standing(), live.device.backend.launched
-        assert standing.decision.detail.endswith("beside what a call costs, so the guess decides")
+        assert "little beside what a call costs" in standing.stopped
         assert standing.decision.config == launched[-1] != DEFAULT
 
     def test_rough_times_among_good_ones_are_left_out(self, bench, monkeypatch):
@@ -844,7 +844,7 @@ class TestModes:
 
     def test_what_mode_on_sweeps_is_run_by_calls_that_learn(self, bench):
         live = bench()
-        live.call(5)
+        live.call(1)
         x, out = live.arrays(1 << 14)
         with vyre.mode("on"):
             live.kernel(x, out=out)

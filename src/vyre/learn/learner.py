@@ -189,9 +189,9 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         return _left_alone(standing, short, pace)
     standing = replace(_learned(standing, event, at), trouble=0)
     record = Record(Timed(config, float(elapsed), clock=event.clock), event.size)
-    guessed = _is_guessed(standing)
-    took = elapsed if guessed else standing.ledger.default_ns
-    enough = standing.ledger.timings if guessed else len(standing.ledger.default_times)
+    guesses = _guesses(standing)
+    took = elapsed if guesses else standing.ledger.default_ns
+    enough = standing.ledger.timings if guesses else len(standing.ledger.default_times)
     if enough >= pace.enough and took and took < pace.unfelt_ns:
         little = f"{took / 1e3:.1f} us are little beside what a call costs"
         return _then(_left_alone(standing, little, pace), (record,))
@@ -276,20 +276,21 @@ def _struck(standing: Standing, config: Config, reason: str, pace: Pace) -> Adva
 
 
 def _left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
-    """Keep what was remembered for this very workload or guessed, else go back to the default."""
+    """Keep what was remembered for this very workload, or guessed, else run the default."""
     effects: tuple[Effect, ...] = ()
-    if _is_guessed(standing):
-        why = f"{took}, so the guess decides"
-        standing = replace(standing, decision=replace(standing.decision, detail=why), limit=inf)
+    if _guesses(standing):
+        if standing.decision.reason in _PROVISIONAL:
+            why = f"{took}, so the guess decides"
+            standing = replace(standing, decision=replace(standing.decision, detail=why))
+        standing = replace(standing, limit=inf)
     elif standing.decision.reason is not Reason.REMEMBERED:
         standing, effects = _settled(standing, _default(standing, took), pace)
     return _stopped(standing, f"{took}; tuning on purpose measures many in a row"), effects
 
 
-def _is_guessed(standing: Standing) -> bool:
-    """Whether calls run what the guess expects to be fast, and nothing spoke against it."""
-    expects = standing.question is not None and bool(standing.question.expected)
-    return expects and standing.decision.reason in _PROVISIONAL
+def _guesses(standing: Standing) -> bool:
+    """Whether calls began with what a guess expects to be fast."""
+    return standing.question is not None and bool(standing.question.expected)
 
 
 def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace: Pace) -> Advanced:
@@ -592,8 +593,7 @@ def _stopped(standing: Standing, why: str) -> Standing:
 
 
 def _decision(standing: Standing, choice: Choice) -> Decision:
-    guesses = standing.question is not None and bool(standing.question.expected)
-    weighed = not guesses or bool(standing.timed.get(standing.default))
+    weighed = not _guesses(standing) or bool(standing.timed.get(standing.default))
     return Decision(
         workload=standing.decision.workload,
         config=choice.config,
