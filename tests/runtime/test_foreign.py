@@ -14,7 +14,7 @@ from vyre.runtime.arrays import foreign, foreign_kinds, shared
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import LONGER, Repeat
-from vyre.runtime.call.same import same_of
+from vyre.runtime.call.same import Form, same_of
 from vyre.runtime.devices.device import Device
 
 F32 = DataType.F32
@@ -409,13 +409,14 @@ def test_a_repeated_call_takes_the_long_way_for_an_array_that_was_changed_in_pla
     kernel = SimpleNamespace(name="k", params=params)
     launcher = SimpleNamespace(device=cuda[0], order=("x",))
     repeat = Repeat(kernel, launcher, site, {"x": view(x)})
-    same = same_of(repeat, [x], None, [x.data_ptr()], lambda _: None)
-    assert all(same([x], None, {}) is not LONGER for _ in range(4))
+    form = Form(places=(0,), several=False, inputs=1, by_name=0, whole=())
+    same = same_of(repeat, form, [x, None], [x.data_ptr()], {(): site}, lambda _: None)
+    assert all(same([x, None], None, {}, None) is not LONGER for _ in range(4))
 
     for name, value in change.items():
         setattr(x, name, value)
 
-    assert same([x], None, {}) is LONGER
+    assert same([x, None], None, {}, None) is LONGER
     assert len(site.launched) == 4
 
 

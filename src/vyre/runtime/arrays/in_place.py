@@ -88,6 +88,15 @@ _SHIFT, _OFFSET = _WORD.bit_length() - 1, _START // _WORD - 1
 _ALIGNMENTS = bytes(min(WIDEST, at & -at) or WIDEST for at in range(WIDEST))
 
 
+def alignment_at(address: int) -> int:
+    """The largest power of two, up to `WIDEST`, that divides an address.
+
+    >>> alignment_at(0), alignment_at(48), alignment_at(1 << 20)
+    (64, 16, 64)
+    """
+    return _ALIGNMENTS[address % WIDEST]
+
+
 def read_address(array: Array) -> int:
     """Where an array's elements begin, from its own fields."""
     found: int = _TABLE[(id(array) >> _SHIFT) + _OFFSET]
