@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.arrays.in_place import WIDEST
+from vyre.runtime.arrays.in_place import WIDEST, Changed
 from vyre.runtime.arrays.shared import devices_sharing
+from vyre.runtime.arrays.torch_in_place import layout_of
 
 Shape = tuple[int, ...]
 Key = tuple[object, ...]
@@ -44,8 +45,11 @@ class Seen:
     refusal: tuple[str, str] | None = None  # a problem of its own kind, and what to do
 
 
-Changed = Callable[[Sequence[Any]], bool]
-"""Whether any of some arrays, among all that a call gave, is not what it was."""
+Watching = Callable[[Sequence[Any], Sequence[int]], tuple[Changed, bool]]
+"""What tells from now on whether arrays, at places in what a call gave, were changed in place.
+
+And whether it tells of another array in its place, too, so that no weak reference is needed.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +57,11 @@ class Kind:
     """How the arrays of one library are used."""
 
     name: str
-    look: Callable[[Any], tuple[int, Key]]
-    """The address, and a key: two arrays with one key are launched in the same way. Quick."""
+    look: Callable[[Sequence[Any], list[object], list[Any]], None]
+    """Adds to keys what a launch on arrays depends on, and to arguments their addresses. Quick."""
     place: Callable[[Any], int]
     """The address alone; quicker."""
-    watch: Callable[[Mapping[int, Any]], Changed]
-    """What tells whether arrays, by their place among others, were changed in place since now."""
+    watch: Watching
     see: Callable[[Any], Seen]
     """Everything, for the first call of its kind."""
     stream: Callable[[int], int | None]
@@ -82,11 +85,11 @@ UNREADABLE = (AttributeError, BufferError, KeyError, RuntimeError, TypeError, Va
 _known: dict[type, Kind | None] = {}
 
 
-def watching(token: Callable[[Any], object]) -> Callable[[Mapping[int, Any]], Changed]:
+def watching(token: Callable[[Any], object]) -> Watching:
     """Watches arrays by a token that changes when an owner makes one array another in place."""
 
-    def watch(arrays: Mapping[int, Any]) -> Changed:
-        tokens = tuple([(at, token(array)) for at, array in arrays.items()])
+    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
+        tokens = tuple([(at, token(given[at])) for at in places])
 
         def changed(given: Sequence[Any]) -> bool:
             for at, before in tokens:  # noqa: SIM110  # a generator takes 0.2 us more
@@ -94,7 +97,7 @@ def watching(token: Callable[[Any], object]) -> Callable[[Mapping[int, Any]], Ch
                     return True
             return False
 
-        return changed
+        return changed, False
 
     return watch
 
@@ -123,11 +126,19 @@ def kind_of(value: object) -> Kind | None:
 def _torch() -> Kind:
     torch: Any = sys.modules["torch"]
     raw = torch._C._cuda_getCurrentRawStream if torch.cuda.is_available() else None
+    layout = layout_of(torch)
+    ask = watching(lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad))
 
-    def look(x: Any) -> tuple[int, Key]:
-        at = x.data_ptr()
-        flags = x.is_contiguous(), x.requires_grad, x.is_neg()
-        return at, (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT, flags)
+    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
+        changed = None if layout is None else layout.watch_all(given, places)
+        return ask(given, places) if changed is None else (changed, True)
+
+    def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+        for x in arrays:
+            at = x.data_ptr()
+            arguments.append(at)
+            keys += (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT)
+            keys += (x.is_contiguous(), x.requires_grad, x.is_neg())
 
     def see(x: Any) -> Seen:
         refusal = None
@@ -157,9 +168,7 @@ def _torch() -> Kind:
         name="torch",
         look=look,
         place=torch.Tensor.data_ptr,
-        watch=watching(
-            lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad)
-        ),
+        watch=watch,
         see=see,
         stream=raw or (lambda _: None),
         maker=maker,
@@ -177,10 +186,12 @@ def _cupy() -> Kind:
     cupy: Any = sys.modules["cupy"]
     current = cupy.cuda.get_current_stream
 
-    def look(x: Any) -> tuple[int, Key]:
-        data = x.data
-        at = data.ptr
-        return at, (x.dtype, x.shape, data.device_id, at & _ALIGNMENT, x.flags.c_contiguous)
+    def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+        for x in arrays:
+            data = x.data
+            at = data.ptr
+            arguments.append(at)
+            keys += (x.dtype, x.shape, data.device_id, at & _ALIGNMENT, x.flags.c_contiguous)
 
     def see(x: Any) -> Seen:
         return Seen(
@@ -227,17 +238,23 @@ _LIBRARIES: Mapping[tuple[str, str], Callable[[], Kind]] = {
 def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
     """A kind that is seen in one way and makes no arrays."""
 
-    def look(x: Any) -> tuple[int, Key]:
+    def token(x: Any) -> tuple[int, Key]:
         seen = look_by(x)
         at = seen.pointer
         flags = seen.contiguous, seen.writeable, seen.refusal
         return at, (seen.dtype, seen.shape, seen.device, at & _ALIGNMENT, seen.stream, flags)
 
+    def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+        for x in arrays:
+            at, key = token(x)
+            arguments.append(at)
+            keys.append(key)
+
     return Kind(
         name=name,
         look=look,
         place=lambda x: look_by(x).pointer,
-        watch=watching(look),
+        watch=watching(token),
         see=look_by,
         stream=lambda _: None,
         maker=None,

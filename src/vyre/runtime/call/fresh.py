@@ -46,12 +46,16 @@ def like(outputs: Sequence[AnyArray], is_set: Sequence[bool]) -> Make:
         return one
 
     def several() -> Made | None:
-        try:
-            made = tuple([make() for make, _, _ in makers])
-        except MemoryError:
-            return None
-        places = [place(one) for one, (_, place, _) in zip(made, makers, strict=True)]
-        return made, places, tuple([aligned(at) for at, (_, _, aligned) in zip(places, makers)])  # noqa: B905  # 0.1 us
+        results, places, alignment = [], [], []
+        for make, place, aligned in makers:
+            try:
+                made = make()
+            except MemoryError:
+                return None
+            results.append(made)
+            places.append(at := place(made))
+            alignment.append(aligned(at))
+        return tuple(results), places, tuple(alignment)
 
     return several
 

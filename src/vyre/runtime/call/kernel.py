@@ -124,9 +124,12 @@ class Kernel:
                 very = (rule(), *map(id, given))
             if very is not None:
                 same = self._same.get(very)
-                result = LONGER if same is None else same(given, out, named, stream)
-                if result is LONGER:
-                    result = self._again(very, given, arrays, out, shape, stream, named)
+                if same is not None:
+                    result = same(given, out, named, stream)
+                    if result is not LONGER:
+                        return result
+                known = same is not None
+                result = self._again(very, given, arrays, out, shape, stream, named, known=known)
                 if result is not LONGER:
                     return result
         label = config.label if isinstance(config, DispatchConfig) else None

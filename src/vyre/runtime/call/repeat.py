@@ -25,7 +25,7 @@ from vyre.runtime.devices.launcher import Launcher
 
 Key = tuple[object, ...]
 
-MOST_SEEN = 256
+MOST_SEEN = 2048
 """Places of arrays that are counted; on ever-new ones counting starts anew there."""
 
 LONGER = object()
@@ -66,20 +66,22 @@ def see_arrays(
     """Add what a launch on these arrays depends on, and their arguments; False for the long way."""
     if on_host and arrays and type(arrays[0]) in PLAIN:
         return see(arrays, keys, arguments)
-    for array in arrays:
-        if type(array) is DeviceArray:
-            arguments.append(array.argument)
-            keys.append(array.key)
+    groups: Sequence[Sequence[Any]] = (arrays,)  # each of one kind, and seen at once
+    if len({*map(type, arrays)}) != 1:
+        groups = [[array] for array in arrays]
+    for group in groups:
+        if type(group[0]) is DeviceArray:
+            arguments += [array.argument for array in group]
+            keys += [array.key for array in group]
             continue
-        kind = kind_of(array)
+        kind = kind_of(group[0])
         if kind is None:
             return False
+        keys.append(kind.name)  # whose arrays the following describes
         try:
-            pointer, key = kind.look(array)
+            kind.look(group, keys, arguments)
         except UNREADABLE:
             return False
-        arguments.append(pointer)
-        keys.append(key)
     return True
 
 
@@ -105,7 +107,7 @@ def plain_shape(shape: object) -> int | tuple[int, ...] | None:
 class Repeat:
     """Launches at one site, and where in their arguments each array and scalar goes."""
 
-    __slots__ = ("_apart", "_seen", "by_address", "on_host", "order", "ordered", "scalars", "site")
+    __slots__ = ("_apart", "_seen", "order", "ordered", "scalars", "site")
 
     def __init__(
         self,
@@ -128,32 +130,30 @@ class Repeat:
         self.order = Order(backend, [arrays[name] for name in names])
         written = [n for n, p in enumerate(names) if p in outputs or _is_inout(kernel, p)]
         sizes = [arrays[name].nbytes for name in names]
-        self._seen: dict[Key, int] = {}
+        self._seen: dict[int, int] = {}  # calls, by the hash of their arrays' identities
         self._apart: Callable[[Sequence[Any]], bool] = _distinct
         if backend.sharing is not None:
             self._apart = _ranges(written, sizes)
-        self.on_host = all(isinstance(array, np.ndarray) for array in arrays.values())
-        if self.on_host:
+        if all(isinstance(array, np.ndarray) for array in arrays.values()):
             together = may_coincide(kernel, arrays)
             places = {(names.index(one), names.index(other)) for one, other in together}
             self._apart = _ranges(written, sizes, places)
-        self.by_address = self._apart is not _distinct  # whether arguments are addresses
 
     def fits(self, arguments: Sequence[Any]) -> bool:
         """Whether nothing that is written shares memory in a way that asks for a copy."""
         return self._apart(arguments)
 
-    def comes_back(self, very: Key, arguments: Sequence[Any]) -> bool:
+    def comes_back(self, very: Key) -> bool:
         """Whether this very call, by its arrays, comes for the 2nd time, the 4th, the 8th, ...
 
         What the shortest way needs takes longer than a call. On ever-new arrays it is for nothing,
         and ever-new arrays may be where others were.
         """
-        places, seen = (very, *arguments) if self.by_address else very, self._seen
-        times = seen.get(places, 0) + 1
+        place, seen = hash(very), self._seen
+        times = seen.get(place, 0) + 1
         if len(seen) >= MOST_SEEN:
             seen.clear()
-        seen[places] = times
+        seen[place] = times
         return times > 1 and not times & (times - 1)
 
     def run(
@@ -215,10 +215,8 @@ def _ranges(
 
     def apart(addresses: Sequence[int]) -> bool:
         for one, size, other, other_size, may_be_one in pairs:
-            first, second = addresses[one], addresses[other]
-            if first < second + other_size and second < first + size:
-                if may_be_one and first == second:
-                    continue
+            behind = addresses[one] - addresses[other]
+            if -size < behind < other_size and not (may_be_one and not behind):
                 return False
         return True
 

@@ -34,9 +34,9 @@ class ShortWays:
     """Launches that were prepared, by what they depend on.
 
     A call on the very arrays of an earlier one is found by their identities, in what it gave: its
-    positional arrays, then those of `out=`, or None, and where arrays come by name each by its
-    parameter, or None. The key tells apart how they were given, so that a call with an array too
-    many finds nothing: an identity is never as small as a count.
+    positional arrays, then those of `out=`, then where arrays come by name those of the parameters
+    that are left. The key tells apart how they were given, so that a call with an array too many
+    finds nothing: an identity is never as small as a count.
     """
 
     def __init__(self, translation: Translation) -> None:
@@ -66,15 +66,23 @@ class ShortWays:
 
         None for a shape that is none, or a strange one.
         """
-        plain = None if shape is None else plain_shape(shape)
-        if shape is not None and plain is None:
+        plain = None
+        if shape is not None and (plain := plain_shape(shape)) is None:
             return None, ()
-        several = type(out) in SEVERAL
-        outs = out if several else (out,)
-        given = (*arrays, *outs)
-        if len(named) != self.numbers:
-            given += tuple(map(named.get, self._names))
-        return (by, plain, len(arrays), len(outs) if several else -1, *map(id, given)), given
+        brought, count = len(arrays), -2
+        outs: Sequence[Any] = ()
+        if type(out) in SEVERAL:
+            outs, count = out, len(out)
+        elif out is not None:
+            outs, count = (out,), -1
+        if len(named) == self.numbers:
+            given = (*arrays, *outs)
+        elif brought > len(self._inputs):
+            return None, ()
+        else:
+            left = self._names if out is None else self._inputs
+            given = (*arrays, *outs, *map(named.get, left[brought:]))
+        return (by, plain, brought, count, *map(id, given)), given
 
     def again(
         self,
@@ -85,8 +93,21 @@ class ShortWays:
         shape: object,
         stream: Any,
         named: Mapping[str, Any],
+        *,
+        known: bool,
     ) -> Any:
-        """The result of a call like an earlier one, launched the short way, or `LONGER`."""
+        """The result of a call like an earlier one, launched the short way, or `LONGER`.
+
+        Args:
+            very: the key of this very call.
+            given: what it gave, in the order of its key.
+            arrays: as passed.
+            out: as passed.
+            shape: as passed.
+            stream: as passed.
+            named: as passed.
+            known: whether the very arrays were known, and did not lead to a result.
+        """
         every = self._arranged(arrays, out, named)
         if every is None:
             return LONGER
@@ -95,8 +116,8 @@ class ShortWays:
         if found is None:
             return LONGER
         key, arguments = found
-        outputs, make = every[len(self._inputs) :], None
-        alignment: tuple[int, ...] = ()
+        make, alignment = None, tuple[int, ...]()
+        outputs = every[len(self._inputs) :]
         if len(outputs) < len(self._outputs):
             make = self._fresh.get(key)
             made = None if make is None else make()
@@ -110,10 +131,10 @@ class ShortWays:
         fresh = make is not None
         if repeat is None or not repeat.run(every, arguments, named, stream, fresh=fresh):
             return LONGER
-        sites = self._sites.get(very) if very in self.same else None
+        sites = self._sites.get(very) if known else None
         if sites is not None:  # other whole numbers than its own led here
             put(sites, self._about(named, alignment), repeat.site)
-        elif repeat.comes_back(very, arguments[: len(self._inputs)] if fresh else arguments):
+        elif repeat.comes_back(very):
             self._know(repeat, very, given, arrays, out, arguments, named, make, alignment)
         return unpacked(outputs)
 
@@ -126,8 +147,8 @@ class ShortWays:
 
         None for what the long way refuses, and where some outputs come and others do not.
         """
-        outs, by_name = listed(out), len(named) - self.numbers
-        inputs, outputs = self._inputs, self._outputs
+        by_name, inputs, outputs = len(named) - self.numbers, self._inputs, self._outputs
+        outs = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
         if out is not None and len(outs) != len(outputs):
             return None
         if not by_name:
@@ -171,12 +192,12 @@ class ShortWays:
         inputs, outputs, brought = len(self._inputs), len(self._outputs), len(arrays)
         if several and not outputs:
             return None
-        first = brought + (len(out) if several else 1)  # of those by name
-        places = [*range(brought), *range(first + brought, first + inputs)]
+        last = inputs if out is None else inputs + outputs  # behind those by name, if any is
+        places = [*range(brought), *range(last - inputs + brought, last)]
         if out is not None:
             places += range(brought, brought + outputs)
         elif outputs and self._outputs[0] in named:
-            places += range(first + inputs, first + inputs + outputs)
+            places += range(inputs, inputs + outputs)
         by_name = len(named) - self.numbers
         return Form(
             places=tuple(places),
