@@ -7,7 +7,7 @@ Measured on PoCL, n = 1: the long way costs about 30 us, this one about 3 (Pytho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -131,13 +131,11 @@ class Repeat:
         written = [n for n, p in enumerate(names) if p in outputs or _is_inout(kernel, p)]
         sizes = [arrays[name].nbytes for name in names]
         self._seen: dict[int, int] = {}  # calls, by the hash of their arrays' identities
-        self._apart: Callable[[Sequence[Any]], bool] = _distinct
-        if backend.sharing is not None:
-            self._apart = _ranges(written, sizes)
-        if all(isinstance(array, np.ndarray) for array in arrays.values()):
-            together = may_coincide(kernel, arrays)
-            places = {(names.index(one), names.index(other)) for one, other in together}
-            self._apart = _ranges(written, sizes, places)
+        together = may_coincide(kernel, arrays)
+        places = {(names.index(one), names.index(other)) for one, other in together}
+        on_host = all(isinstance(array, np.ndarray) for array in arrays.values())
+        by_address = on_host or backend.sharing is not None
+        self._apart = (_ranges if by_address else _distinct)(written, sizes, places)
 
     def fits(self, arguments: Sequence[Any]) -> bool:
         """Whether nothing that is written shares memory in a way that asks for a copy."""
@@ -190,27 +188,47 @@ def _is_inout(kernel: Translation, name: str) -> bool:
     return any(p.name == name and p.role is Role.INOUT for p in kernel.params)
 
 
-def _distinct(arguments: Sequence[Any]) -> bool:
-    """Whether all are different memory: where a buffer is an object, arrays share all or none."""
-    if len(arguments) == 2:
-        return arguments[0] is not arguments[1]
-    return len(set(map(id, arguments))) == len(arguments)
+Apart = Callable[[Sequence[Any]], bool]
+"""Whether what is written shares no byte with anything else.
+
+An input and what is written that may go together may be one and the same.
+"""
+
+
+def _pairs(written: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+    """What is written, and everything else."""
+    for one in written:
+        yield from (
+            (one, other)
+            for other in range(count)
+            if other != one and (other not in written or other > one)
+        )
+
+
+def _distinct(
+    written: Sequence[int], sizes: Sequence[int], together: Collection[tuple[int, int]]
+) -> Apart:
+    """Where memory is an object, arrays share all of it or nothing."""
+    pairs = tuple(
+        (one, other) for one, other in _pairs(written, len(sizes)) if (other, one) not in together
+    )
+
+    def apart(arguments: Sequence[Any]) -> bool:
+        for one, other in pairs:  # noqa: SIM110  # a generator takes 0.2 us more
+            if arguments[one] is arguments[other]:
+                return False
+        return True
+
+    return apart
 
 
 def _ranges(
-    written: Sequence[int],
-    sizes: Sequence[int],
-    together: Collection[tuple[int, int]] = (),
-) -> Callable[[Sequence[int]], bool]:
-    """Whether what is written shares no byte with anything else, by addresses.
-
-    Those that may go `together`, what is read and what is written, may be one and the same.
-    """
+    written: Sequence[int], sizes: Sequence[int], together: Collection[tuple[int, int]]
+) -> Apart:
+    """Where memory is told by its address, arrays may share a part."""
     pairs = tuple(
         (one, sizes[one], other, sizes[other], (other, one) in together)
-        for one in written
-        for other in range(len(sizes))
-        if other != one and (other not in written or other > one)
+        for one, other in _pairs(written, len(sizes))
     )
 
     def apart(addresses: Sequence[int]) -> bool:
