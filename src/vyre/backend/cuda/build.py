@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vyre.backend.base import Job, Unbuilt
-from vyre.backend.cuda import nvrtc
+from vyre.backend.cuda import gate, nvrtc
 from vyre.backend.cuda.cache import CubinCache
 from vyre.backend.cuda.context import Context
 from vyre.backend.cuda.frame import Frames
@@ -91,10 +91,18 @@ class Builder:
         registers = [together.registers.get(source.entry, 0) for source in sources]
         return [threads_for(count, self._most_threads) for count in registers]
 
+    def gate(self) -> Any | Unbuilt:
+        """The kernel of `gate.TEXT`, loaded."""
+        made = self._compile_text(gate.TEXT, fast_math=False)
+        loaded = made if isinstance(made, Unbuilt) else self._load(made.image)
+        return loaded if isinstance(loaded, Unbuilt) else self._function(loaded, gate.ENTRY)
+
     def _compile(self, sources: Sequence[Source]) -> nvrtc.Cubin | Unbuilt:
-        given = nvrtc.options(self._architecture, fast_math=sources[0].fast_math)
-        version = nvrtc.version()
-        return self._cache.get_or_compile(bundle(sources), given, version, nvrtc.compile)
+        return self._compile_text(bundle(sources), fast_math=sources[0].fast_math)
+
+    def _compile_text(self, text: str, *, fast_math: bool) -> nvrtc.Cubin | Unbuilt:
+        given = nvrtc.options(self._architecture, fast_math=fast_math)
+        return self._cache.get_or_compile(text, given, nvrtc.version(), nvrtc.compile)
 
     def _load(self, image: bytes) -> Any | Unbuilt:
         with self._context.apart_from_captures():
@@ -104,16 +112,23 @@ class Builder:
             return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
         return module
 
-    def _binary(self, module: Any, program: Program, source: Source) -> CudaBinary | Unbuilt:
-        driver, value = self._context.driver, self._context.value
+    def _function(self, module: Any, entry: str) -> Any | Unbuilt:
+        driver = self._context.driver
         with self._context.apart_from_captures():
-            found = driver.cuModuleGetFunction(module, source.entry.encode())
-            function = value(f"find {source.entry}", found)
+            found = driver.cuModuleGetFunction(module, entry.encode())
+            function = self._context.value(f"find {entry}", found)
             # Now, because a function that is loaded by its first launch waits for the device then,
             # and cannot be captured.
             (code,) = driver.cuFuncLoad(function)
-            if code:
-                return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
+        if code:
+            return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
+        return function
+
+    def _binary(self, module: Any, program: Program, source: Source) -> CudaBinary | Unbuilt:
+        function = self._function(module, source.entry)
+        if isinstance(function, Unbuilt):
+            return function
+        with self._context.apart_from_captures():
             resources = self._resources(function)
         declared = [program.buffer(name) for name in source.arguments]
         dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
