@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,13 +11,23 @@ from vyre.backend.cuda.events import Events, Pair, TimedTicket
 from vyre.backend.cuda.gate import Gate
 from vyre.errors import DeviceFailed
 
+LITTLE_S = 3e-4
+"""What may be left to do on a calm device: loading code waits for it, and callers may as well."""
+
 
 class Timing:
     """Times launches on the streams of one device."""
 
-    def __init__(self, context: Context, events: Events, gate: Gate) -> None:
+    def __init__(
+        self,
+        context: Context,
+        events: Events,
+        gate: Gate,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
         self._context, self._driver = context, context.driver
-        self._events, self._gate = events, gate
+        self._events, self._gate, self._sleep = events, gate, sleep
+        self._latest: tuple[Any, Pair] | None = None  # the stream of a timed launch, its events
 
     def launch(self, start: Callable[..., Any], where: Any, address: int) -> TimedTicket | None:
         """Launch between two events; None where nothing was launched, because of a capture.
@@ -32,6 +43,7 @@ class Timing:
             if self.captures(where):
                 return None
             pair = self._events.take()
+            self._latest = where, pair
 
             def enqueue() -> tuple[Any, ...]:
                 before = record(pair[0], where)
@@ -69,6 +81,7 @@ class Timing:
         try:
             with self._context.current():
                 if not self.captures(where) and not self._driver.cuEventRecord(pair[1], where)[0]:
+                    self._latest = where, pair
                     return TimedTicket(self._events, pair, rough=idle)
         except DeviceFailed:
             pass  # of what was launched, which its own library tells
@@ -90,6 +103,30 @@ class Timing:
             pass  # what cannot be timed is launched all the same
         self._events.give_back(pair)
         return None, False
+
+    def is_calm(self, legacy: Any) -> bool:
+        """Whether the stream of the latest timed launch has less than `LITTLE_S` left to do.
+
+        Of another stream than the legacy one only our events are asked, because it may be gone: it
+        counts as calm when that launch has ended.
+        """
+        latest = self._latest
+        if latest is None or self._context.is_forked:
+            return True
+        (where, pair), driver = latest, self._driver
+        not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
+        with self._context.apart_from_captures():
+            if where is not legacy or self.captures(legacy):
+                return bool(driver.cuEventQuery(pair[1])[0] != not_ready)
+            if driver.cuStreamQuery(legacy)[0] != not_ready:
+                return True
+            probe = self._events.take()
+            try:
+                driver.cuEventRecord(probe[1], legacy)
+                self._sleep(LITTLE_S)
+                return bool(driver.cuEventQuery(probe[1])[0] != not_ready)
+            finally:
+                self._events.give_back(probe)
 
     def captures(self, where: Any) -> bool:
         """Whether a launch there would be captured; with the context current."""
