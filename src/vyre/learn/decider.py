@@ -48,7 +48,7 @@ from vyre.learn.learner import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.learn.standing import Phase, Standing
-from vyre.learn.subject import Fetched, Fetching, Opening, Subject
+from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject
 from vyre.learn.tally import Tally
 from vyre.model import Clocks, Config, Decision, Failed, Workload
 from vyre.policy.natural_step import Step as NaturalStep
@@ -239,8 +239,13 @@ class Decider:
         if self.standing.question is None or self.standing.is_over:
             return
         taken = [(one, _taken(one, self.name)) for one in self._fetching]
-        self._fetching = [one for one, came in taken if came is None]
-        self._came_of(tuple(came for _, came in taken if came is not None))
+        self._fetching = [one for one, came in taken if not isinstance(came, Fetched)]
+        again = [came.after_s for _, came in taken if isinstance(came, Later)]
+        if again:
+            self._desk.at(time.monotonic() + min(again), lambda: self._do(self._came))
+        fetched = tuple(came for _, came in taken if isinstance(came, Fetched))
+        if fetched:
+            self._came_of(fetched)
 
     def _came_of(self, fetched: tuple[Fetched, ...]) -> None:
         assert self.standing.question is not None
@@ -301,7 +306,7 @@ class Decider:
         self._happened(event)
 
 
-def _taken(fetching: Fetching, name: str) -> Fetched | None:
+def _taken(fetching: Fetching, name: str) -> Fetched | Later | None:
     try:
         return fetching.taken()
     except Exception as error:

@@ -98,11 +98,21 @@ class Fetched:
     broken: str = ""  # why nothing can be made ready any more
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Not all is done yet: ask again after so long, and do other work meanwhile."""
+
+    after_s: float = 0.0
+
+
 class Fetching(Protocol):
     """Configs that are being made ready; used on the thread that learns."""
 
-    def taken(self) -> Fetched | None:
-        """What came of it, once: None while it is under way."""
+    def taken(self) -> Fetched | Later | None:
+        """What came of it, once: None while it is under way and `done` will tell.
+
+        It does a short piece of what is left to do, if anything is, and then says when to go on.
+        """
         ...
 
     def cancel(self) -> None: ...

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse, check_barriers
-from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
+from vyre.backend.base import Array, Backend, Compiled, Job, Loads, Memory, Ticket, Unbuilt
 from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.expr import Id
@@ -199,6 +199,24 @@ class Device:
                     built = self.backend.build(list(missing.values()))
                     self._built.update(zip(missing, built, strict=True))
         return [self._built[key] for key in keys]
+
+    def load(self, program: Program, made: Mapping[Code, Compiled]) -> list[Any | Unbuilt]:
+        """What the compile helper made of a program, in the order of its codes.
+
+        Nothing is emitted or compiled for it here, unless it is not kept any more.
+        """
+        name = program.fingerprint()
+        with self._building:
+            missing = [code for code in made if (name, code) not in self._built]
+            if missing:
+                facts, backend = self.facts(program), self.backend
+                jobs = [Job(program, code, facts) for code in missing]
+                if isinstance(backend, Loads):
+                    built = backend.load(jobs, [made[code] for code in missing])
+                else:
+                    built = backend.build(jobs)
+                self._built.update(zip([(name, code) for code in missing], built, strict=True))
+        return [self._built[name, code] for code in made]
 
     def dispatch(
         self,
