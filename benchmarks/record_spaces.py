@@ -1,4 +1,4 @@
-"""Records spaces: what every legal schedule of a kernel takes at a size, on the device that is here.
+"""Records spaces: what every legal schedule of a kernel takes at a size, on the device here.
 
 The guess is fitted to these files (`scripts/fit_guess.py`), policies are replayed on them, and
 `first_calls.py` takes the best schedule from them. Times are the device's own, of launches in a
