@@ -14,7 +14,7 @@ from vyre.runtime.arrays import foreign, foreign_kinds, shared
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import LONGER, Repeat
-from vyre.runtime.call.same import same_of
+from vyre.runtime.call.same import Form, same_of
 from vyre.runtime.devices.device import Device
 
 F32 = DataType.F32
@@ -320,6 +320,13 @@ def test_a_device_that_vyre_does_not_see_is_refused():
     )
 
 
+def looked(array):
+    """The address of an array, and what a launch on it depends on."""
+    keys, arguments = [], []
+    foreign_kinds.kind_of(array).look([array], keys, arguments)
+    return arguments, tuple(keys)
+
+
 @pytest.mark.usefixtures("torch", "cupy")
 def test_equal_keys_mean_the_same_launch_and_others_do_not():
     tensors = [
@@ -334,23 +341,20 @@ def test_equal_keys_mean_the_same_launch_and_others_do_not():
     dtype = tensors[0].dtype
     for tensor in tensors:
         tensor.dtype = dtype  # torch's are the same objects
-    kind = foreign_kinds.kind_of(tensors[0])
-    keys = [kind.look(tensor) for tensor in tensors]
+    keys = [looked(tensor) for tensor in tensors]
 
     assert len({key for _, key in keys}) == len(tensors)
-    assert keys[0][0] == 0x1000
+    assert keys[0][0] == [0x1000]
     same = Tensor(4, at=0x8000)
     same.dtype = dtype
-    assert kind.look(same)[1] == keys[0][1]
+    assert looked(same)[1] == keys[0][1]
 
     arrays = [Cupy(4), Cupy(5), Cupy(4, device=1), Cupy(4, at=0x2004), Cupy(4, dtype="int32")]
-    kind = foreign_kinds.kind_of(arrays[0])
-    assert len({kind.look(array)[1] for array in arrays}) == len(arrays)
-    assert kind.look(Cupy(4, at=0x8000))[1] == kind.look(arrays[0])[1]
+    assert len({looked(array)[1] for array in arrays}) == len(arrays)
+    assert looked(Cupy(4, at=0x8000))[1] == looked(arrays[0])[1]
 
     exposed = [Exposed(), Exposed(data=(0x1000, True)), Exposed(mask=Exposed()), Exposed(stream=7)]
-    kind = foreign_kinds.kind_of(exposed[0])
-    assert len({kind.look(one)[1] for one in exposed}) == len(exposed)
+    assert len({looked(one)[1] for one in exposed}) == len(exposed)
 
 
 class Stood:
@@ -409,13 +413,14 @@ def test_a_repeated_call_takes_the_long_way_for_an_array_that_was_changed_in_pla
     kernel = SimpleNamespace(name="k", params=params)
     launcher = SimpleNamespace(device=cuda[0], order=("x",))
     repeat = Repeat(kernel, launcher, site, {"x": view(x)})
-    same = same_of(repeat, [x], None, [x.data_ptr()], lambda _: None)
-    assert all(same([x], None, {}) is not LONGER for _ in range(4))
+    form = Form(places=(0,), several=False, inputs=1, by_name=0, whole=())
+    same = same_of(repeat, form, [x, None], [x.data_ptr()], {(): site}, lambda _: None)
+    assert all(same([x, None], None, {}, None) is not LONGER for _ in range(4))
 
     for name, value in change.items():
         setattr(x, name, value)
 
-    assert same([x], None, {}) is LONGER
+    assert same([x, None], None, {}, None) is LONGER
     assert len(site.launched) == 4
 
 

@@ -37,13 +37,33 @@ def bumped(x: InOut[f32], a: f32):
     x[i] = x[i] + a
 
 
+def spread(x: In[f32], y: In[f32], z: In[f32], low: Out[f32], high: Out[f32], k: u32, a: f32):
+    i = vyre.gid()
+    low[i] = a * x[i] - y[i]
+    high[i] = a * x[i + k] + z[i]
+
+
 FUNCTIONS = {
     "saxpy": (saxpy, 2),
     "stepped": (stepped, 1),
     "split": (split, 1),
     "bumped": (bumped, 1),
+    "spread": (spread, 3),
 }
-SCALARS = {"saxpy": ("a",), "stepped": ("k", "n"), "split": (), "bumped": ("a",)}
+SCALARS = {
+    "saxpy": ("a",),
+    "stepped": ("k", "n"),
+    "split": (),
+    "bumped": ("a",),
+    "spread": ("k", "a"),
+}
+ARRAYS = {
+    "saxpy": ("x", "y", "out"),
+    "stepped": ("x", "out"),
+    "split": ("x", "low", "high"),
+    "bumped": ("x",),
+    "spread": ("x", "y", "z", "low", "high"),
+}
 
 KEPT = np.array(3.0)  # changed in place between calls
 WHOLE = np.array(2)
@@ -142,38 +162,42 @@ def _known(pool: Pool, result):
 
 
 ALIKE = (0, 2, 6, 8, 5)  # of one kind, so that calls repeat
+OUTS = ("none", "one", "one", "one", "tuple", "list", "pair", "pair", "pair list", "empty", "named")
 
 
 @st.composite
 def calls(draw, name):
     _, inputs = FUNCTIONS[name]
-    count = draw(st.sampled_from([inputs] * 8 + [inputs - 1, inputs + 1]))
+    count = draw(st.sampled_from([inputs] * 8 + [*range(inputs), inputs + 1]))
     picked = list(draw(st.sampled_from([ALIKE, ALIKE, ALIKE[::-1], (6, 0, 8, 2, 5)])))
     if not draw(st.integers(0, 3)):
         picked[draw(st.integers(0, 4))] = draw(st.integers(0, 11))
-    positional = picked[:count]
-    outs = draw(
-        st.sampled_from(
-            ["none", "one", "one", "one", "tuple", "list", "pair", "pair list", "empty"]
-        )
-    )
-    out = picked[3:]
+    positional, out = picked[:count], picked[3:]
+    outs = draw(st.sampled_from(OUTS))
     named = {
         scalar: draw(st.one_of(st.sampled_from([1, 2.5, KEPT, WHOLE]), st.sampled_from(NUMBERS)))
         for scalar in SCALARS[name]
         if draw(st.integers(0, 19))
     }
+    arrays = ARRAYS[name]
+    by_name = dict(zip(arrays[count:inputs], picked[count:inputs], strict=False))
+    if outs == "named":
+        by_name |= dict(zip(arrays[inputs:], out, strict=False))
+    if not draw(st.integers(0, 9)):
+        by_name[draw(st.sampled_from((*arrays, "w")))] = draw(st.sampled_from([0, 3, 11]))
+    by_name.pop("out", None)  # that is what every call has
     shape = draw(st.sampled_from(SHAPES))
     stream = draw(st.sampled_from([None] * 12 + [7, "main"]))
     before = draw(st.sampled_from(["nothing"] * 5 + ["change a number", "new arrays"]))
-    return positional, outs, out, named, shape, stream, before
+    times = draw(st.sampled_from([1, 2, 6]))
+    return positional, outs, out, by_name, named, shape, stream, before, times
 
 
 def run_all(name, device, sequence) -> None:
-    """Each call on one kernel, and on a kernel that has never been called."""
+    """Each call on one kernel, now and then repeatedly, and on a kernel never called before."""
     function, _ = FUNCTIONS[name]
     kernel, pool = vyre.kernel(function), Pool(device)
-    for positional, outs, out, named, shape, stream, before in sequence:
+    for positional, outs, out, by_name, named, shape, stream, before, times in sequence:
         if before == "change a number":
             KEPT[...] += 1
             WHOLE[...] = (WHOLE + 1) % 100
@@ -190,17 +214,17 @@ def run_all(name, device, sequence) -> None:
             "pair": tuple(picked),
             "pair list": picked,
             "empty": (),
+            "named": None,
         }[outs]
+        asked = {"shape": shape, "stream": stream, **named}
 
-        def call(called, positional=positional, given_out=given_out, named=named, **more):
-            return called(
-                *(pool.made[number] for number in positional), out=given_out, **more, **named
-            )
+        def call(called, out=given_out, places=positional, names=by_name, asked=asked):
+            arrays = {name: pool.made[number] for name, number in names.items()}
+            return called(*(pool.made[number] for number in places), out=out, **arrays, **asked)
 
-        asked = {"shape": shape, "stream": stream}
-        found = outcome(kernel, pool, lambda k: call(k, **asked))  # noqa: B023  # called at once
-        expected = outcome(vyre.kernel(function), pool, lambda k: call(k, **asked))  # noqa: B023
-        assert found == expected
+        expected = outcome(vyre.kernel(function), pool, call)
+        for _ in range(times):
+            assert outcome(kernel, pool, call) == expected
 
 
 @pytest.mark.slow

@@ -75,6 +75,8 @@ class Facts:
     accesses: tuple[MemoryAccess, ...]
     cost: Cost
     loop_scalars: tuple[str, ...]
+    asked_scalars: frozenset[str]
+    """What a proof, or a count of rounds, may ask of a launch; other scalars are data to it."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Small arrays that are only ever added to, as many as fit a workgroup, and their lengths.
 
@@ -116,6 +118,7 @@ def analyse(program: Program) -> Facts:
         ),
         cost=_cost(reading, buffers),
         loop_scalars=tuple(sorted(reading.loop_scalars)),
+        asked_scalars=frozenset(reading.form_scalars | reading.loop_scalars),
         counters=_counters(program, reading.touches),
     )
 

@@ -96,6 +96,12 @@ class Poly:
             (tuple(sorted(a + b)), x * y) for a, x in self.terms for b, y in other.terms
         )
 
+    @property
+    def scalars(self) -> frozenset[str]:
+        """The scalar arguments that are in it."""
+        symbols = {symbol for symbols, _ in self.terms for symbol in symbols}
+        return frozenset(symbol.name for symbol in symbols if symbol.kind == "scalar")
+
     def at(self, launch: Launch) -> int:
         """The number for one launch."""
         total = 0
@@ -181,6 +187,14 @@ class Linear:
             return Linear.uniform(ZERO, self.dtype)
         terms = {variable: known * factor for variable, known in self.terms.items()}
         return Linear(terms, self.offset * factor, self.dtype)
+
+    @property
+    def scalars(self) -> frozenset[str]:
+        """The scalar arguments that are in it, or in a bound of its counters."""
+        bounds = (poly for c in self.counters() for poly in (c.start, c.stop))
+        return frozenset[str]().union(
+            *(poly.scalars for poly in (*self.terms.values(), self.offset, *bounds))
+        )
 
     def gids(self) -> Mapping[int, Poly]:
         return {v.axis: factor for v, factor in self.terms.items() if isinstance(v, Gid)}

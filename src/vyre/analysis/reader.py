@@ -69,6 +69,7 @@ class Reading:
     transcendental: int = 0
     divergent: list[str] = field(default_factory=list)
     loop_scalars: set[str] = field(default_factory=set)
+    form_scalars: set[str] = field(default_factory=set)  # of every form that leaves the reader
 
 
 def length_of(decl: BufferDecl) -> Poly:
@@ -162,6 +163,7 @@ class _Reader:
             self.found.divergent.append(statement_text(node))
             return Unknown(), GUESSED_ROUNDS
         counter = Counter(node.var, first.offset, last.offset, dtype)
+        self.found.form_scalars |= first.offset.scalars | last.offset.scalars
         apart = last.offset - first.offset
         length = self.number(apart) if apart.constant is None else apart.constant
         trips = GUESSED_ROUNDS if length is None else max(length, 0)
@@ -193,11 +195,15 @@ class _Reader:
             used: bool = False,
         ) -> None:
             if buffer in self.buffers and not self.buffers[buffer].is_scalar_argument:
+                indices = self.indices(buffer, index)
+                for form in (*indices, *guards):
+                    if isinstance(form, Linear):
+                        self.found.form_scalars |= form.scalars
                 self.found.touches.append(
                     Touch(
                         kind=kind,
                         buffer=buffer,
-                        indices=self.indices(buffer, index),
+                        indices=indices,
                         index=index,
                         value=value,
                         atomic=op,

@@ -140,7 +140,7 @@ def test_calls_on_ever_new_arrays_take_the_short_way_and_leave_nothing_behind(ba
 
         assert out.tolist() == [2.0 * number] * 16
     assert backend.ways == ["launch"] + ["bound"] * 19
-    assert not kernel._dispatcher.same
+    assert not kernel._dispatcher.short.same
 
 
 def test_calls_on_several_sets_of_arrays_in_turn_are_all_known(backend):
@@ -348,7 +348,7 @@ def test_a_kernel_keeps_no_array_alive():
     x, y, out = floats(8), floats(8).copy(), np.zeros(8, np.float32)
     x = x.copy()
     known(kernel, x, y, out=out, a=1.0)
-    assert kernel._dispatcher.same
+    assert kernel._dispatcher.short.same
     alive = [weakref.ref(array) for array in (x, y, out)]
 
     del x, y, out
@@ -491,8 +491,9 @@ def test_memory_that_is_not_to_be_had_is_said_as_the_first_time(monkeypatch):
     def nothing():
         raise MemoryError
 
-    short = kernel._dispatcher._short
-    monkeypatch.setattr(short, "_fresh", dict.fromkeys(short._fresh, nothing))
+    short = kernel._dispatcher.short
+    monkeypatch.setattr(short, "_fresh", dict.fromkeys(short._fresh, lambda: None))
+    short.same.clear()
     monkeypatch.setattr(np, "zeros", lambda *_: nothing())
 
     with pytest.raises(DeviceFailed) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +68,13 @@ class ForeignArray(DeviceArray):
     def zeros(self, shape: Shape, dtype: DataType) -> DeviceArray:
         """A new array of the same kind on the same device; `result_of` gives the library's own."""
         kind, storage = self.kind, STORAGE[dtype]
-        if kind.zeros is None:
+        if kind.maker is None:
             return self.device.zeros(shape, storage)
-        made = kind.zeros(self.seen, shape, storage)
-        seen = kind.see(made)
-        return ForeignArray(self.device, made, kind, seen, storage)
+        # An output of 16-bit patterns is what the inputs are: bfloat16 or whole numbers.
+        both = self.seen.dtype == BFLOAT16 and storage == np.uint16
+        like = replace(self.seen, shape=shape, dtype=BFLOAT16 if both else storage.name)
+        made = kind.maker(like, False)()
+        return ForeignArray(self.device, made, kind, kind.see(made), storage)
 
     def copy(self) -> DeviceArray:
         """Another array with the same elements, copied on the library's current stream."""

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.arrays.in_place import WIDEST
+from vyre.runtime.arrays.in_place import WIDEST, Changed
 from vyre.runtime.arrays.shared import devices_sharing
+from vyre.runtime.arrays.torch_in_place import layout_of
 
 Shape = tuple[int, ...]
 Key = tuple[object, ...]
@@ -42,23 +45,32 @@ class Seen:
     refusal: tuple[str, str] | None = None  # a problem of its own kind, and what to do
 
 
+Watching = Callable[[Sequence[Any], Sequence[int]], tuple[Changed, bool]]
+"""What tells from now on whether arrays, at places in what a call gave, were changed in place.
+
+And whether it tells of another array in its place, too, so that no weak reference is needed.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """How the arrays of one library are used."""
 
     name: str
-    look: Callable[[Any], tuple[int, Key]]
-    """The address, and a key: two arrays with one key are launched in the same way. Quick."""
+    look: Callable[[Sequence[Any], list[object], list[Any]], None]
+    """Adds to keys what a launch on arrays depends on, and to arguments their addresses. Quick."""
     place: Callable[[Any], int]
     """The address alone; quicker."""
-    token: Callable[[Any], object]
-    """What changes when its owner makes one array another in place; as quick as can be."""
+    watch: Watching
     see: Callable[[Any], Seen]
     """Everything, for the first call of its kind."""
     stream: Callable[[int], int | None]
     """The library's current stream on a device, as an integer; None where it has no such thing."""
-    zeros: Callable[[Seen, Shape, np.dtype[Any]], Any] | None
-    """A new array of this kind; None where the outputs are Vyre's own arrays."""
+    maker: Callable[[Seen, bool], Callable[[], Any]] | None
+    """What makes arrays like one: zeros, unless it is True that all their elements will be set.
+
+    None where the outputs are Vyre's own arrays.
+    """
     copy: Callable[[Any], Any] | None
     make_contiguous: str
     copy_back: str  # from c, what `make_contiguous` gave
@@ -71,6 +83,23 @@ UNREADABLE = (AttributeError, BufferError, KeyError, RuntimeError, TypeError, Va
 """What a library raises that cannot say where an array of its own is."""
 
 _known: dict[type, Kind | None] = {}
+
+
+def watching(token: Callable[[Any], object]) -> Watching:
+    """Watches arrays by a token that changes when an owner makes one array another in place."""
+
+    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
+        tokens = tuple([(at, token(given[at])) for at in places])
+
+        def changed(given: Sequence[Any]) -> bool:
+            for at, before in tokens:  # noqa: SIM110  # a generator takes 0.2 us more
+                if token(given[at]) != before:
+                    return True
+            return False
+
+        return changed, False
+
+    return watch
 
 
 def kind_of(value: object) -> Kind | None:
@@ -97,11 +126,19 @@ def kind_of(value: object) -> Kind | None:
 def _torch() -> Kind:
     torch: Any = sys.modules["torch"]
     raw = torch._C._cuda_getCurrentRawStream if torch.cuda.is_available() else None
+    layout = layout_of(torch)
+    ask = watching(lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad))
 
-    def look(x: Any) -> tuple[int, Key]:
-        at = x.data_ptr()
-        flags = x.is_contiguous(), x.requires_grad, x.is_neg()
-        return at, (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT, flags)
+    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
+        changed = None if layout is None else layout.watch_all(given, places)
+        return ask(given, places) if changed is None else (changed, True)
+
+    def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+        for x in arrays:
+            at = x.data_ptr()
+            arguments.append(at)
+            keys += (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT)
+            keys += (x.is_contiguous(), x.requires_grad, x.is_neg())
 
     def see(x: Any) -> Seen:
         refusal = None
@@ -122,19 +159,19 @@ def _torch() -> Kind:
             refusal=refusal,
         )
 
-    def zeros(like: Seen, shape: Shape, dtype: np.dtype[Any]) -> Any:
-        # An output of 16-bit patterns is what the inputs are: bfloat16 or whole numbers.
-        name = BFLOAT16 if like.dtype == BFLOAT16 and dtype == np.uint16 else dtype.name
-        return torch.zeros(shape, dtype=getattr(torch, name), device=f"cuda:{like.device}")
+    def maker(like: Seen, is_set: bool) -> Callable[[], Any]:
+        make = torch.empty if is_set else torch.zeros
+        dtype, device = getattr(torch, like.dtype), f"cuda:{like.device}"
+        return partial(make, like.shape, dtype=dtype, device=device)
 
     return Kind(
         name="torch",
         look=look,
         place=torch.Tensor.data_ptr,
-        token=lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad),
+        watch=watch,
         see=see,
         stream=raw or (lambda _: None),
-        zeros=zeros,
+        maker=maker,
         copy=lambda x: x.clone(),
         make_contiguous="{name}.contiguous()",
         copy_back="{name}.copy_(c)",
@@ -149,10 +186,12 @@ def _cupy() -> Kind:
     cupy: Any = sys.modules["cupy"]
     current = cupy.cuda.get_current_stream
 
-    def look(x: Any) -> tuple[int, Key]:
-        data = x.data
-        at = data.ptr
-        return at, (x.dtype, x.shape, data.device_id, at & _ALIGNMENT, x.flags.c_contiguous)
+    def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+        for x in arrays:
+            data = x.data
+            at = data.ptr
+            arguments.append(at)
+            keys += (x.dtype, x.shape, data.device_id, at & _ALIGNMENT, x.flags.c_contiguous)
 
     def see(x: Any) -> Seen:
         return Seen(
@@ -163,18 +202,23 @@ def _cupy() -> Kind:
             contiguous=bool(x.flags.c_contiguous),
         )
 
-    def zeros(like: Seen, shape: Shape, dtype: np.dtype[Any]) -> Any:
-        with cupy.cuda.Device(like.device):
-            return cupy.zeros(shape, dtype)
+    def maker(like: Seen, is_set: bool) -> Callable[[], Any]:
+        make, dtype = cupy.empty if is_set else cupy.zeros, np.dtype(like.dtype)
+
+        def made() -> Any:
+            with cupy.cuda.Device(like.device):
+                return make(like.shape, dtype)
+
+        return made
 
     return Kind(
         name="cupy",
         look=look,
         place=lambda x: x.data.ptr,
-        token=lambda x: (x.data.ptr, x.shape, x.strides),
+        watch=watching(attrgetter("data.ptr", "shape", "strides")),
         see=see,
         stream=lambda _: int(current().ptr),
-        zeros=zeros,
+        maker=maker,
         copy=lambda x: x.copy(),
         make_contiguous="cupy.ascontiguousarray({name})",
         copy_back="{name}[...] = c",
@@ -194,20 +238,26 @@ _LIBRARIES: Mapping[tuple[str, str], Callable[[], Kind]] = {
 def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
     """A kind that is seen in one way and makes no arrays."""
 
-    def look(x: Any) -> tuple[int, Key]:
+    def token(x: Any) -> tuple[int, Key]:
         seen = look_by(x)
         at = seen.pointer
         flags = seen.contiguous, seen.writeable, seen.refusal
         return at, (seen.dtype, seen.shape, seen.device, at & _ALIGNMENT, seen.stream, flags)
 
+    def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+        for x in arrays:
+            at, key = token(x)
+            arguments.append(at)
+            keys.append(key)
+
     return Kind(
         name=name,
         look=look,
         place=lambda x: look_by(x).pointer,
-        token=look,
+        watch=watching(token),
         see=look_by,
         stream=lambda _: None,
-        zeros=None,
+        maker=None,
         copy=None,
         make_contiguous="a contiguous copy of {name}",
         copy_back="copy c into {name}",

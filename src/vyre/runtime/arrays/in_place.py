@@ -51,41 +51,76 @@ def asked_address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+Part = tuple[ctypes.Array[ctypes.c_char], bytes]
+"""Where to read something of an array, and what was there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What an array was, and where to read what is there now.
 
     Another array in its place is as good, if all of this is the same: a launch depends on nothing
     else. So no weak reference is needed, which would keep its owner from resizing it.
+
+    Args:
+        kind: its type.
+        parts: the first one to be read while something of that type is there, each other one while
+            those before hold what they held.
+        kept: what keeps others from getting an address that is among what is read.
     """
 
     kind: type
-    fields: ctypes.Array[ctypes.c_char]  # to be read while an array of that type is there
-    were: bytes
-    extents: ctypes.Array[ctypes.c_char]  # to be read while the fields are what they were
-    extended: bytes
-    dtype: np.dtype[Any]  # kept, so that no other type gets its address
+    parts: tuple[Part, ...]
+    kept: object = None
 
     @classmethod
     def of(cls, array: Array) -> Watch:
-        fields = (ctypes.c_char * _SIZE).from_address(id(array) + _START)
         place = _Fields.from_address(id(array)).dimensions or id(array)
-        extents = (ctypes.c_char * (array.ndim * _WORD)).from_address(place)
-        return cls(type(array), fields, fields.raw, extents, extents.raw, array.dtype)
+        parts = part_at(id(array) + _START, _SIZE), part_at(place, array.ndim * _WORD)
+        return cls(type(array), parts, array.dtype)
 
     def has_changed(self, array: object) -> bool:
         """Whether what is in the array's place now is not what it was."""
-        return (
-            type(array) is not self.kind
-            or self.fields.raw != self.were
-            or self.extents.raw != self.extended
-        )
+        return type(array) is not self.kind or any(part.raw != was for part, was in self.parts)
+
+
+def part_at(address: int, size: int) -> Part:
+    """So many bytes there, which have to be there for good, and what they are now."""
+    part = (ctypes.c_char * size).from_address(address)
+    return part, part.raw
+
+
+Changed = Callable[[Sequence[Any]], bool]
+"""Whether any of some arrays, among all that a call gave, is not what it was."""
+
+Layer = tuple[list[ctypes.Array[ctypes.c_char]], bytes]
+"""The same part of several arrays, and what was in all of them."""
+
+
+def layers_of(watches: Sequence[Watch]) -> tuple[Layer, ...]:
+    """The parts of several arrays, the first ones first, each to be joined and compared at once.
+
+    Joining takes a third less than one array after the other: 0.45 us for three (Python 3.11).
+    """
+    depth = range(len(watches[0].parts))
+    return tuple(
+        ([w.parts[n][0] for w in watches], b"".join(w.parts[n][1] for w in watches)) for n in depth
+    )
 
 
 # All memory by the number of its words; a table that began at 0 would be none to ctypes.
 _TABLE = ctypes.cast(ctypes.c_void_p(_WORD), ctypes.POINTER(ctypes.c_size_t))
 _SHIFT, _OFFSET = _WORD.bit_length() - 1, _START // _WORD - 1
 _ALIGNMENTS = bytes(min(WIDEST, at & -at) or WIDEST for at in range(WIDEST))
+
+
+def alignment_at(address: int) -> int:
+    """The largest power of two, up to `WIDEST`, that divides an address.
+
+    >>> alignment_at(0), alignment_at(48), alignment_at(1 << 20)
+    (64, 16, 64)
+    """
+    return _ALIGNMENTS[address % WIDEST]
 
 
 def read_address(array: Array) -> int:

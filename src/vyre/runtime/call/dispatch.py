@@ -43,8 +43,7 @@ class Dispatcher:
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
         self._launchers: dict[Device, Launcher] = {}
-        self._short = ShortWays(translation)
-        self.again, self.same = self._short.again, self._short.same
+        self.short = ShortWays(translation)
         self._sites: dict[tuple[object, ...], Site] = {}
 
     @property
@@ -76,7 +75,7 @@ class Dispatcher:
         if 0 not in bound.call.extent:
             site = self._run(bound, pinned)
             if pinned is None:
-                self._short.keep(bound, site, arrays, out, shape, named)
+                self.short.keep(bound, site, arrays, out, shape, named)
         return unpacked([result_of(r) if isinstance(r, DeviceArray) else r for r in results])
 
     def bind(
@@ -196,7 +195,7 @@ class Dispatcher:
     def forget(self) -> None:
         """Decide every call anew."""
         self._sites.clear()
-        self._short.forget()
+        self.short.forget()
 
     def _run(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
         arrays = bound.arrays
@@ -259,7 +258,8 @@ def _prepared(step: Step) -> Prepared:
 def _key(by: Rule, bound: Bound) -> tuple[object, ...]:
     launcher, call = bound.launcher, bound.call
     arrays = [bound.arrays[name] for name in launcher.order if name in bound.arrays]
-    whole = (int(v) for v in call.scalars.values() if isinstance(v, np.integer))
+    asked = launcher.facts.asked_scalars
+    whole = (int(v) for n, v in call.scalars.items() if n in asked and isinstance(v, np.integer))
     return (
         by,
         launcher,

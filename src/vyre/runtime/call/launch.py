@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from vyre.runtime.arrays.array import AnyArray, DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of, result_of
 from vyre.runtime.arrays.in_place import address_of, change_of
 from vyre.runtime.call.arguments import unpacked
-from vyre.runtime.call.repeat import streams_of
+from vyre.runtime.call.streams import streams_of
 from vyre.runtime.devices.launcher import Launcher, Prepared
 
 
@@ -132,7 +131,4 @@ def _where(arrays: Mapping[str, AnyArray], stream: object) -> Callable[[], int] 
         handle = handle_of(stream)
         return lambda: handle
     streams = streams_of(arrays.values())
-    if not streams:
-        return None
-    current, ordinal = streams[0]
-    return partial(current, ordinal)
+    return streams[0] if streams else None

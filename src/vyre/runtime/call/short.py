@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,176 +12,264 @@ from vyre.analysis.coverage import sets_all
 from vyre.lang import Role, Translation
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
-from vyre.runtime.arrays.array import AnyArray, DeviceArray
-from vyre.runtime.arrays.in_place import PLAIN, address_of, see
+from vyre.runtime.arrays.array import AnyArray, DeviceArray, alignment_of
+from vyre.runtime.arrays.in_place import PLAIN, address_of
 from vyre.runtime.call.arguments import unpacked
 from vyre.runtime.call.bound import Bound
-from vyre.runtime.call.fresh import Outputs, like
-from vyre.runtime.call.repeat import LONGER, Repeat, look
-from vyre.runtime.call.same import Same, same_of
+from vyre.runtime.call.fresh import Make, like
+from vyre.runtime.call.repeat import LONGER, Key, Repeat, look, plain_shape, see_arrays
+from vyre.runtime.call.same import Form, Same, Sites, same_of
 
 T = TypeVar("T")
+Given = tuple[Any, ...]
 
 MOST_KEPT = 4096
 """Prepared calls and sites that a kernel keeps; a stream of ever-new sizes starts anew there."""
 
+SEVERAL = frozenset({tuple, list})
+"""What `out=` is found by its elements in, and not by itself."""
+
 
 class ShortWays:
-    """Launches that were prepared, by what they depend on."""
+    """Launches that were prepared, by what they depend on.
+
+    A call on the very arrays of an earlier one is found by their identities, in what it gave: its
+    positional arrays, then those of `out=`, then where arrays come by name those of the parameters
+    that are left. The key tells apart how they were given, so that a call with an array too many
+    finds nothing: an identity is never as small as a count.
+    """
 
     def __init__(self, translation: Translation) -> None:
         self._translation = translation
-        self.same: dict[tuple[object, ...], Same] = {}  # by rule and identities, output first
-        self._repeats: dict[tuple[object, ...], Repeat] = {}
-        self._fresh: dict[tuple[object, ...], Callable[[], Outputs]] = {}  # by inputs, on the host
+        self.same: dict[Key, Same] = {}  # by rule and identities
+        self._sites: dict[Key, Sites] = {}  # of those
+        self._repeats: dict[Key, Repeat] = {}
+        self._fresh: dict[Key, Make] = {}  # by inputs
         self._on_host = False  # whether NumPy's arrays were ever used where they are
-        self._inputs = sum(p.role in (Role.IN, Role.INOUT) for p in translation.params)
-        self._whole_scalars = tuple(
-            param.name
-            for param in translation.params
-            if param.role is Role.SCALAR and param.dtype.is_int
-        )
+        params = translation.params
+        self._inputs = tuple(p.name for p in params if p.role in (Role.IN, Role.INOUT))
+        self._outputs = tuple(p.name for p in params if p.role is Role.OUT)
+        self._names = (*self._inputs, *self._outputs)
+        self.numbers = len(params) - len(self._names)
+        scalars = [param for param in params if param.role is Role.SCALAR]
+        self._whole = tuple(param.name for param in scalars if param.dtype.is_int)
 
     def forget(self) -> None:
         """Keep nothing of the calls so far."""
-        self._repeats.clear()
-        self._fresh.clear()
-        self.same.clear()
+        for kept in (self._repeats, self._fresh, self.same, self._sites):
+            kept.clear()
+
+    def found_by(
+        self, by: Rule, arrays: Given, out: Any, shape: object, named: Mapping[str, Any]
+    ) -> tuple[Key | None, Given]:
+        """The key of a call that says a shape, or arrays by name, and what it gave.
+
+        None for a shape that is none, or a strange one.
+        """
+        plain = None
+        if shape is not None and (plain := plain_shape(shape)) is None:
+            return None, ()
+        brought, count = len(arrays), -2
+        outs: Sequence[Any] = ()
+        if type(out) in SEVERAL:
+            outs, count = out, len(out)
+        elif out is not None:
+            outs, count = (out,), -1
+        if len(named) == self.numbers:
+            given = (*arrays, *outs)
+        elif brought > len(self._inputs):
+            return None, ()
+        else:
+            left = self._names if out is None else self._inputs
+            given = (*arrays, *outs, *map(named.get, left[brought:]))
+        return (by, plain, brought, count, *map(id, given)), given
 
     def again(
         self,
-        arrays: tuple[Any, ...],
+        very: Key,
+        given: Given,
+        arrays: Given,
         out: Any,
         shape: object,
         stream: Any,
         named: Mapping[str, Any],
+        *,
+        known: bool,
     ) -> Any:
-        """The result of a call like an earlier one, launched the short way, or `LONGER`."""
-        if len(arrays) != self._inputs:  # else an output among the inputs would look like one
+        """The result of a call like an earlier one, launched the short way, or `LONGER`.
+
+        Args:
+            very: the key of this very call.
+            given: what it gave, in the order of its key.
+            arrays: as passed.
+            out: as passed.
+            shape: as passed.
+            stream: as passed.
+            named: as passed.
+            known: whether the very arrays were known, and did not lead to a result.
+        """
+        every = self._arranged(arrays, out, named)
+        if every is None:
             return LONGER
-        by, several = rule(), isinstance(out, (tuple, list))
-        given = arrays if out is None else (*arrays, *out) if several else (*arrays, out)
-        found = look(by, given, shape, named, self._whole_scalars, self._on_host)
+        plain = None if shape is None else plain_shape(shape)
+        found = look(very[0], every, plain, named, self._whole, self._on_host)
         if found is None:
             return LONGER
         key, arguments = found
-        if out is None and self._fresh:
+        make, alignment = None, tuple[int, ...]()
+        outputs = every[len(self._inputs) :]
+        if len(outputs) < len(self._outputs):
             make = self._fresh.get(key)
-            if make is not None:
-                return self._anew(make, key, arguments, named, stream)
+            made = None if make is None else make()
+            if made is None:
+                return LONGER
+            outputs, places, alignment = made
+            key = (key, alignment)
+            arguments += places
+            every += outputs
         repeat = self._repeats.get(key)
-        if repeat is None or not repeat.run(given, arguments, named, stream):
+        fresh = make is not None
+        if repeat is None or not repeat.run(every, arguments, named, stream, fresh=fresh):
             return LONGER
-        if several:
-            return unpacked(out)
-        if shape is None and stream is None:
-            if repeat.on_host and not repeat.comes_back(given, arguments):
-                return out
-            self._know(repeat, by, arrays, out, arguments, named)
-        return out
+        sites = self._sites.get(very) if known else None
+        if sites is not None:  # other whole numbers than its own led here
+            put(sites, self._about(named, alignment), repeat.site)
+        elif repeat.comes_back(very):
+            self._know(repeat, very, given, arrays, out, arguments, named, make, alignment)
+        return unpacked(outputs)
+
+    def _about(self, named: Mapping[str, Any], alignment: tuple[int, ...]) -> tuple[object, ...]:
+        """What the site of a call on known arrays depends on."""
+        return (*[named[name] for name in self._whole], *alignment)
+
+    def _arranged(self, arrays: Given, out: Any, named: Mapping[str, Any]) -> Given | None:
+        """A call's arrays, inputs first, as declared, then outputs, if it brings any.
+
+        None for what the long way refuses, and where some outputs come and others do not.
+        """
+        by_name, inputs, outputs = len(named) - self.numbers, self._inputs, self._outputs
+        outs = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
+        if out is not None and len(outs) != len(outputs):
+            return None
+        if not by_name:
+            return (*arrays, *outs) if len(arrays) == len(inputs) else None
+        rest = [named.get(name) for name in inputs[len(arrays) :]]
+        if out is None:
+            outs = tuple([named[name] for name in outputs if name in named])
+            by_name -= len(outs)
+        if len(arrays) > len(inputs) or by_name != len(rest) or len(outs) not in (0, len(outputs)):
+            return None
+        return (*arrays, *rest, *outs)
 
     def _know(
         self,
         repeat: Repeat,
-        by: Rule,
-        arrays: tuple[Any, ...],
+        very: Key,
+        given: Given,
+        arrays: Given,
         out: Any,
         arguments: list[Any],
         named: Mapping[str, Any],
+        make: Make | None,
+        alignment: tuple[int, ...],
     ) -> None:
         """Let a call on these very arrays take the shortest way."""
-        very = (by, id(out), *map(id, arrays))
-        if very in self.same:  # other whole numbers than its own led here
+        form = self._form(arrays, out, named)
+        if form is None:
             return
-        whole = {name: named[name] for name in self._whole_scalars}
-        gone = partial(_drop, self.same, very)
-        same = same_of(repeat, arrays, out, arguments, gone, whole)
+        sites: Sites = {self._about(named, alignment): repeat.site}
+        gone = partial(_drop, (self.same, self._sites), very)
+        same = same_of(repeat, form, given, arguments, sites, gone, make)
         if same is not None:
+            put(self._sites, very, sites)
             put(self.same, very, same)
 
-    def _anew(
-        self,
-        make: Callable[[], Outputs],
-        key: tuple[object, ...],
-        arguments: list[Any],
-        named: Mapping[str, Any],
-        stream: Any,
-    ) -> Any:
-        """The result of such a call in new arrays: where they lie is known when they are made."""
-        try:
-            made = make()
-        except MemoryError:  # which the long way can explain
-            return LONGER
-        keys = list(key)
-        see(made, keys, arguments)
-        repeat = self._repeats.get(tuple(keys))
-        if repeat is None or not repeat.run(made, arguments, named, stream):
-            return LONGER
-        return made[0] if len(made) == 1 else made
+    def _form(self, arrays: Given, out: Any, named: Mapping[str, Any]) -> Form | None:
+        """Where a call's arrays are in what it gave; None where it is not found by them."""
+        several = type(out) in SEVERAL
+        if not several and isinstance(out, (tuple, list)):
+            return None
+        inputs, outputs, brought = len(self._inputs), len(self._outputs), len(arrays)
+        if several and not outputs:
+            return None
+        last = inputs if out is None else inputs + outputs  # behind those by name, if any is
+        places = [*range(brought), *range(last - inputs + brought, last)]
+        if out is not None:
+            places += range(brought, brought + outputs)
+        elif outputs and self._outputs[0] in named:
+            places += range(inputs, inputs + outputs)
+        by_name = len(named) - self.numbers
+        return Form(
+            places=tuple(places),
+            several=several,
+            inputs=inputs,
+            by_name=by_name,
+            whole=self._whole,
+        )
 
     def keep(
         self,
         bound: Bound,
         site: Site,
-        arrays: tuple[Any, ...],
+        arrays: Given,
         out: object,
         shape: object,
         named: Mapping[str, Any],
     ) -> None:
         """Let calls like this one take the short way, if it leads there."""
-        kernel, see_all = self._translation, partial(look, rule())
-        outputs = [bound.arrays[p.name] for p in kernel.params if p.role is Role.OUT]
-        given = (*arrays, *listed(out))
+        every = self._arranged(arrays, out, named)
+        plain = None if shape is None else plain_shape(shape)
+        if every is None or (shape is not None and plain is None):
+            return
+        asked = bound.launcher.facts.asked_scalars  # other whole numbers are data, like any
+        self._whole = tuple(name for name in self._whole if name in asked)
+        outputs = [bound.arrays[name] for name in self._outputs]
+        made = outputs if len(every) < len(bound.arrays) else []
         on_host = bound.launcher.device.backend.uses_host_memory and all(
             isinstance(array, np.ndarray) for array in bound.arrays.values()
         )
-        if on_host and out is None:
-            given = (*arrays, *outputs)
-        if len(given) != len(bound.arrays):
-            return
         resident = all(isinstance(array, DeviceArray) for array in bound.arrays.values())
-        if not resident and not (on_host and self._lie_where(bound, given)):
+        if not resident and not (on_host and self._lie_where(bound, (*every, *made))):
             return
-        found = see_all(given, shape, named, self._whole_scalars, on_host)
+        found = look(rule(), every, plain, named, self._whole, on_host)
         if found is None:
             return
         key, arguments = found
-        repeat = Repeat(kernel, bound.launcher, site, bound.arrays)
+        repeat = Repeat(self._translation, bound.launcher, site, bound.arrays)
         if on_host:
+            see_arrays(made, [], arguments, on_host)
             if not repeat.fits(arguments):  # it was made for copies, which may lie otherwise
                 return
             self._on_host = True
+        if made:
+            put(self._fresh, key, self._maker(bound, made))
+            key = (key, tuple(map(alignment_of, made)))
         put(self._repeats, key, repeat)
-        if on_host and out is None and outputs:
-            inputs = see_all(arrays, shape, named, self._whole_scalars, True)
-            assert inputs is not None  # they were seen with the outputs
-            put(self._fresh, inputs[0], self._maker(bound))
 
-    def _maker(self, bound: Bound) -> Callable[[], Outputs]:
+    def _maker(self, bound: Bound, made: Sequence[AnyArray]) -> Make:
         """What makes the outputs of such a call; zeros, unless every element is surely set."""
-        kernel = self._translation
-        made = {p.name: bound.arrays[p.name] for p in kernel.params if p.role is Role.OUT}
-        host = {name: array for name, array in made.items() if isinstance(array, np.ndarray)}
-        covers = {name: array.shape == bound.call.covered for name, array in host.items()}
-        is_set = [covers[name] and sets_all(kernel.program, kernel.rank, name) for name in host]
-        return like(list(host.values()), is_set)
+        kernel, covered = self._translation, bound.call.covered
+        is_set = [
+            array.shape == covered and sets_all(kernel.program, kernel.rank, name)
+            for name, array in zip(self._outputs, made, strict=True)
+        ]
+        return like(made, is_set)
 
-    def _lie_where(self, bound: Bound, given: tuple[Any, ...]) -> bool:
+    def _lie_where(self, bound: Bound, given: Given) -> bool:
         """Whether a call used the very memory of the NumPy arrays that it was given."""
-        names = [p.name for p in self._translation.params if p.role in (Role.IN, Role.INOUT)]
-        names += [p.name for p in self._translation.params if p.role is Role.OUT]
         return all(
             type(array) in PLAIN
             and (
                 bound.arrays[name] is array
-                or (number < self._inputs and same_memory(bound.arrays[name], array))
+                or (number < len(self._inputs) and same_memory(bound.arrays[name], array))
             )
-            for number, (name, array) in enumerate(zip(names, given, strict=True))
+            for number, (name, array) in enumerate(zip(self._names, given, strict=True))
         )
 
 
-def _drop(kept: dict[tuple[object, ...], T], key: tuple[object, ...], _gone: object) -> None:
-    kept.pop(key, None)
+def _drop(kept: Sequence[dict[Key, Any]], key: Key, _gone: object) -> None:
+    for one in kept:
+        one.pop(key, None)
 
 
 def same_memory(array: AnyArray, other: np.ndarray[Any, Any]) -> bool:
@@ -200,7 +288,7 @@ def listed(out: Any) -> tuple[Any, ...]:
     return () if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
-def put(kept: dict[tuple[object, ...], T], key: tuple[object, ...], value: T) -> None:
+def put(kept: dict[Key, T], key: Key, value: T) -> None:
     """Keep something by its key; what is too much starts anew."""
     if len(kept) >= MOST_KEPT:
         kept.clear()

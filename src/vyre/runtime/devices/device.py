@@ -164,6 +164,15 @@ class Device:
             if known == name and not isinstance(built, Unbuilt) and built.max_threads
         }
 
+    def codes(self, program: Program) -> frozenset[Code]:
+        """The codes of a program that were built here."""
+        name = program.fingerprint()
+        return frozenset(
+            code
+            for (known, code), built in tuple(self._built.items())
+            if known == name and not isinstance(built, Unbuilt)
+        )
+
     def usual_code(self, program: Program) -> Code:
         """The code of the default schedule, of launches of many elements, with all its checks."""
         axes = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}

@@ -11,14 +11,15 @@ from vyre.errors import VyreError
 from vyre.learn import process
 from vyre.learn.decide import Call
 from vyre.learn.pace import Pace
-from vyre.learn.subject import Fetched, Later, Question
+from vyre.learn.subject import Fetched, Later, Opening, Question
 from vyre.model import Code, Config, Decision, Reason, Schedule, Workload, scheduled
 from vyre.plan.geometry import tile_grid
-from vyre.plan.guess import order
+from vyre.plan.guess import risk
 from vyre.plan.space import why_not_free
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Pending, Ready, Refused
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.devices.opening import opening_of
 from vyre.store.exchange.imported import imported_choice
 
 TOGETHER = 4
@@ -59,18 +60,31 @@ class ProgramSubject:
     def question(self) -> Question:
         launcher, info = self.launcher, self.launcher.device.info
         space = launcher.space(self.numbers, self.alignment)
-        guess = order(space, launcher.facts, info, self.numbers)
+        guess = launcher.guess(space, self.numbers)
         return Question(
             workload=launcher.workload(self.numbers, self.alignment),
             name=launcher.kernel.name,
             device=info,
             default=space.default,
-            candidates=tuple(dict.fromkeys((*guess, space.default))),
+            candidates=guess.ordered,
             refused=tuple(str(one) for one in space.refused),
+            expected=() if launcher.device.backend.compiles_per_workgroup else guess.expected,
+            risk=risk(info),
         )
 
     def is_ready(self, config: Config) -> bool:
         return self.launcher.is_warm(self.numbers, scheduled(config))
+
+    def opening(self) -> Opening | None:
+        """How calls begin where nothing is remembered; a program's first compiles."""
+        launcher, numbers = self.launcher, self.numbers
+        workload = launcher.workload(numbers, self.alignment)
+        known = process.deciders().neighbours(workload)
+        found = opening_of(launcher, numbers, self.alignment, workload, known)
+        if found is not None:
+            for code in launcher.loaded:
+                launcher.warmed(numbers, Schedule((1, 1, 1), code))
+        return found
 
     def fetch(self, configs: Sequence[Config], done: Callable[[], object]) -> BundleFetching:
         """Compile the first of these, and what is wanted of the same code, as one bundle.
@@ -214,8 +228,9 @@ def call_of(
     why_alone = next(why_not_free(launcher.facts, numbers), None)
     if helper is None:
         why_alone = why_alone or f"{device.name} runs every schedule alike"
+    subject = ProgramSubject(launcher, numbers, alignment, helper)  # type: ignore[arg-type]  # left alone without one
     return Call(
-        subject=ProgramSubject(launcher, numbers, alignment, helper),  # type: ignore[arg-type]  # left alone without one
+        subject=subject,
         prepare=ProgramSteps(launcher, numbers, alignment),
         workload=workload or launcher.workload(numbers, alignment),
         name=launcher.kernel.name,
@@ -226,6 +241,7 @@ def call_of(
         why_alone=why_alone,
         began=launcher.has_run,
         guess=lambda: _imported(launcher, numbers, alignment),
+        opening=subject.opening,
         sweep=sweep,
         pace=Pace.beside(info, backend.unfelt_ns, backend.shortest_ns),
         clocks=backend.clocks,
