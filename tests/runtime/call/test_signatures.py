@@ -215,8 +215,9 @@ def test_whole_numbers_that_nothing_depends_on_are_numbers_like_any(make, backen
 
 def test_whole_numbers_that_proofs_depend_on_are_each_proved_once(make, backend):
     kernel, x, out = vyre.kernel(shifted), make(1, 2, 3, 4), make(0, 0, 0, 0)
+    some = (0, 1, np.uint32(2), 3, 4)
     for turn in range(12):
-        for k in (0, 1, np.uint32(2), 3, 4):
+        for k in some:
             kernel(x, out=out, k=k)
 
             assert told(out) == [1, 2, 3, 4][k:] + [0] * int(k)
