@@ -14,6 +14,8 @@ class FakeDriver:
     `answers` makes a call answer an error, once for each entry: `{"cuLaunchKernel": [code, ...]}`.
     Where it is `lazy`, copies are made as late as they may be: when somebody waits for them.
     `interrupt_after` so many calls, one raises what a signal's handler does, having done its work.
+    Each call takes the host `call_ms`. A gate keeps what is enqueued behind it until the host has
+    opened it, or until somebody waits for its stream: then it has given up.
     """
 
     def __init__(self, real):
@@ -33,6 +35,12 @@ class FakeDriver:
         self.interrupt_after = 0
         self._later = []  # copies that nobody has waited for
         self._copied = 0
+        self.call_ms = 0.0
+        self.gates = {}  # the closed one of each stream: its words, and the number that opens it
+        self.behind = {}  # what each stream has to do once its gate is open
+        self.gate_launches = self.gates_given_up = 0
+        self.one_by_one = False  # whether a launch returns only when it has run
+        self.busy = set()  # streams with work before what is enqueued
 
     def __getattr__(self, name):
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -46,10 +54,13 @@ class FakeDriver:
             if codes:
                 code = codes.pop(0)
                 return (code, *[0] * (getattr(action, "gives", 0)))
+            self.now_ms += self.call_ms
             answer = action(self, *arguments)
             self.interrupt_after -= 1
             if self.interrupt_after == 0:
                 raise KeyboardInterrupt
+            if isinstance(answer, self._real.CUresult):
+                return (answer,)
             done = (self._real.CUresult.CUDA_SUCCESS,)
             return (*done, *answer) if isinstance(answer, tuple) else done
 
@@ -116,7 +127,28 @@ class FakeDriver:
             ctypes.memmove(*self._later.pop(0))
             self._copied += 1
 
+    def _enqueue(self, stream, work):
+        """Do this when the stream comes to it."""
+        self.behind.setdefault(int(stream), []).append(work)
+        self._go_on(int(stream))
+
+    def _go_on(self, stream, *, until_idle=False):
+        """Do what a stream comes to; the gate that somebody waits for gives up."""
+        while self.behind.get(stream) or stream in self.gates:
+            words, number = self.gates.get(stream, (None, 0))
+            if words is not None and ctypes.c_int32(words[0] - number).value < 0:
+                if not (until_idle or self.one_by_one):
+                    return
+                words[1] = number
+                self.gates_given_up += 1
+            self.gates.pop(stream, None)
+            if self.behind.get(stream):
+                self.behind[stream].pop(0)()
+
     def _cuCtxSynchronize(self):
+        self.busy.clear()
+        for stream in list(self.gates):
+            self._go_on(stream, until_idle=True)
         self._wait()
 
     def _cuThreadExchangeStreamCaptureMode(self, mode):
@@ -167,6 +199,9 @@ class FakeDriver:
         self.pinned = [*getattr(self, "pinned", []), ctypes.create_string_buffer(size)]
         return (ctypes.addressof(self.pinned[-1]),)
 
+    def _cuMemHostGetDevicePointer(self, address, flags):
+        return (address,)
+
     def _cuMemcpyHtoDAsync(self, target, source, size, stream):
         self._copy(int(target), int(source), size)
 
@@ -183,20 +218,34 @@ class FakeDriver:
         return (SimpleNamespace(at=None, stream=None, copies=0),)
 
     def _cuEventRecord(self, event, stream):
-        event.at, event.stream = self.now_ms, int(stream)
+        def happen():
+            event.at = self.now_ms
+
+        event.at, event.stream = None, int(stream)
         event.copies = self._copied + len(self._later)
+        self._enqueue(stream, happen)
 
     def _cuEventQuery(self, event):
         self.capture_modes.append(self.mode.name)
+        if event.stream is not None:
+            self._go_on(event.stream)
+        if event.at is None or event.stream in self.busy:
+            return self._real.CUresult.CUDA_ERROR_NOT_READY
+        return None
 
     def _cuEventElapsedTime(self, first, last):
         return (last.at - first.at,)
 
     def _cuEventSynchronize(self, event):
+        if event.stream is not None:
+            self.busy.discard(event.stream)
+            self._go_on(event.stream, until_idle=True)
         self._wait(event.copies)
 
     def _cuStreamSynchronize(self, stream):
         self.waited = int(stream)
+        self.busy.discard(int(stream))
+        self._go_on(int(stream), until_idle=True)
         self._wait()
 
     def _cuStreamWaitEvent(self, stream, event, flags):
@@ -214,7 +263,10 @@ class FakeDriver:
     _cuStreamIsCapturing.gives = 1
 
     def _cuStreamQuery(self, stream):
-        pass
+        self._go_on(int(stream))
+        if int(stream) in self.gates or int(stream) in self.busy:
+            return self._real.CUresult.CUDA_ERROR_NOT_READY
+        return None
 
     def _cuStreamCreate(self, flags):
         return (0x51,)
@@ -248,8 +300,25 @@ class FakeDriver:
         assert (shared, extra) == (0, 0)
         if int(stream) in self.capturing:
             self.recorded += 1
+        if function == "vyre_gate":
+            self.gate_launches += 1
+            self._close(int(stream), address)
+            return
         self.launches.append((function, grid, workgroup, int(stream), address))
+        self._enqueue(stream, self._run)
+
+    def _run(self):
         self.now_ms += 0.25
+
+    def _close(self, stream, address):
+        """A gate: from here on the stream waits until its word has come to this number."""
+        assert stream not in self.capturing, "a gate would become part of somebody's graph"
+        pointers = (ctypes.c_void_p * 3).from_address(address)
+        words = (ctypes.c_uint32 * 2).from_address(ctypes.c_uint64.from_address(pointers[0]).value)
+        assert ctypes.c_int64.from_address(pointers[2]).value > 0, "it would never give up"
+        number = ctypes.c_uint32.from_address(pointers[1]).value
+        self._enqueue(stream, lambda: self.gates.update({stream: (words, number)}))
+        self._go_on(stream)
 
 
 @pytest.fixture

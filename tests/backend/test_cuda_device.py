@@ -13,16 +13,20 @@ pytest.importorskip("cuda.bindings.nvrtc")
 import vyre
 from vyre import ir, kernels
 from vyre.analysis import analyse
-from vyre.backend.base import CompilesAhead, Job
-from vyre.backend.cuda import found
+from vyre.backend.base import Compiled, CompilesAhead, Job, Loads
+from vyre.backend.cuda import build, found
+from vyre.backend.cuda.events import FIXED_NS
 from vyre.backend.cuda.memory import CHUNK
-from vyre.errors import DeviceFailed, UnsupportedFeature
+from vyre.backend.cuda.timing import LITTLE_S
+from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, DeviceKind
 from vyre.runtime.devices import opened
 from vyre.runtime.devices.device import Device
 
 LEGACY = 1
+OWN_NS = 250_000 - FIXED_NS
+"""What a launch takes on the fake."""
 
 
 @pytest.fixture
@@ -73,6 +77,7 @@ def test_a_device_is_described_by_all_that_changes_which_schedule_wins(driver, t
     assert info.limits.max_threads_per_unit == 2048
     assert (info.compute_units, info.memory_bytes) == (132, 1 << 30)
     assert isinstance(made, CompilesAhead)
+    assert isinstance(made, Loads)
 
 
 def test_finding_devices_makes_no_context(driver, tmp_path):
@@ -259,10 +264,10 @@ def test_a_timed_launch_is_polled_and_its_events_serve_again(cuda, driver, saxpy
 
     assert ticket.elapsed_ns() is None
     assert "cuEventSynchronize" not in driver.calls
-    assert ticket.elapsed_ns() == 250_000
-    assert ticket.elapsed_ns() == 250_000
+    assert ticket.elapsed_ns() == OWN_NS
+    assert ticket.elapsed_ns() == OWN_NS
     made = driver.calls.count("cuEventCreate")
-    assert timed(cuda, saxpy).elapsed_ns() == 250_000
+    assert timed(cuda, saxpy).elapsed_ns() == OWN_NS
     assert driver.calls.count("cuEventCreate") == made == 2
 
 
@@ -498,7 +503,7 @@ def another(driver, ms=3.0):
 def test_a_launch_of_anybody_is_timed_by_events_on_its_stream(cuda, driver):
     ticket = cuda.time(0x50, another(driver))
 
-    assert ticket.elapsed_ns() == 3_000_000
+    assert ticket.elapsed_ns() == 3_000_000 - FIXED_NS
     assert driver.calls.count("cuEventRecord") == 2
     assert ticket.rough  # the stream was idle
 
@@ -532,7 +537,7 @@ def test_what_cannot_be_timed_is_launched_once_all_the_same(cuda, driver, call):
 
     assert cuda.time(0x50, lambda: launched.append(1)) is None
     assert launched == [1]
-    assert cuda.time(0x50, another(driver)).elapsed_ns() == 3_000_000
+    assert cuda.time(0x50, another(driver)).elapsed_ns() == 3_000_000 - FIXED_NS
 
 
 def test_events_serve_again_whatever_comes_of_a_launch(cuda, driver):
@@ -565,3 +570,115 @@ def test_clocks_are_asked_of_the_device_on_its_bus(cuda):
 def test_the_table_of_loaders_knows_whose_memory_it_shares(cuda):
     assert opened.SHARING[cuda.sharing.dlpack_type] == cuda.info.backend
     assert opened.sharing(1) == ()  # the host's is no device's
+
+
+class TestLoading:
+    """What the compile helper has made."""
+
+    codes = tuple(Code(items=items) for items in (1, 2, 4))
+
+    @pytest.fixture
+    def jobs(self):
+        program = kernels.gelu.program
+        facts = analyse(program)
+        return [Job(program, code, facts) for code in self.codes]
+
+    def test_several_codes_are_one_load_and_no_source_is_emitted(
+        self, cuda, driver, jobs, monkeypatch
+    ):
+        made = cuda.compile_only(jobs)
+        built = cuda.build(jobs)
+        monkeypatch.setattr(build, "emit", None)
+        loads = driver.calls.count("cuModuleLoadData")
+
+        loaded = cuda.load(jobs, made)
+
+        assert driver.calls.count("cuModuleLoadData") == loads + 1
+        for one, other in zip(loaded, built, strict=True):
+            assert (one.function, one.layout) == (other.function, other.layout)
+            assert (one.arguments, one.guarded) == (other.arguments, other.guarded)
+            assert one.resources == other.resources
+
+    def test_what_is_kept_apart_is_loaded_apart_and_in_order(self, cuda, driver, jobs):
+        made = [one for job in jobs for one in cuda.compile_only([job])]
+
+        loaded = cuda.load(jobs, made)
+
+        assert driver.calls.count("cuModuleLoadData") == 3
+        assert [one.function for one in loaded] == ["vyre_kernel_0"] * 3
+
+    @pytest.mark.parametrize("damage", ["gone", "another", "refused"])
+    def test_what_cannot_be_loaded_is_built(self, cuda, driver, jobs, tmp_path, damage):
+        made = cuda.compile_only(jobs)
+        (file,) = (tmp_path / "cubin").iterdir()
+        if damage == "gone":
+            file.unlink()
+        elif damage == "another":
+            file.write_bytes(bytes(100))
+        else:
+            driver.answers["cuModuleLoadData"] = [driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU]
+
+        loaded = cuda.load(jobs, made)
+
+        assert [one.function for one in loaded] == [f"vyre_kernel_{n}" for n in range(3)]
+
+    @pytest.mark.parametrize("name", ["../../x", "A" * 64, "a" * 63, "a" * 64 + "/x", "x.cubin"])
+    def test_a_name_that_is_a_path_is_refused(self, name):
+        with pytest.raises(InvalidInput) as caught:
+            Compiled(name=name)
+
+        assert str(caught.value) == (
+            f"compiled code by the name {name!r}\nFix: give 64 hexadecimal digits"
+        )
+
+
+class TestCalm:
+    """Loading code waits for what runs, so it is for a device that has little to do."""
+
+    def test_before_anything_was_timed_it_is_calm(self, cuda, driver):
+        assert cuda.is_calm()
+        assert driver.calls[-1] != "cuStreamQuery"
+
+    def test_an_idle_stream_is_calm(self, cuda, driver, saxpy):
+        timed(cuda, saxpy)
+        records = driver.calls.count("cuEventRecord")
+
+        assert cuda.is_calm()
+        assert driver.calls.count("cuEventRecord") == records
+
+    @pytest.mark.parametrize("is_over", [True, False])
+    def test_a_busy_stream_is_calm_if_a_little_later_all_is_done(
+        self, cuda, driver, saxpy, monkeypatch, is_over
+    ):
+        timed(cuda, saxpy)
+        driver.busy.add(LEGACY)
+        slept = []
+
+        def sleep(seconds):
+            slept.append(seconds)
+            if is_over:
+                driver.busy.clear()
+
+        monkeypatch.setattr(cuda._timing, "_sleep", sleep)
+
+        assert cuda.is_calm() is is_over
+        assert slept == [LITTLE_S]
+
+    def test_of_a_caller_s_stream_only_our_events_are_asked(self, cuda, driver, saxpy):
+        """It may be gone by now."""
+        timed(cuda, saxpy, stream=0x50)
+        driver.busy.add(0x50)
+        driver.calls.clear()
+
+        assert not cuda.is_calm()
+        driver.busy.clear()
+        assert cuda.is_calm()
+        assert not {"cuStreamQuery", "cuEventRecord", "cuStreamIsCapturing"} & set(driver.calls)
+
+    def test_while_others_capture_nothing_is_recorded(self, cuda, driver, saxpy):
+        timed(cuda, saxpy)
+        driver.answers["cuStreamIsCapturing"] = [driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT]
+        driver.calls.clear()
+
+        assert cuda.is_calm()
+        assert not {"cuStreamQuery", "cuEventRecord"} & set(driver.calls)

@@ -50,6 +50,7 @@ class Counting:
 
 
 TEXT = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] *= 2.0f; }'
+NAME = name_of(TEXT, EXACT, "13.4")
 
 
 def test_seven_counters_of_the_largest_size_compile():
@@ -134,8 +135,8 @@ def test_an_architecture_that_nvrtc_does_not_know_is_a_value():
 def test_what_is_in_the_cache_is_not_compiled_again(tmp_path):
     cache, compiler = CubinCache(tmp_path / "cubin"), Counting()
 
-    first = cache.get_or_compile(TEXT, EXACT, "13.4", compiler)
-    second = cache.get_or_compile(TEXT, EXACT, "13.4", compiler)
+    first = cache.get_or_compile(NAME, TEXT, EXACT, compiler)
+    second = cache.get_or_compile(NAME, TEXT, EXACT, compiler)
 
     assert compiler.count == 1
     assert second == first
@@ -157,17 +158,17 @@ def test_the_name_holds_everything_that_decides_what_a_build_gives():
 @pytest.mark.parametrize("damage", [b"", b"short", None], ids=["empty", "short", "one bit"])
 def test_a_damaged_file_is_compiled_anew_and_mended(tmp_path, damage):
     cache, compiler = CubinCache(tmp_path), Counting()
-    whole = cache.get_or_compile(TEXT, EXACT, "13.4", compiler)
+    whole = cache.get_or_compile(NAME, TEXT, EXACT, compiler)
     (path,) = tmp_path.iterdir()
     data = bytearray(path.read_bytes())
     data[-9] ^= 1
     path.write_bytes(bytes(data) if damage is None else damage)
 
-    again = cache.get_or_compile(TEXT, EXACT, "13.4", compiler)
+    again = cache.get_or_compile(NAME, TEXT, EXACT, compiler)
 
     assert compiler.count == 2
     assert again == whole
-    assert cache.get_or_compile(TEXT, EXACT, "13.4", compiler) == whole
+    assert cache.get_or_compile(NAME, TEXT, EXACT, compiler) == whole
     assert compiler.count == 2
 
 
@@ -175,7 +176,7 @@ def test_a_refused_source_is_not_kept(tmp_path):
     cache, compiler = CubinCache(tmp_path), Counting()
 
     for _ in range(2):
-        assert isinstance(cache.get_or_compile("nonsense", EXACT, "13.4", compiler), Unbuilt)
+        assert isinstance(cache.get_or_compile(NAME, "nonsense", EXACT, compiler), Unbuilt)
 
     assert compiler.count == 2
     assert list(tmp_path.iterdir()) == []
@@ -185,14 +186,14 @@ def test_a_folder_that_cannot_be_written_costs_only_the_keeping(tmp_path):
     (tmp_path / "file").write_text("")
     cache, compiler = CubinCache(tmp_path / "file" / "cubin"), Counting()
 
-    assert isinstance(cache.get_or_compile(TEXT, EXACT, "13.4", compiler), Cubin)
+    assert isinstance(cache.get_or_compile(NAME, TEXT, EXACT, compiler), Cubin)
 
 
 def test_without_a_home_folder_nothing_is_left_in_the_current_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cache = CubinCache(Path("cubin"))
 
-    assert isinstance(cache.get_or_compile(TEXT, EXACT, "13.4", nvrtc.compile), Cubin)
+    assert isinstance(cache.get_or_compile(NAME, TEXT, EXACT, nvrtc.compile), Cubin)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -214,8 +215,11 @@ def test_pruning_drops_what_was_used_longest_ago(tmp_path):
 def test_compiling_only_needs_no_device_and_tells_the_threads(tmp_path):
     made = builder(tmp_path).compile_only(jobs(kernels.saxpy.program, Code(), Code(items=4)))
 
-    assert made == [1024, 1024]
-    assert len(list(tmp_path.iterdir())) == 1  # one build for both
+    assert [one.max_threads for one in made] == [1024, 1024]
+    assert [one.entry for one in made] == ["vyre_kernel_0", "vyre_kernel_1"]
+    assert [one.guarded for one in made] == [(0,), (0,)]
+    (file,) = tmp_path.iterdir()  # one build for both
+    assert {f"{one.name}.cubin" for one in made} == {file.name}
 
 
 def test_many_registers_leave_fewer_threads():

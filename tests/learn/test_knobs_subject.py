@@ -22,6 +22,7 @@ from vyre.learn import (
     Elapsed,
     Fetched,
     Fetching,
+    Later,
     Pace,
     Prepare,
     Question,
@@ -368,6 +369,16 @@ class TestWhatIsNotReady:
         twice = Twice(subject=self.Made())
 
         assert call_until(twice, lambda: twice.site.chosen == BEST)
+
+    def test_what_is_not_done_yet_is_asked_again(self):
+        """A piece at a time, and nobody tells again that it came."""
+        subject = self.Made()
+        pieces = [Later(1e-3), Later(), Later()]
+        object.__setattr__(subject, "taken", lambda: pieces.pop(0) if pieces else Fetched())
+        twice = Twice(subject=subject)
+
+        assert call_until(twice, lambda: twice.site.chosen == BEST)
+        assert pieces == []
 
     @pytest.mark.parametrize("fails", ["fetch", "taken"])
     def test_where_it_cannot_be_the_default_runs(self, fails, caplog):

@@ -14,6 +14,7 @@ from hypothesis import given
 import vyre
 from vyre import ir, kernels
 from vyre.analysis import analyse
+from vyre.backend.base import Compiled, Unbuilt
 from vyre.emit import OPENCL as OPENCL_C
 from vyre.emit import emit
 from vyre.errors import InvalidInput
@@ -21,9 +22,9 @@ from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Order
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.compile import helper as helper_module
-from vyre.runtime.compile.bundle import Bundle, Warm, from_request, to_request
+from vyre.runtime.compile.bundle import Bundle, Warm, from_request, spelt, to_request
 from vyre.runtime.compile.helper import CompileHelper, Ready, Refused
-from vyre.runtime.devices.compile_server import _cut
+from vyre.runtime.devices.compile_server import _cut, compile_bundle
 from vyre.testing.programs import Case, race_free
 
 REFERENCE = vyre.open("reference")
@@ -41,6 +42,8 @@ LONG_S = 60.0
 FAKE = """
 import json, os, signal, sys, time
 print(json.dumps({"ready": sys.argv[1]}), flush=True)
+def compiled(name):
+    return {"max_threads": 64, "name": name, "entry": "k", "guarded": [0, 1]}
 for count, line in enumerate(sys.stdin):
     request = json.loads(line)
     answer = {"id": request["id"], "ok": True, "max_threads": [os.getpid(), count]}
@@ -55,6 +58,11 @@ for count, line in enumerate(sys.stdin):
         case 7: sys.exit("the linker is missing")
         case 8: answer = {"id": request["id"], "ok": False, "reason": "no", "log": "line 3"}
         case 9: answer["max_threads"] = ["many"]
+        case 10: answer["made"] = [compiled("../../elsewhere")] * 2
+        case 11: answer["made"] = [compiled("a" * 64)]
+        case 12: answer["made"] = [{"max_threads": 1}] * 2
+        case 13: answer["made"] = 7
+        case 14: answer["made"] = [compiled("a" * 64), {"reason": "no", "log": "line 3"}]
     print(json.dumps(answer) if isinstance(answer, dict) else answer, flush=True)
 """
 
@@ -269,6 +277,46 @@ class TestServer:
 
         assert done.stdout == "(0, 0)\n0\n1\n"
 
+    def test_a_code_that_is_refused_takes_no_other_with_it(self, monkeypatch):
+        good, bad = Code(), Code(items=2)
+        monkeypatch.setattr(
+            type(REFERENCE.backend),
+            "compile_only",
+            lambda _, jobs: [
+                Unbuilt("no", "line 3") if job.code == bad else Compiled(64, "a" * 64, "k", (0,))
+                for job in jobs
+            ],
+            raising=False,
+        )
+
+        answer = compile_bundle(REFERENCE, Bundle(program=SAXPY, codes=(bad, good)))
+
+        assert answer["max_threads"] == [0, 64]
+        assert answer["made"] == [
+            {"reason": "no", "log": "line 3"},
+            {"max_threads": 64, "name": "a" * 64, "entry": "k", "guarded": (0,)},
+        ]
+        assert compile_bundle(REFERENCE, Bundle(program=SAXPY, codes=(bad,))) == {
+            "ok": False,
+            "reason": f"{bad}: no",
+            "log": "line 3",
+        }
+
+    def test_a_program_is_spelt_once_for_bundles_in_a_row(self, monkeypatch):
+        written = []
+
+        def counting(program):
+            written.append(program)
+            return spelt(program)
+
+        monkeypatch.setattr(helper_module, "spelt", counting)
+        with CompileHelper(REFERENCE) as helper:
+            asked = [SAXPY, SAXPY, kernels.gelu.program, SAXPY]
+            pending = [helper.submit(Bundle(program=one, codes=(Code(),))) for one in asked]
+
+            assert {one.wait(LONG_S) for one in pending} == {Ready((0,))}
+        assert written == [SAXPY, kernels.gelu.program, SAXPY]
+
     @OPENCL
     @POSIX
     def test_the_caller_finds_all_of_it_in_the_drivers_cache(self, tmp_path):
@@ -322,6 +370,21 @@ class TestServer:
 
         assert done.stdout.splitlines()[1:] == ["True 0", "1"]
         assert done.stdout.startswith("Ready(max_threads=(")
+
+
+class TestAnswers:
+    def test_it_tells_where_each_code_is_or_why_it_is_not(self):
+        with fake() as helper:
+            answer = helper.submit(bundle(14)).wait(LONG_S)
+
+        assert answer.made == (Compiled(64, "a" * 64, "k", (0, 1)), Unbuilt("no", "line 3"))
+
+    @pytest.mark.parametrize("items", [10, 11, 12, 13], ids=["path", "few", "part", "number"])
+    def test_places_that_are_none_cannot_be_read(self, items):
+        with fake() as helper:
+            answer = helper.submit(bundle(items)).wait(LONG_S)
+
+        assert answer.reason == "the compile helper gave an answer that cannot be read"
 
 
 class TestFaults:

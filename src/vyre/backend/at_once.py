@@ -29,6 +29,7 @@ class AtOnce:
     """Nothing is ever under way, memory is arrays of bytes, and there is one stream."""
 
     compiles_per_workgroup = False
+    loads_together = 1
     sharing = None
     shortest_ns = 0
     strayed = False
@@ -44,6 +45,10 @@ class AtOnce:
     def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
         """Never: launches run."""
         return False
+
+    def is_calm(self) -> bool:
+        """Always: nothing is ever under way."""
+        return True
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

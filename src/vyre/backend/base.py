@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from vyre.analysis import Facts
 from vyre.emit import WordLayout
+from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.model import Clocks, Code, DeviceInfo
@@ -42,6 +44,25 @@ class Job:
     program: Program
     code: Code
     facts: Facts
+
+
+_NAME = re.compile(r"[0-9a-f]{64}(\.[a-z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A job that was compiled, and what a process needs that loads it instead of compiling it."""
+
+    max_threads: int = 0  # of a workgroup, as its registers allow; 0 where that is not known
+    name: str = ""  # under which the backend keeps it; empty where it does not
+    entry: str = ""  # its function there
+    guarded: tuple[int, ...] = (0, 1, 2)
+
+    def __post_init__(self) -> None:
+        if self.name and not _NAME.fullmatch(self.name):  # it becomes a part of a path
+            raise InvalidInput(
+                f"compiled code by the name {self.name!r}", "give 64 hexadecimal digits"
+            )
 
 
 class Binary(Protocol):
@@ -127,8 +148,12 @@ class Queue(Protocol):
         ...
 
     def synchronize(self) -> None: ...
-    def keep(self, binary: Any) -> None:
-        """Let other processes have what was compiled of it by now."""
+    def is_calm(self) -> bool:
+        """Whether code can be loaded now without waiting for the device, and callers with it."""
+        ...
+
+    def keep(self, binary: Any) -> Compiled:
+        """Let other processes have what was compiled of it by now, and say where they find it."""
         ...
 
 
@@ -203,6 +228,8 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """What a launch must take to be felt beside what launching costs the host."""
     shortest_ns: int
     """What a launch must take for a rough time to tell schedules apart."""
+    loads_together: int
+    """Codes to compile and load as one at most: more than 1 where loading stops callers."""
     every_threads: int
     """The threads of a workgroup that every compiled kernel allows; 0 where that is not known."""
     uses_host_memory: bool
@@ -249,6 +276,13 @@ class TimesBlocks(Protocol):
 class CompilesAhead(Protocol):
     """A backend that can compile without running anything, where another process finds it."""
 
-    def compile_only(self, jobs: Sequence[Job]) -> Sequence[int | Unbuilt]:
-        """For each job the widest workgroup its registers allow, 0 where that is not known."""
+    def compile_only(self, jobs: Sequence[Job]) -> Sequence[Compiled | Unbuilt]: ...
+
+
+@runtime_checkable
+class Loads(Protocol):
+    """A backend that loads what another process has compiled, and emits no source for it."""
+
+    def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> Sequence[Any | Unbuilt]:
+        """What `build` would give; it is built where it is not kept, or no longer."""
         ...

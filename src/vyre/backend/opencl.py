@@ -17,9 +17,10 @@ import pyopencl as cl
 
 from vyre import settings
 from vyre.backend import cpufreq, host, scratch
-from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
+from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
+from vyre.emit.layout import arguments_of
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
@@ -89,6 +90,10 @@ def _kernel(program: Any, entry: str) -> Any:
         ) from error
 
 
+def _options(*, fast_math: bool) -> str:
+    return _FAST if fast_math else _EXACT
+
+
 @dataclass(slots=True)
 class OpenCLBinary:
     """A built program.
@@ -99,29 +104,20 @@ class OpenCLBinary:
     """
 
     program: Any
-    source: Source
+    entry: str
+    layout: WordLayout
+    arguments: tuple[str, ...]
+    guarded: tuple[int, ...]
     max_threads: int
     name: str  # under which it is kept on disk
     free: list[Any] = field(default_factory=list)
-
-    @property
-    def layout(self) -> WordLayout:
-        return self.source.layout
-
-    @property
-    def guarded(self) -> tuple[int, ...]:
-        return self.source.guarded
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return self.source.arguments
 
     def take(self) -> Any:
         """A kernel object that nobody else uses; `free.append` gives it back."""
         try:
             return self.free.pop()
         except IndexError:
-            return _kernel(self.program, self.source.entry)
+            return _kernel(self.program, self.entry)
 
 
 class OpenCLTicket:
@@ -176,6 +172,7 @@ class OpenCL:
     sharing = None
     compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
     uses_host_memory = False
+    loads_together = 1
     strayed = False
     shortest_ns = 0
     unfelt_ns = 20_000  # on PoCL a call takes 30 us and more whatever it launches
@@ -229,16 +226,45 @@ class OpenCL:
             return [together]
         program, name = together
         return [
-            OpenCLBinary(program, source, self._max_threads(program, source.entry), name)
-            for source in sources
+            self._binary(program, job, source.entry, source.guarded, name)
+            for job, source in zip(jobs, sources, strict=True)
         ]
 
-    def keep(self, binary: OpenCLBinary) -> None:
+    def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> list[OpenCLBinary | Unbuilt]:
+        """Load what was kept; what is not there any more is built."""
+        programs: dict[str, Any] = {}
+        if all(one.name for one in made):
+            context, _ = self._open()
+            self._refuse_full()
+            options = _options(fast_math=jobs[0].program.options.fast_math)
+            for one in made:
+                if one.name not in programs:
+                    programs[one.name] = self._loaded(context, one.name, options)
+        if not programs or None in programs.values():
+            return self.build(jobs)
+        return [
+            self._binary(programs[one.name], job, one.entry, one.guarded, one.name)
+            for job, one in zip(jobs, made, strict=True)
+        ]
+
+    def _binary(
+        self, program: Any, job: Job, entry: str, guarded: tuple[int, ...], name: str
+    ) -> OpenCLBinary:
+        names = tuple(decl.name for decl in arguments_of(job.program))
+        most = self._max_threads(program, entry)
+        return OpenCLBinary(program, entry, WordLayout.of(job.program), names, guarded, most, name)
+
+    def is_calm(self) -> bool:
+        """Always: building and loading go on beside what runs."""
+        return True
+
+    def keep(self, binary: OpenCLBinary) -> Compiled:
         """Keep on disk what the driver has compiled of it by now, for other processes.
 
         Not for the caller's own: PoCL compiles one more form of each kernel to be able to.
         """
         self._kept.put(binary.name, binary.program.get_info(cl.program_info.BINARIES)[0])
+        return Compiled(binary.max_threads, binary.name, binary.entry, binary.guarded)
 
     def _max_threads(self, program: Any, entry: str) -> int:
         """What the registers of one compiled kernel leave of the device's limit."""
@@ -249,7 +275,7 @@ class OpenCL:
         """The program of these sources, and its name among those that are kept."""
         context, _ = self._open()
         self._refuse_full()
-        options, text = _FAST if sources[0].fast_math else _EXACT, bundle(sources)
+        options, text = _options(fast_math=sources[0].fast_math), bundle(sources)
         name = name_of(self.info.model, self.info.toolchain, options, text)
         with warnings.catch_warnings():  # the compiler's own, about names nobody reads
             warnings.simplefilter("ignore", cl.CompilerWarning)

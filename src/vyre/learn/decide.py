@@ -12,8 +12,9 @@ from vyre.learn.explain import Explained, Explanation, explained
 from vyre.learn.pace import Pace
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
-from vyre.learn.subject import Prepare, Subject
+from vyre.learn.subject import Opening, Prepare, Subject
 from vyre.model import Clocks, Config, Decision, DeviceInfo, Mode, Reason, Workload
+from vyre.policy.table import DEFAULT_POLICY
 from vyre.substrate.fixed import step
 
 
@@ -33,6 +34,7 @@ class Call:
         why_alone: why it always runs its default; None where it may be learned.
         began: whether something of the kind has run in this process.
         guess: what is decided where nothing is remembered, such as what a file said.
+        opening: how calls begin where nothing is decided; it may compile, in a program's first.
         sweep: looks for the best at once; where there is none, mode `on` sweeps call by call.
         pace: how quickly to learn.
         clocks: what the device says of its clocks.
@@ -50,6 +52,7 @@ class Call:
     why_alone: str | None = None
     began: bool = False
     guess: Callable[[], Decision | None] = lambda: None
+    opening: Callable[[], Opening | None] = lambda: None
     sweep: Callable[[], Decision] | None = None
     pace: Pace = field(default_factory=Pace)
     clocks: Callable[[], Clocks | None] = lambda: None
@@ -109,9 +112,14 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
         known = guess if guess is not None and call.is_legal(guess.config) else None
     if learns or (by.mode is Mode.ON and call.sweep is None and known is None):
         policy = by.policy if learns else "sweep"
-        decider = process.deciders().of(workload, lambda: _decider(call, known, policy), policy)
+        deciders = process.deciders()
+        opening = None
+        if known is None and policy == DEFAULT_POLICY and deciders.find(workload, policy) is None:
+            opening = call.opening()  # here, because nobody else has to wait for what it compiles
+        decider = deciders.of(workload, lambda: _decider(call, known, opening, policy), policy)
         return Site(call.size, call.prepare, decider.standing.decision, decider)
     if known is None and by.mode is Mode.ON and call.sweep is not None:
+        process.deciders().forget(workload)  # or what calls are learning would come after it
         known = process.swept(workload, call.sweep)
         if (decided := recorder.at_hand(workload)) is not None:
             process.deciders().tuned(decided)  # calls that learn run it as well
@@ -130,7 +138,7 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
     return site
 
 
-def _decider(call: Call, known: Decision | None, policy: str) -> Decider:
+def _decider(call: Call, known: Decision | None, opening: Opening | None, policy: str) -> Decider:
     deciders = process.deciders()
     return Decider(
         deciders.desk,
@@ -141,6 +149,7 @@ def _decider(call: Call, known: Decision | None, policy: str) -> Decider:
         default=call.default,
         size=call.size,
         known=known,
+        opening=opening,
         pace=call.pace,
         policy=policy,
         step=step,

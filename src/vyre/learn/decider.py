@@ -12,7 +12,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
@@ -28,6 +29,7 @@ from vyre.learn.events import (
     Event,
     Fell,
     Fetch,
+    Heard,
     Launched,
     Looked,
     Lost,
@@ -35,6 +37,7 @@ from vyre.learn.events import (
     Put,
     Ran,
     Record,
+    Spent,
     Took,
     Wake,
     What,
@@ -45,7 +48,7 @@ from vyre.learn.learner import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.learn.standing import Phase, Standing
-from vyre.learn.subject import Fetched, Fetching, Subject
+from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject
 from vyre.learn.tally import Tally
 from vyre.model import Clocks, Config, Decision, Failed, Workload
 from vyre.policy.natural_step import Step as NaturalStep
@@ -53,6 +56,15 @@ from vyre.policy.natural_step import natural_step_q16
 from vyre.policy.table import DEFAULT_POLICY
 
 logger = logging.getLogger("vyre.learning")
+
+_STRETCH = 32
+"""Calls between two looks at how far they may go."""
+
+
+class _CameIn(Protocol):
+    """What came of a launch, once it is known at which clocks it was heard."""
+
+    def __call__(self, *, clocks: Clocks | None) -> Ran | Lost | Fell: ...
 
 
 class Decider:
@@ -69,6 +81,7 @@ class Decider:
         default: Config,
         size: int,
         known: Decision | None = None,
+        opening: Opening | None = None,
         pace: Pace | None = None,
         policy: str = DEFAULT_POLICY,
         step: NaturalStep = natural_step_q16,
@@ -76,21 +89,23 @@ class Decider:
         neighbours: Callable[[Workload], Iterable[Known]] = lambda _: (),
         guess: Callable[[], Decision | None] = lambda: None,
     ) -> None:
-        """Learn for `workload`, launching what is `known`, or the default, until more is."""
+        """Learn for `workload`, launching what is `known`, guessed, or the default till then."""
         self.workload, self.name, self.policy = workload, name, policy
         self._desk, self._subject, self._recorder = desk, subject, recorder
         self._pace, self._step, self._clocks = pace or Pace(), step, clocks
         self._size, self._neighbours, self._guess = size, neighbours, guess
         # -- read by calls
-        self.standing = Standing.of(workload, default, known)
+        self.standing = Standing.of(workload, default, known, opening)
         self.best = self.standing.decision.config
         self.asked: deque[Config] = deque()
-        self._tally = Tally()
+        self._opening = opening.timed if known is None and opening is not None else ()
+        self._tally = Tally(self._reached)
         self.tick = self._tally.tick
         self._sites: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._joining = threading.Lock()
+        self._joining = threading.RLock()  # a call in a signal's handler may come here, too
         # -- of the desk's thread alone
         self._fetching: list[Fetching] = []
+        self._came_in: list[_CameIn] = []
         self._worked_s = 0.0
         self._post(self._begin)
 
@@ -106,6 +121,29 @@ class Decider:
         with self._joining:
             self._sites.add(site)
 
+    def _reached(self, dispatches: int) -> int:
+        """How far calls may go before this is asked again; what they go too far on is held back."""
+        if dispatches == 0 and self._opening:
+            return 1  # the first launch also loads what it needs, and says little
+        if self._opening:
+            self.asked.extend(self._opening)
+            self._opening = ()
+        standing = self.standing
+        if dispatches < standing.limit:
+            return int(min(standing.limit, dispatches + _STRETCH))
+        default = standing.default
+        if self.best != default and default in standing.ready:
+            self._launch(default)
+            self._post(lambda: self._happened(Spent()))
+        return dispatches + _STRETCH
+
+    def _launch(self, config: Config) -> None:
+        """Let calls launch this from now on."""
+        self.best = config
+        with self._joining:
+            for site in self._sites:
+                site.best = None
+
     def taking(self) -> None:
         """A call is about to take what is asked for."""
         self._post(lambda: self._happened(Took()))
@@ -115,7 +153,9 @@ class Decider:
         rough = ticket.rough
 
         def heard(came: int | VyreError | None) -> None:
-            self._do(lambda: self._heard(config, came, size, share, rough=rough))
+            if not self._came_in:  # what comes at the same look is told together
+                self._post(self._tell)
+            self._came_in.append(partial(self._heard, config, came, size, share, rough=rough))
 
         def watch() -> None:
             self._happened(Launched(config))
@@ -172,24 +212,40 @@ class Decider:
         share: float,
         *,
         rough: bool,
-    ) -> None:
+        clocks: Clocks | None,
+    ) -> Ran | Lost | Fell:
         """The time that was asked for, or why there is none; None where nobody knows."""
         if came is None:
-            self._happened(Lost(config))
-        elif isinstance(came, VyreError):
-            self._happened(Fell({config: came.problem}))
-        else:
-            clocks = self._clocks()
-            clock, throttled = ("", ()) if clocks is None else (clocks.state, clocks.throttled)
-            self._happened(Ran(config, came, size, rough, clock, throttled, share))
+            return Lost(config)
+        if isinstance(came, VyreError):
+            return Fell({config: came.problem})
+        clock, throttled = ("", ()) if clocks is None else (clocks.state, clocks.throttled)
+        return Ran(config, came, size, rough, clock, throttled, share)
+
+    def _tell(self) -> None:
+        """Tell the learner all that has come in: the clocks are looked at once, too."""
+        came, self._came_in = self._came_in, []
+        clocks = self._clocks()
+        heard = [one(clocks=clocks) for one in came]
+        times = tuple(one for one in heard if isinstance(one, Ran))
+        if times:
+            self._happened(Heard(times) if len(times) > 1 else times[0])
+        for one in heard:
+            if not isinstance(one, Ran):
+                self._happened(one)
 
     def _came(self) -> None:
         """Something was fetched."""
         if self.standing.question is None or self.standing.is_over:
             return
         taken = [(one, _taken(one, self.name)) for one in self._fetching]
-        self._fetching = [one for one, came in taken if came is None]
-        self._came_of(tuple(came for _, came in taken if came is not None))
+        self._fetching = [one for one, came in taken if not isinstance(came, Fetched)]
+        again = [came.after_s for _, came in taken if isinstance(came, Later)]
+        if again:
+            self._desk.at(time.monotonic() + min(again), lambda: self._do(self._came))
+        fetched = tuple(came for _, came in taken if isinstance(came, Fetched))
+        if fetched:
+            self._came_of(fetched)
 
     def _came_of(self, fetched: tuple[Fetched, ...]) -> None:
         assert self.standing.question is not None
@@ -215,10 +271,7 @@ class Decider:
             self._worked_s += time.thread_time() - began
         self.standing = standing
         if standing.decision.config != self.best:
-            self.best = standing.decision.config
-            with self._joining:
-                for site in self._sites:
-                    site.best = None
+            self._launch(standing.decision.config)
         if standing.wanted is None or standing.wanted.phase is Phase.PLANNED:
             self.asked.clear()  # nothing that was asked for before is wanted any more
         if standing.is_over:
@@ -253,7 +306,7 @@ class Decider:
         self._happened(event)
 
 
-def _taken(fetching: Fetching, name: str) -> Fetched | None:
+def _taken(fetching: Fetching, name: str) -> Fetched | Later | None:
     try:
         return fetching.taken()
     except Exception as error:

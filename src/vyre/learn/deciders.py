@@ -47,6 +47,11 @@ class Deciders:
                 found = self._by_key[workload, policy] = make()
         return found
 
+    def find(self, workload: Workload, policy: str = DEFAULT_POLICY) -> Decider | None:
+        """The decider of a workload, if there is one."""
+        with self._lock:
+            return self._by_key.get((workload, policy))
+
     def forget(self, workload: Workload) -> None:
         """End the deciders of a workload, because something else decides now."""
         with self._lock:

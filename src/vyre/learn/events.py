@@ -77,6 +77,18 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """Times that came in together: what to ask for next is decided once."""
+
+    times: tuple[Ran, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """As many calls were made as what is launched may cost before more is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """A launch that was asked for was not made, or its time will never be known."""
 
@@ -120,7 +132,22 @@ class Broke:
     error: str
 
 
-What = Began | Woke | Took | Looked | Launched | Ran | Lost | Fell | Came | Decided | Ended | Broke
+What = (
+    Began
+    | Woke
+    | Took
+    | Looked
+    | Launched
+    | Ran
+    | Heard
+    | Spent
+    | Lost
+    | Fell
+    | Came
+    | Decided
+    | Ended
+    | Broke
+)
 
 
 @dataclass(frozen=True, slots=True)

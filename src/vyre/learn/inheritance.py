@@ -106,6 +106,19 @@ def _transferred(
     return _believed(ratios, _NEIGHBOUR + _PER_DOUBLING * apart), decision
 
 
+def nearby(
+    workload: Workload, default: Config, legal: Set[Config], neighbours: Iterable[Known]
+) -> dict[Config, Remembered]:
+    """What the nearest of some other workloads says of these configs, if any is near enough."""
+    near = _nearest(workload, (one for one in neighbours if one.decision.config in legal))
+    if near is None:
+        return {}
+    apart = distance(workload, near.decision.workload)
+    ratios = near.ratios or _of(near.decision, default)
+    believed = _believed(ratios, _NEIGHBOUR + _PER_DOUBLING * apart)
+    return {config: one for config, one in believed.items() if config in legal}
+
+
 def ratios_of(evidence: Measured) -> dict[Config, float]:
     """Log times over that of the default; nothing where the default was not timed."""
     return {one.config: -log(one.speed) for one in evidence.summaries if one.speed is not None}

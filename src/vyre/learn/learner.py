@@ -7,7 +7,7 @@ may be asked for with it, each for what those before it leave open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log
 
@@ -22,6 +22,7 @@ from vyre.learn.events import (
     Event,
     Fell,
     Fetch,
+    Heard,
     Launched,
     Looked,
     Lost,
@@ -29,6 +30,7 @@ from vyre.learn.events import (
     Put,
     Ran,
     Record,
+    Spent,
     Took,
     Wake,
     Woke,
@@ -41,6 +43,9 @@ from vyre.model import Config, Decision, Failed, Reason, Timed
 from vyre.policy import table
 from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.measured import is_time
+
+_PROVISIONAL = (Reason.COLD_START, Reason.TRANSFERRED)
+"""Why something is launched that was not weighed against the default here."""
 
 Advanced = tuple[Standing, tuple[Effect, ...]]
 
@@ -72,7 +77,11 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
         case Launched(config):
             return _under_way(standing, config), ()
         case Ran():
-            return _heard(standing, what, at, pace)
+            return _heard(standing, (what,), at, pace)
+        case Heard(times):
+            return _heard(standing, times, at, pace)
+        case Spent():
+            return _next(standing, at, pace)
         case Lost(config):
             return _next(_given_up(standing, config), at, pace)
         case Fell(reasons):
@@ -81,10 +90,16 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
             return _came(standing, what, at, pace)
 
 
+def _asked_for(standing: Standing) -> tuple[Wanted, ...]:
+    """Every launch whose time is wanted."""
+    return (*(() if standing.wanted is None else (standing.wanted,)), *standing.beside)
+
+
 def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     question, inherited = event.question, event.inherited
     started = standing.inherited
-    candidates = _shortened(question, inherited, started, pace)
+    launched = (standing.decision.config, *(one.config for one in _asked_for(standing)))
+    candidates = _shortened(question, inherited, launched, pace)
     # Calls run the default anyway, so that it failed once keeps nobody from timing it.
     failures = {one: why for one, why in inherited.failures.items() if one != standing.default}
     standing = replace(
@@ -107,9 +122,14 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
         remembered=inherited.ratios,
         step=event.step,
         share=question.share,
+        expected=_expected(question, candidates),
+        risk=question.risk,
     )
     standing = replace(standing, policy=table.make(event.policy, given))
-    standing, effects = _started_from(standing, inherited.decision, pace)
+    decision = inherited.decision
+    if given.expected and decision is not None and decision.reason is Reason.TRANSFERRED:
+        decision = None  # what others measured corrects what is expected, and no more
+    standing, effects = _started_from(standing, decision, pace)
     if standing.default not in standing.ready:
         standing, effects = _fetching(standing, (*effects, Fetch((standing.default,))))
     return _then(_next(standing, at, pace), effects)
@@ -127,16 +147,27 @@ def _started_from(standing: Standing, decision: Decision | None, pace: Pace) -> 
     return standing, ()
 
 
-def _heard(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
-    """The time that was asked for."""
+def _heard(standing: Standing, times: tuple[Ran, ...], at: Moment, pace: Pace) -> Advanced:
+    """Times that were asked for; what follows from them is decided once, after the last."""
+    effects: tuple[Effect, ...] = ()
+    for event in times:
+        standing, more = _told(standing, event, at, pace)
+        effects = (*effects, *more)
+        if standing.is_over:
+            return standing, effects
+    return _then(_next(standing, at, pace), effects)
+
+
+def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
+    """The standing after the time of one launch."""
     config, elapsed = event.config, event.elapsed_ns
     standing = _given_up(standing, config)
     assert standing.policy is not None
     if config in standing.failures:  # one that was launched before it was dropped
-        return _next(replace(standing, told=standing.told + 1), at, pace)
+        return replace(standing, told=standing.told + 1), ()
     if not is_time(elapsed):
-        return _struck(standing, config, f"the device gave a time of {elapsed} ns", at, pace)
-    if config not in standing.launched:  # the first launch also loads the code
+        return _struck(standing, config, f"the device gave a time of {elapsed} ns", pace)
+    if config not in standing.launched and elapsed < pace.loaded_ns:  # it also loads the code
         cost = elapsed / (standing.ledger.default_ns or elapsed)
         standing = replace(
             standing,
@@ -144,25 +175,27 @@ def _heard(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
             policy=standing.policy.paid(cost, cost - 1.0),
             told=standing.told + 1,
         )
-        return _next(standing, at, pace)
+        return standing, ()
     if event.throttled:
         standing = replace(standing, ledger=standing.ledger.held_back(event.throttled))
     standing, comparable = _clocked(standing, event, pace)
     if not comparable:
-        return _next(replace(standing, told=standing.told + 1), at, pace)
+        return replace(standing, told=standing.told + 1), ()
     if event.rough and elapsed < pace.shortest_ns:
         standing = replace(standing, told=standing.told + 1, rough=standing.rough + 1)
         if standing.rough < pace.rough or standing.timed.get(standing.default):
-            return _next(standing, at, pace)
+            return standing, ()
         short = f"{elapsed / 1e3:.1f} us are too short for an idle device's timer"
         return _left_alone(standing, short, pace)
     standing = replace(_learned(standing, event, at), trouble=0)
     record = Record(Timed(config, float(elapsed), clock=event.clock), event.size)
-    took = standing.ledger.default_ns
-    if len(standing.ledger.default_times) >= pace.enough and took and took < pace.unfelt_ns:
+    guesses = _guesses(standing)
+    took = elapsed if guesses else standing.ledger.default_ns
+    enough = standing.ledger.timings if guesses else len(standing.ledger.default_times)
+    if enough >= pace.enough and took and took < pace.unfelt_ns:
         little = f"{took / 1e3:.1f} us are little beside what a call costs"
         return _then(_left_alone(standing, little, pace), (record,))
-    return _then(_next(standing, at, pace), (record,))
+    return standing, (record,)
 
 
 def _clocked(standing: Standing, event: Ran, pace: Pace) -> tuple[Standing, bool]:
@@ -218,6 +251,7 @@ def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
         trend=trend,
         told=told + 1,
         timed={**standing.timed, config: standing.timed.get(config, 0) + 1},
+        launched=standing.launched | {config},
         strikes={one: count for one, count in standing.strikes.items() if one != config},
         ledger=replace(ledger, spent=policy.budget.spent, lost=policy.budget.lost),
         last_at=at,
@@ -232,25 +266,41 @@ def _idle_ns(before: Moment | None, at: Moment, elapsed_ns: float) -> float:
     return max((at.now_s - before.now_s) * 1e9 / launches - elapsed_ns, 0.0)
 
 
-def _struck(standing: Standing, config: Config, reason: str, at: Moment, pace: Pace) -> Advanced:
+def _struck(standing: Standing, config: Config, reason: str, pace: Pace) -> Advanced:
     """A time that is none: one says little, a few in a row say that the config is no good."""
     strikes = {**standing.strikes, config: standing.strikes.get(config, 0) + 1}
     standing = replace(standing, strikes=strikes, told=standing.told + 1)
     if strikes[config] < pace.strikes:
-        return _next(standing, at, pace)
-    return _dropped(standing, {config: reason}, at, pace)
+        return standing, ()
+    return _without(standing, {config: reason})
 
 
 def _left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
-    """Keep what was remembered for this very workload, else go back to the default."""
+    """Keep what was remembered for this very workload, or guessed, else run the default."""
     effects: tuple[Effect, ...] = ()
-    if standing.decision.reason is not Reason.REMEMBERED:
+    if _guesses(standing):
+        if standing.decision.reason in _PROVISIONAL:
+            why = f"{took}, so the guess decides"
+            standing = replace(standing, decision=replace(standing.decision, detail=why))
+        standing = replace(standing, limit=inf)
+    elif standing.decision.reason is not Reason.REMEMBERED:
         standing, effects = _settled(standing, _default(standing, took), pace)
     return _stopped(standing, f"{took}; tuning on purpose measures many in a row"), effects
 
 
+def _guesses(standing: Standing) -> bool:
+    """Whether calls began with what a guess expects to be fast."""
+    return standing.question is not None and bool(standing.question.expected)
+
+
 def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace: Pace) -> Advanced:
-    """Never try these again."""
+    """Never try these again, and go on with others."""
+    standing, effects = _without(standing, reasons)
+    return (standing, effects) if standing.is_over else _then(_next(standing, at, pace), effects)
+
+
+def _without(standing: Standing, reasons: Mapping[Config, str]) -> Advanced:
+    """The standing without what cannot be launched; over, where that is the default."""
     policy, effects = standing.policy, list[Effect]()
     assert policy is not None
     if standing.wanted is not None and standing.wanted.config in reasons:
@@ -274,7 +324,7 @@ def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace
         if standing.decision.config in reasons:  # then calls say themselves why it cannot run
             standing = replace(standing, decision=_default(standing, why))
         return _stopped(standing, why), tuple(effects)
-    return _then(_next(standing, at, pace), tuple(effects))
+    return standing, tuple(effects)
 
 
 def _came(standing: Standing, event: Came, at: Moment, pace: Pace) -> Advanced:
@@ -327,6 +377,7 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     else:
         kept = _taken_back(standing, _decision(standing, keep), keep)
         standing, effects = _settled(standing, kept, pace)
+    standing = _bounded(standing, at)
     standing, effects = _then(_compiled_ahead(standing, pace), effects)
     probing = choice.reason is Reason.PROBE
     standing = replace(standing, next=ask, because=choice.detail, probing=probing)
@@ -341,6 +392,29 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         why = f"{ask.text} cannot be compiled: {standing.broken}"
         return _stopped(standing, why), effects
     return standing, effects
+
+
+def _bounded(standing: Standing, at: Moment) -> Standing:
+    """The standing with how far calls may go on a guess; it is the default's turn where they did.
+
+    What was enqueued counts, not what has ended: callers may be thousands of launches ahead.
+    """
+    decision, policy = standing.decision, standing.policy
+    assert policy is not None
+    if decision.reason not in _PROVISIONAL or decision.config == standing.default:
+        return replace(standing, limit=inf)
+    limit = standing.told + policy.allowance(decision.config)
+    if limit > at.dispatches or standing.default not in standing.ready:
+        return replace(standing, limit=limit)
+    spent = f"what {decision.config.text} may cost is spent, until more of its times are back"
+    ahead = at.dispatches - standing.told
+    return replace(
+        standing,
+        decision=_default(standing, spent),
+        policy=policy.ran(decision.config, ahead) if ahead > 0 else policy,
+        told=max(at.dispatches, standing.told),
+        limit=inf,
+    )
 
 
 def _when(standing: Standing, at: Moment, pace: Pace, *, resting: bool) -> tuple[Standing, float]:
@@ -519,13 +593,15 @@ def _stopped(standing: Standing, why: str) -> Standing:
 
 
 def _decision(standing: Standing, choice: Choice) -> Decision:
+    weighed = not _guesses(standing) or bool(standing.timed.get(standing.default))
     return Decision(
         workload=standing.decision.workload,
         config=choice.config,
         reason=choice.reason,
         detail=choice.detail,
-        gain=choice.gain,
-        confidence=choice.confidence,
+        # What a guess expects is no gain: that takes a time of the default.
+        gain=choice.gain if weighed else None,
+        confidence=choice.confidence if weighed else None,
         default=standing.default,
     )
 
@@ -544,18 +620,27 @@ def _then(advanced: Advanced, before: tuple[Effect, ...]) -> Advanced:
     return standing, (*before, *effects)
 
 
+def _expected(question: Question, candidates: tuple[Config, ...]) -> tuple[float, ...]:
+    """What the guess expects of the candidates that are left."""
+    if not question.expected:
+        return ()
+    of = dict(zip(question.candidates, question.expected, strict=True))
+    return tuple(of[one] for one in candidates)
+
+
 def _log_gain(decision: Decision) -> float:
     return log(decision.gain) if decision.gain and decision.gain < inf else 0.0
 
 
 def _shortened(
-    question: Question, inherited: Inherited, started: Decision | None, pace: Pace
+    question: Question, inherited: Inherited, launched: Sequence[Config], pace: Pace
 ) -> tuple[Config, ...]:
-    """What to choose from in the order of the guess: its first, the remembered, the default."""
+    """What to choose from in the order of the guess: its first, the known, the default."""
     default: Config = question.default
+    able = frozenset(question.candidates)
     ordered = [one for one in question.candidates if one not in inherited.failures]
-    decided = [one.config for one in (inherited.decision, started) if one is not None]
-    must: set[Config] = {default, *inherited.ratios, *decided}
+    decided = () if inherited.decision is None else (inherited.decision.config,)
+    must: set[Config] = {default, *inherited.ratios, *able.intersection((*decided, *launched))}
     room = max(pace.candidates - len(must), 0)
     kept = set(_first(ordered, must, room)) | must
     return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from vyre.model import DeviceInfo, DeviceKind
 
@@ -11,6 +12,9 @@ _ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.1}
 
 _AT_ONCE = {DeviceKind.CPU: 1, DeviceKind.GPU: 4}
 """Callers of a GPU enqueue many launches before the time of the first is back."""
+
+_LOADED_NS = 50_000.0
+"""A GPU's first launch of a kernel fetches its instructions: some microseconds, and no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class Pace:
     lost_after: int = 16  # calls after that which took it, by which it should have been heard of
     at_once: int = 1  # launches that may be asked for before a time of any is back
     clocks: int = 4  # times in a row at another clock that say that it is the device's now
+    loaded_ns: float = inf  # what a first launch must take for what it loads to be little beside
 
     @classmethod
     def beside(cls, device: DeviceInfo, unfelt_ns: int = 0, shortest_ns: int = 0) -> Pace:
@@ -57,5 +62,6 @@ class Pace:
             unfelt_ns=unfelt_ns,
             shortest_ns=shortest_ns,
             at_once=_AT_ONCE[device.kind],
+            loaded_ns=_LOADED_NS if device.kind is DeviceKind.GPU else inf,
             cores=max(device.compute_units, 1) if device.kind is DeviceKind.CPU else 0,
         )

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from typing import Any
 
 from vyre.learn.events import Moment
 from vyre.learn.ledger import Ledger
-from vyre.learn.subject import Question
+from vyre.learn.subject import Opening, Question
 from vyre.model import Config, Decision, Reason
 from vyre.policy.base import Chooser
+from vyre.policy.natural_live import FREE
+from vyre.policy.provisional import launches_within
 from vyre.policy.trend import Trend
 
 
@@ -66,6 +69,7 @@ class Standing:
     looking: bool = False  # whether a launch that was taken is looked after
     rough: int = 0  # times that said too little
     told: int = 0  # dispatches that the policy has heard of
+    limit: float = inf  # dispatches after which the default runs, if nothing is heard by then
     last_at: Moment | None = None  # when a time was last heard
     clock: str = ""  # the state of the clocks that times are of
     other_clock: tuple[str, int] = ("", 0)  # another state, and how many times in a row were of it
@@ -77,8 +81,16 @@ class Standing:
     stopped: str = ""  # why nothing more is learned
 
     @classmethod
-    def of(cls, workload: Any, default: Config, known: Decision | None = None) -> Standing:
-        """What is known of a workload before it was looked at: what is remembered, if anything."""
+    def of(
+        cls,
+        workload: Any,
+        default: Config,
+        known: Decision | None = None,
+        opening: Opening | None = None,
+    ) -> Standing:
+        """What is known of a workload before it was looked at: what is remembered, or a guess."""
+        if known is None and opening is not None:
+            return cls._opened(workload, default, opening)
         cold = Decision(
             workload=workload,
             config=default,
@@ -92,6 +104,26 @@ class Standing:
             inherited=known,
             ready=frozenset((decision.config,)),  # by the call that made us
             launched=frozenset((default,)),
+        )
+
+    @classmethod
+    def _opened(cls, workload: Any, default: Config, opening: Opening) -> Standing:
+        guess = Decision(
+            workload=workload,
+            config=opening.config,
+            reason=opening.reason,
+            detail=opening.detail,
+            default=default,
+        )
+        first, *others = [Wanted(config=one, phase=Phase.ASKED) for one in opening.timed] or [None]
+        return cls(
+            decision=guess,
+            default=default,
+            ready=frozenset((opening.config, *opening.timed)),
+            launched=frozenset((opening.config,)),
+            wanted=first,
+            beside=tuple(one for one in others if one is not None),
+            limit=launches_within(FREE, opening.risk) if opening.config != default else inf,
         )
 
     @property

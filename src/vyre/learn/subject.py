@@ -11,7 +11,7 @@ import blake3
 
 from vyre.backend.base import Ticket
 from vyre.errors import InvalidInput
-from vyre.model import Config, DeviceInfo, Workload
+from vyre.model import Config, DeviceInfo, Reason, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,9 @@ class Question:
         refused: what may not, and why, for people.
         warm: whether first launches are like later ones, with nothing left to load.
         share: of a dispatch that a try takes, where a part of it can be run another way.
+        expected: of each candidate, log(time / time of the default) as the guess expects it;
+            nothing where the guess is an order and no more.
+        risk: default dispatches that a launch of the guess may lose.
     """
 
     workload: Workload
@@ -37,6 +40,8 @@ class Question:
     refused: tuple[str, ...] = ()
     warm: bool = False
     share: float = 1.0
+    expected: tuple[float, ...] = ()
+    risk: float = 0.0
 
     def __post_init__(self) -> None:
         if len(set(self.candidates)) < len(self.candidates):
@@ -46,6 +51,12 @@ class Question:
         if len({type(one) for one in self.candidates}) > 1:
             raise InvalidInput(
                 f"candidates of {self.name} that are schedules and knobs", "give one kind"
+            )
+        if self.expected and len(self.expected) != len(self.candidates):
+            raise InvalidInput(
+                f"{len(self.expected)} expected times of {len(self.candidates)} candidates of "
+                f"{self.name}",
+                "give one for each, or none",
             )
         if not 0.0 < self.share <= 1.0:
             raise InvalidInput(
@@ -60,6 +71,25 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How calls begin where nothing is remembered: on a guess, which is ready.
+
+    Args:
+        config: what runs from the first call on.
+        detail: why this one, for people.
+        reason: whether the guess alone said so, or what is known nearby as well.
+        risk: default dispatches that a launch of it may lose.
+        timed: what the first calls launch to be timed, each once, in this order; ready as well.
+    """
+
+    config: Config
+    detail: str
+    reason: Reason = Reason.COLD_START
+    risk: float = 0.0
+    timed: tuple[Config, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """What came of making configs ready: those that cannot be, and what it took."""
 
@@ -68,11 +98,21 @@ class Fetched:
     broken: str = ""  # why nothing can be made ready any more
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Not all is done yet: ask again after so long, and do other work meanwhile."""
+
+    after_s: float = 0.0
+
+
 class Fetching(Protocol):
     """Configs that are being made ready; used on the thread that learns."""
 
-    def taken(self) -> Fetched | None:
-        """What came of it, once: None while it is under way."""
+    def taken(self) -> Fetched | Later | None:
+        """What came of it, once: None while it is under way and `done` will tell.
+
+        It does a short piece of what is left to do, if anything is, and then says when to go on.
+        """
         ...
 
     def cancel(self) -> None: ...

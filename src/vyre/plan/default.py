@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from vyre.analysis import Facts
 from vyre.analysis.forms import Launch
 from vyre.ir.program import Program
-from vyre.model import DeviceInfo, Dim3, Schedule
+from vyre.model import Code, DeviceInfo, Dim3, Schedule
 from vyre.plan import simd, space
 from vyre.plan.space import LaunchTraits, Resources, Space
 
@@ -54,15 +56,25 @@ def space_for(
     declared: Dim3 | None,
     traits: LaunchTraits,
     resources: Resources | None = None,
+    *,
+    among: Collection[Code] | None = None,
 ) -> Space:
-    """Every schedule that gives the default's bits on a device.
+    """Every schedule that gives the default's bits on a device, of some codes or all.
 
     Raises:
         InvalidInput: the default itself cannot be launched there.
     """
     if device.simd is None:
         return space.space(
-            facts, program, launch, device.limits, device.kind, declared, traits, resources
+            facts,
+            program,
+            launch,
+            device.limits,
+            device.kind,
+            declared,
+            traits,
+            resources,
+            among=among,
         )
     return simd.space(
         facts,
@@ -72,4 +84,5 @@ def space_for(
         device,
         unchecked=facts.has_unchecked_form and facts.unchecked_for(launch),
         resources=resources,
+        among=among,
     )

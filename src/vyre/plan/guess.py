@@ -25,6 +25,27 @@ _SECTOR = 32  # bytes fetched for an element whose neighbours are not used
 _UNIT_THREADS = 2048  # held by a GPU's unit that does not say how many it holds
 
 
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """All of a space, the best guess first, and what is expected of each."""
+
+    ordered: tuple[Schedule, ...]
+    expected: tuple[float, ...]  # log(time / time of the default)
+
+
+def risk(info: DeviceInfo) -> float:
+    return 0.02
+
+
+def guess(space: Space, program, facts: Facts, info: DeviceInfo, launch: Launch) -> Guess:
+    ordered = order(space, facts, info, launch)
+    if info.simd is not None or info.kind is DeviceKind.CPU:
+        return Guess(ordered, ())
+    n = len(ordered)
+    at = ordered.index(space.default)
+    return Guess(ordered, tuple(0.003 * (i - at) for i in range(n)))
+
+
 def order(space: Space, facts: Facts, info: DeviceInfo, launch: Launch) -> tuple[Schedule, ...]:
     """All of a space, the best guess first; among equal ones the default, then fewer items.
 

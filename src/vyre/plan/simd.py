@@ -7,7 +7,7 @@ what they load. A workgroup is the tile that one task covers, and `order` how it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -215,8 +215,9 @@ def space(
     *,
     unchecked: bool,
     resources: Resources | None = None,
+    among: Collection[Code] | None = None,
 ) -> Space:
-    """Every schedule that gives the default's bits; the default comes first."""
+    """Every schedule, of some codes or all, that gives the default's bits, which comes first."""
     extent = extent_of(launch)
     default = default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     why_not = tuple(why_not_free(facts, launch))
@@ -228,7 +229,8 @@ def space(
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
     assert device.simd is not None
-    codes = list(_codes(program, extent, default.code, device.simd))
+    every = _codes(program, extent, default.code, device.simd)
+    codes = [code for code in every if among is None or code in among]
     others = (Schedule(tile, c) for c in codes for tile in _tiles(extent, c, default))
     found = dict.fromkeys([default, *(one for one in others if fits.problem(one) is None)])
     return Space(default, tuple(found), (), known)

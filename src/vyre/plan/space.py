@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import log2, prod
@@ -176,6 +176,7 @@ def space(
     resources: Resources | None = None,
     *,
     checked_too: bool = False,
+    among: Collection[Code] | None = None,
 ) -> Space:
     """Every schedule that gives the default's bits within the device's limits.
 
@@ -189,6 +190,7 @@ def space(
         traits: how the actual arrays are aligned.
         resources: what is known from compiling.
         checked_too: also offer codes with the bounds checks that this launch does not need.
+        among: codes to offer beside the default; any without it.
 
     Raises:
         InvalidInput: the default itself cannot be launched here.
@@ -208,7 +210,8 @@ def space(
     wide = _wide_axes(program, declared, extent)
     checks = (True, False) if unchecked and checked_too else (not unchecked,)
     shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
-    codes = tuple(dict.fromkeys([default.code, *_codes(kind, checks, bool(facts.counters))]))
+    menu = [c for c in _codes(kind, checks, bool(facts.counters)) if among is None or c in among]
+    codes = tuple(dict.fromkeys([default.code, *menu]))
     fits = Fit(extent, limits, known)
     why_not = tuple(why_not_free(facts, launch))
     if why_not or 0 in extent:

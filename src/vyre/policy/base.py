@@ -75,6 +75,10 @@ class Chooser(Protocol):
         """What is not ready and most worth making so, if that costs so many dispatches."""
         ...
 
+    def allowance(self, config: Config) -> float:
+        """How many launches of this may be under way before more is known of what they lose."""
+        ...
+
     def ran(self, config: Config, dispatches: int) -> Self:
         """The policy after dispatches that were not timed."""
         ...

@@ -1,8 +1,8 @@
 """A Gaussian belief over the log times of schedules, in which neighbours inform each other.
 
 What is believed before anything ran: times of schedules that differ little in workgroup, items and
-vector differ little; each has something of its own; and they rise along the order of the cold-start
-guess, by how much is itself to be learned. The guess enters by its order alone.
+vector differ little; each has something of its own; and they differ about as the cold-start guess
+expects, or rise along its order where it expects no times; by how much is itself to be learned.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Prior:
     reach: float = 2.0
     rough: float = 0.05  # what only next neighbours share: there are steps, such as another wave
     own: float = 0.02  # what no neighbour tells
-    slope: float = 0.15  # from the first to the last of the guess
+    slope: float = 0.15  # from the first to the last of a guess that is an order and no more
     slope_spread: float = 0.25  # how little that is known
+    scale_spread: float = 0.25  # of what a guess expects: the share by which it is all too much
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +80,34 @@ class Belief:
         prior: Prior,
         remembered: Mapping[int, Remembered] = MappingProxyType({}),
         default: int = 0,
+        expected: Sequence[float] = (),
     ) -> Belief:
         """What is believed of a space in the order of its guess, around a log time of 0.
 
-        What is remembered is no evidence: it says how times differ from the default's, and nothing
-        of how fast the machine is now.
+        What is expected or remembered is no evidence: it says how times differ from the default's,
+        and nothing of how fast the machine is now.
 
         Args:
             space: the schedules, the best guess first.
             prior: what is believed of any space.
             remembered: of schedules by their place.
             default: the place of what those are compared with.
+            expected: log times over the default's by the guess, where it has any.
         """
         count = len(space)
         features = np.array(configs_at(space)).reshape(count, -1)
         apart = np.sqrt(((features[:, None, :] - features[None, :, :]) ** 2).sum(axis=2))
         shared = prior.smooth**2 * np.exp(-((apart / prior.reach) ** 2) / 2)
         shared += prior.rough**2 * np.exp(-apart)
-        rank = np.arange(count) / max(count - 1, 1)
+        if expected:
+            mean = np.array(expected, dtype=np.float64)
+            unsure = prior.scale_spread * mean
+        else:
+            rank = np.arange(count) / max(count - 1, 1)
+            mean, unsure = prior.slope * rank, prior.slope_spread * rank
         covariance = (
-            prior.level**2
-            + shared
-            + prior.slope_spread**2 * np.outer(rank, rank)
-            + prior.own**2 * np.eye(count)
+            prior.level**2 + shared + np.outer(unsure, unsure) + prior.own**2 * np.eye(count)
         )
-        mean = prior.slope * rank
         recalled, nothing = np.zeros(count), np.zeros(count)
         places = [place for place in remembered if place != default]
         if places:

@@ -19,9 +19,11 @@ _NOISE_WORTH = 6  # repeats that outweigh that
 _NOISE_LEAST = 0.004
 _FLOOR = 0.002  # what repeating a time cannot tell, such as where arrays happen to lie
 _TWO_THIRDS = 0.683  # of normal noise lies within one standard deviation
-_SURPRISE = 2.5  # standard deviations at which a single time is more likely disturbed than true
 
 _FEW = 12
+
+SURPRISE = 2.5
+"""Standard deviations at which a single time is more likely disturbed than true."""
 
 RECENT = 8
 """Times that tell a change from those before."""
@@ -68,7 +70,7 @@ def locate(times: Sequence[float], noise: float) -> tuple[float, float]:
 
 def doubted(location: float, precision: float, mean: float, variance: float) -> tuple[float, float]:
     """The same evidence, trusted less the further it lies from what the rest made one expect."""
-    variance_of_it = max(1 / precision, (location - mean) ** 2 / _SURPRISE**2 - variance)
+    variance_of_it = max(1 / precision, (location - mean) ** 2 / SURPRISE**2 - variance)
     return location, 1 / variance_of_it
 
 

@@ -21,7 +21,17 @@ from vyre.model import Config, Failed, Outcome, Reason, Timed
 from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.belief import Belief, Prior, Remembered, Vector
 from vyre.policy.budget import Budget
-from vyre.policy.evidence import GAPS, RECENT, WINDOW, agreeing, doubted, locate, moved, noise_of
+from vyre.policy.evidence import (
+    GAPS,
+    RECENT,
+    SURPRISE,
+    WINDOW,
+    agreeing,
+    doubted,
+    locate,
+    moved,
+    noise_of,
+)
 from vyre.policy.natural_step import (
     FAR,
     Rate,
@@ -31,6 +41,7 @@ from vyre.policy.natural_step import (
     plausible_worst,
     worth,
 )
+from vyre.policy.provisional import SURE, default_fits, launches_within, times_slower
 
 Times = tuple[tuple[float, ...], ...]
 Mask = NDArray[np.bool_]
@@ -38,12 +49,14 @@ Ready = Collection[Config] | Mask | None
 """What is compiled; None means all."""
 
 FIRST = 3
-"""Times of the default that agree, before anything else is tried."""
+"""Times of the default that agree, before anything else is tried where no times are expected."""
+
+FREE = 14.0
+"""Of the 20 default dispatches that may be lost: the ledger itself is measured."""
 
 CONFIDENT = 0.95
 """What is adopted is faster than the default with at least this probability."""
 
-_FREE = 14.0  # of the 20 default dispatches that may be lost: the ledger itself is measured
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
 _BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
@@ -72,13 +85,19 @@ class Row:
 class NaturalGradient:
     """Asks for the default first, then for what is worth a try, then for the fastest.
 
+    Where the guess expects times, it is launched first, and provisional: the default is timed
+    beside it as soon as that fits. Until then each launch of it is charged what it may lose.
+
     A schedule is worth a try if what it may gain over the dispatches that are expected to follow
     outweighs what it is expected to lose, and if its plausible worst fits the budget. As many are
     expected to follow as a share of those that have been; so trying never quite ends, and fades.
 
     Args:
-        space: what may run, the best guess first; the order is all that is taken from the guess.
-        default: what losses are counted against; one of `space`, and always ready.
+        space: what may run, the best guess first.
+        default: what losses are counted against; one of `space`.
+        expected: log times over the default's, of each of the space; without them the order is all
+            that is taken from the guess, and the default, always ready, is timed first.
+        risk: default dispatches that a launch of the guess may lose.
         remembered: what an earlier process, a neighbouring size or a program of the same structure
             measured. It says where to look first; how fast the machine is now is left open.
 
@@ -93,9 +112,11 @@ class NaturalGradient:
 
     space: tuple[Config, ...]
     default: Config
+    expected: tuple[float, ...] = ()
+    risk: float = 0.0
     remembered: Mapping[Config, Remembered] = field(default_factory=dict)
     prior: Prior = field(default_factory=Prior)
-    budget: Budget = field(default_factory=lambda: Budget(free=_FREE))
+    budget: Budget = field(default_factory=lambda: Budget(free=FREE))
     step: Step = field(default=natural_step_q16, compare=False, repr=False)
     share: float = 1.0  # of a dispatch, that a try takes
     rate: Rate | None = field(default=None, compare=False, repr=False)  # instead of the gradient
@@ -108,6 +129,7 @@ class NaturalGradient:
     adopted: int | None = None
     taken_back: int | None = None
     left_at: float | None = None  # the default's log time before a change, until it is known anew
+    unweighed: Mapping[int, int] = field(default_factory=dict)  # dispatches before any of its times
     noise: float = noise_of(())
     belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
     place: Mapping[Config, int] = field(default_factory=dict, compare=False, repr=False)
@@ -121,6 +143,11 @@ class NaturalGradient:
             raise InvalidInput(
                 f"the default {self.default} is not in the space",
                 "add it to the space, or name one that is",
+            )
+        if self.expected and len(self.expected) != len(self.space):
+            raise InvalidInput(
+                f"{len(self.expected)} expected times of {len(self.space)} schedules",
+                "give one for each, or none",
             )
         object.__setattr__(self, "place", {one: at for at, one in enumerate(self.space)})
         object.__setattr__(self, "belief", self._believed_first())
@@ -152,12 +179,12 @@ class NaturalGradient:
         """
         able = self._able(ready)
         base = self._base
-        if base not in self.failed and not self._default_is_known:
+        if not self.expected and base not in self.failed and not self._default_is_known:
             return self._because(base, Reason.DEFAULT, "measured first", measures=True)
         best = self._fastest(able)
-        if best is None:
-            return self.incumbent(ready)
-        if base not in self.failed and self._default_is_due(best):
+        if best is None:  # where times are expected, the first is the guess's own
+            return replace(self.incumbent(ready), measures=bool(self.expected))
+        if able[base] and self._default_is_due(best):
             again = "measured again beside what is chosen"
             return self._because(base, Reason.DEFAULT, again, measures=True)
         probe = self._probe(best, able)
@@ -180,8 +207,13 @@ class NaturalGradient:
         if not first.measures:
             return (first,)
         best, chosen = self._fastest(able), [first]
-        if base not in self.failed and not self._default_is_known:
+        if not self.expected and base not in self.failed and not self._default_is_known:
             best, chosen = base, [first] * min(count, max(FIRST - len(self.times[base]), 1))
+        elif best is None:
+            best = self.place[first.config]
+            if best != base and able[base] and self._default_is_due(best):
+                beside = "measured beside the guess"
+                chosen.append(self._because(base, Reason.DEFAULT, beside, measures=True))
         assert best is not None  # or there would be nothing to measure
         worst, supposing, heard = self._worst_at_once(), self, 0
         while len(chosen) < count:
@@ -189,7 +221,7 @@ class NaturalGradient:
                 place = self.place[choice.config]
                 supposing, able[place] = supposing._supposing(place, worst[place]), False
             heard = len(chosen)
-            fits = worst <= supposing.budget.left
+            fits = worst <= supposing._left
             probe = supposing._probe(best, able & fits)
             if probe is None:
                 break
@@ -212,6 +244,8 @@ class NaturalGradient:
             )
         base = self._base
         if base not in self.failed and not self._default_is_known:
+            if self.expected:
+                return self._guessed(able)
             return self._because(base, Reason.COLD_START, "the default is measured first")
         best = self._fastest(able)
         if best is None:
@@ -224,6 +258,36 @@ class NaturalGradient:
         if self._confidence(best) < CONFIDENT:
             return self._because(best, Reason.COLD_START, "provisional: faster so far")
         return self._because(best, Reason.ADOPTED, f"the fastest; {len(self.times[best])} timings")
+
+    def _guessed(self, able: Mask) -> Choice:
+        """The best guess, until the default was timed beside it."""
+        best, reason = self._fastest(able), Reason.COLD_START
+        detail = "the fastest so far; the default is not timed yet"
+        if best is None and self.remembered:
+            reason, detail = Reason.TRANSFERRED, "the best guess, by other sizes or programs"
+        elif best is None:
+            detail = "the best guess; nothing is timed yet"
+        best = self._best_guess(able) if best is None else best
+        return replace(self._because(best, reason, detail), binding=True)
+
+    def _best_guess(self, able: Mask) -> int:
+        """What is believed fastest, timed or not."""
+        places = np.flatnonzero(able)
+        return int(places[np.argmin(self.belief.mean[places])])
+
+    def allowance(self, config: Config) -> float:
+        """How many launches of this may be under way before more is known of what they lose.
+
+        Nineteen in twenty times they lose no more than what is left.
+        """
+        place = self.place.get(config)
+        if place is None or place == self._base or self._base in self.failed:
+            return inf
+        if self._is_unweighed:
+            return launches_within(self._left, self._charge(place))
+        difference, variance = self.belief.against(self._base)
+        loss = times_slower(float(difference[place]) + SURE * sqrt(variance[place]))
+        return launches_within(self._left, loss)
 
     def mask(self, ready: Collection[Config]) -> Mask:
         """What is ready as `ask`, `choose` and `wanted` take it quickest."""
@@ -249,8 +313,41 @@ class NaturalGradient:
         place = self.place.get(config)
         if place is None:
             return self
-        budget = self.budget.ran(self._cost(place), dispatches)
-        return replace(self, budget=budget, dispatches=self.dispatches + dispatches)
+        return replace(self._spent(place, dispatches), dispatches=self.dispatches + dispatches)
+
+    def _spent(self, place: int, dispatches: int = 1, share: float = 1.0) -> NaturalGradient:
+        """The policy after dispatches, or shares of them, were paid for."""
+        if self._is_unweighed:
+            count = self.unweighed.get(place, 0) + dispatches
+            return replace(self, unweighed={**self.unweighed, place: count})
+        cost = 1.0 + share * (self._cost(place) - 1.0)
+        return replace(self, budget=self.budget.ran(cost, dispatches))
+
+    def _weighed(self) -> NaturalGradient:
+        """The policy once the default was timed: what ran before is paid for as it is known now."""
+        budget = self.budget
+        for place, count in self.unweighed.items():
+            budget = budget.ran(self._cost(place), count)
+        return replace(self, budget=budget, unweighed={})
+
+    @property
+    def _is_unweighed(self) -> bool:
+        """Whether what dispatches cost in those of the default is not known yet."""
+        base = self._base
+        return bool(self.expected) and not self.times[base] and base not in self.failed
+
+    def _charge(self, place: int) -> float:
+        """What a launch may lose before the default was timed, in dispatches of it."""
+        if place == self._base:
+            return 0.0
+        believed = self.belief.mean[place] - self.belief.mean[self._base]
+        return max(self.risk, times_slower(float(believed)))
+
+    @property
+    def _left(self) -> float:
+        """What may still be lost, with all that is charged and not known."""
+        charged = sum(count * self._charge(place) for place, count in self.unweighed.items())
+        return self.budget.left - charged
 
     def paid(self, cost: float, lost: float) -> NaturalGradient:
         """The policy after something took `cost` default dispatches, of which some were lost."""
@@ -268,6 +365,8 @@ class NaturalGradient:
             space=self.space,
             default=self.default,
             remembered={**self.remembered, **told},
+            expected=self.expected,
+            risk=self.risk,
             prior=self.prior,
             budget=self.budget,
             step=self.step,
@@ -317,25 +416,33 @@ class NaturalGradient:
             told = told._believed_anew(noise)
         else:
             told = told._believed(place)
-        cost = 1.0 + share * (told._cost(place) - 1.0)
-        told = replace(told, budget=told.budget.ran(cost))
+        told = told._spent(place, share=share)
+        if told.unweighed and not told._is_unweighed:
+            told = told._weighed()
         return told._reminded(place)._changed(place)
 
     def _believed(self, place: int) -> NaturalGradient:
-        belief = _learn(self.belief, place, self.times[place], self.noise)
+        times = self.times[place]
+        if self.expected and len(times) == 1 and _is_surprisingly_low(self.belief, place, *times):
+            # What disturbs a measurement makes it longer: if anything is off, it is the others.
+            return self._believed_anew(self.noise, first=place)
+        belief = _learn(self.belief, place, times, self.noise)
         return replace(self, belief=belief.anew() if self.dispatches % _ANEW == 0 else belief)
 
-    def _believed_anew(self, noise: float) -> NaturalGradient:
+    def _believed_anew(self, noise: float, first: int | None = None) -> NaturalGradient:
+        """The policy with all times heard again: those of one schedule before single ones."""
         nothing = np.zeros(len(self.space))
         belief = replace(self.belief, precision=nothing, weighted=nothing).anew()
-        for place, times in enumerate(self.times):
-            if times:
-                belief = _learn(belief, place, times, noise)
+        timed = [place for place, times in enumerate(self.times) if times]
+        if first is not None:
+            timed.sort(key=lambda place: (len(self.times[place]) == 1, place != first))
+        for place in timed:
+            belief = _learn(belief, place, self.times[place], noise)
         return replace(self, belief=belief, noise=noise)
 
     def _believed_first(self) -> Belief:
         inside = {self.place[s]: kept for s, kept in self.remembered.items() if s in self.place}
-        return Belief.of(self.space, self.prior, inside, self._base)
+        return Belief.of(self.space, self.prior, inside, self._base, self.expected)
 
     def _reminded(self, place: int) -> NaturalGradient:
         """The policy without what it remembers of a schedule, where the times of now deny it."""
@@ -405,6 +512,8 @@ class NaturalGradient:
     @property
     def _default_is_known(self) -> bool:
         times = self.times[self._base]
+        if self.expected:
+            return bool(times)
         return agreeing(times, self.noise) >= FIRST or len(times) >= _FIRST_AT_MOST
 
     def _able(self, ready: Ready) -> Mask:
@@ -412,7 +521,7 @@ class NaturalGradient:
             able = np.ones(len(self.space), np.bool_)
         else:
             able = ready.copy() if isinstance(ready, np.ndarray) else self.mask(frozenset(ready))
-            able[self._base] = True
+            able[self._base] |= not self.expected
         able[list(self.failed)] = False
         return able
 
@@ -430,6 +539,8 @@ class NaturalGradient:
         """Its time in default dispatches: as it was timed, whatever others make one expect."""
         times, base = self.times[place], self.belief.mean[self._base]
         time = locate(times, self.noise)[0] if times else self.belief.mean[place]
+        if self.expected and self.times[self._base]:
+            base = locate(self.times[self._base], self.noise)[0]
         return 1.0 if place == self._base else exp(min(float(time - base), FAR))
 
     def _confidence(self, place: int) -> float:
@@ -451,7 +562,13 @@ class NaturalGradient:
         )
 
     def _default_is_due(self, best: int) -> bool:
-        since = self.dispatches - self.default_at
+        since, base = self.dispatches - self.default_at, self._base
+        if self.expected:
+            extra = times_slower(float(self.belief.mean[base] - self.belief.mean[best]))
+            if not default_fits(extra, since, timed=bool(self.times[base])):
+                return False
+            if not self.times[base]:
+                return True
         if best != self._base and self._confidence(best) < CONFIDENT:
             return since >= _BESIDE * len(self.times[self._base])
         return since >= min(max(self.default_at, _AGAIN), _AT_LATEST)
@@ -485,7 +602,7 @@ class NaturalGradient:
         """What is worth a try and fits the budget, the most worth first."""
         more = self._worth(best)
         worst = self.share * plausible_worst(self.belief, self._base, self.budget.worst)
-        open_ = able & (more > 0.0) & (worst <= self.budget.left)
+        open_ = able & (more > 0.0) & (worst <= self._left)
         open_[best] = False
         places = np.flatnonzero(open_)
         return places[np.argsort(-more[places], kind="stable")]
@@ -511,14 +628,23 @@ class NaturalGradient:
         return int(places[np.argmax(rated)]), "may gain more than it is expected to lose"
 
 
+def _of_others(belief: Belief, place: int) -> tuple[float, float]:
+    """What all but its own times make one expect of a schedule: a mean and a variance."""
+    own = belief.covariance[place, place]
+    rest = max(1.0 / own - belief.precision[place], 1e-9)
+    return float((belief.mean[place] / own - belief.weighted[place]) / rest), float(1.0 / rest)
+
+
+def _is_surprisingly_low(belief: Belief, place: int, time: float) -> bool:
+    expected, variance = _of_others(belief, place)
+    return time < expected - SURPRISE * sqrt(variance)
+
+
 def _learn(belief: Belief, place: int, times: tuple[float, ...], noise: float) -> Belief:
     location, precision = locate(times, noise)
     held = belief.precision[place]
     if len(times) == 1:
-        own = belief.covariance[place, place]
-        rest = max(1.0 / own - held, 1e-9)  # the precision of what the others say of it
-        expected = (belief.mean[place] / own - belief.weighted[place]) / rest
-        location, precision = doubted(location, precision, float(expected), float(1.0 / rest))
+        location, precision = doubted(location, precision, *_of_others(belief, place))
     elif held and abs(location - belief.weighted[place] / held) < noise / 100 and precision <= held:
         return belief  # nothing new: most dispatches end here, once a choice is settled
     return belief.seen(place, location, precision)

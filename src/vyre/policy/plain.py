@@ -75,6 +75,10 @@ class Plain:
         asked = self._asked(None)
         return () if ready is None or asked in ready else (asked,)
 
+    def allowance(self, config: Config) -> float:  # noqa: ARG002  # it knows no budget
+        """As many as there are."""
+        return inf
+
     def ran(self, config: Config, dispatches: int) -> Plain:
         return replace(self, budget=self.budget.ran(self._cost(config), dispatches))
 

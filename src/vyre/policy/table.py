@@ -31,6 +31,8 @@ class Given:
     remembered: Mapping[Config, Remembered] = field(default_factory=dict)
     step: Step = natural_step_q16
     share: float = 1.0  # of a dispatch, that a try takes
+    expected: tuple[float, ...] = ()  # of each of the space: log times over the default's
+    risk: float = 0.0  # default dispatches that a launch of the guess may lose
 
 
 def _natural(given: Given) -> Chooser:
@@ -40,6 +42,8 @@ def _natural(given: Given) -> Chooser:
         remembered=given.remembered,
         step=given.step,
         share=given.share,
+        expected=given.expected,
+        risk=given.risk,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -22,7 +22,18 @@ import pytest
 from vyre import kernels
 from vyre.analysis import analyse
 from vyre.backend import reference
-from vyre.backend.base import Array, Backend, Fixed, Job, Memory, Ticket, Unbuilt
+from vyre.backend.base import (
+    Array,
+    Backend,
+    Compiled,
+    CompilesAhead,
+    Fixed,
+    Job,
+    Loads,
+    Memory,
+    Ticket,
+    Unbuilt,
+)
 from vyre.emit import WordLayout
 from vyre.errors import DeviceFailed
 from vyre.ir.build import gid, load, store
@@ -205,6 +216,7 @@ class BackendContract:
         for number in (backend.unfelt_ns, backend.shortest_ns, backend.every_threads):
             assert isinstance(number, int)
             assert number >= 0
+        assert backend.loads_together >= 1
         if backend.streams is None:
             assert not backend.strayed
 
@@ -254,7 +266,44 @@ class BackendContract:
             assert 0 in binary.guarded
             assert set(binary.guarded) <= {0, 1, 2}
             assert binary.max_threads >= 0
-            backend.keep(binary)
+            assert isinstance(backend.keep(binary), Compiled)
+
+    def test_what_was_compiled_is_loaded_as_it_would_be_built(self, backend: Backend) -> None:
+        """Whether another process has compiled it, or nobody has, or it is gone."""
+        if not isinstance(backend, Loads):
+            return
+        launch = self.added(backend)
+        wanted = [job(launch.program)]
+        made = [*self.compiled(backend, wanted), Compiled(), Compiled(name="0" * 64)]
+        for one in made:
+            (loaded,) = backend.load(wanted, [one])
+
+            assert not isinstance(loaded, Unbuilt), loaded
+            assert loaded.layout == launch.binary.layout
+            assert loaded.arguments == launch.binary.arguments
+            assert loaded.guarded == launch.binary.guarded
+            assert loaded.max_threads == launch.binary.max_threads
+            again = replace(launch, binary=loaded)
+            memory, arguments = self.sent(backend, again)
+            self.start(backend, again, arguments).wait()
+            self.check(backend, again, memory)
+
+    def compiled(self, backend: Backend, wanted: Sequence[Job]) -> list[Compiled]:
+        """These, where any process finds them."""
+        if isinstance(backend, CompilesAhead):
+            made = backend.compile_only(wanted)
+        else:
+            made = [backend.keep(one) for one in backend.build(wanted)]
+        return [one for one in made if isinstance(one, Compiled)]
+
+    def test_a_device_with_nothing_to_do_comes_to_be_calm(self, backend: Backend) -> None:
+        """Or nothing would ever be loaded."""
+        launch = self.added(backend)
+        _, arguments = self.sent(backend, launch)
+        self.start(backend, launch, arguments, timed=True).wait()
+        backend.synchronize()
+
+        assert backend.is_calm() is True
 
     def test_a_source_is_a_text_to_read(self, backend: Backend) -> None:
         """The same each time, and another for another program."""

@@ -15,11 +15,12 @@ import numpy as np
 from vyre import settings
 from vyre.backend import host
 from vyre.backend.at_once import AtOnce, Over
-from vyre.backend.base import Array, Fixed, Job, Start, Unbuilt
+from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.cpu import compiler, machine, pool
-from vyre.backend.cpu.objects import Host, Objects
+from vyre.backend.cpu.objects import Host, Objects, name_of
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, Features, Module, emit_llvm
+from vyre.emit.llvm.frame import Frame
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
@@ -40,21 +41,12 @@ class CpuBinary:
     """A loaded kernel, and how a launch hands it its arguments."""
 
     task: int
-    module: Module
+    layout: WordLayout
+    arguments: tuple[str, ...]
+    guarded: tuple[int, ...]
     max_threads: int
+    frame: Frame = field(repr=False)
     packed: struct.Struct = field(repr=False)  # of the arguments, eight bytes each
-
-    @property
-    def layout(self) -> WordLayout:
-        return self.module.layout
-
-    @property
-    def guarded(self) -> tuple[int, ...]:
-        return self.module.guarded
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return self.module.arguments
 
 
 def found(folder: Path | None) -> list[Cpu]:
@@ -118,21 +110,34 @@ class Cpu(AtOnce):
         if isinstance(loaded, Unbuilt):
             return loaded
         (task,) = loaded
-        return CpuBinary(task, module, module.most_lanes, _packing(job.program))
+        return _binary(task, job.program, module.guarded, module.most_lanes)
 
-    def compile_only(self, jobs: Sequence[Job]) -> list[int | Unbuilt]:
+    def compile_only(self, jobs: Sequence[Job]) -> list[Compiled | Unbuilt]:
         """Leave in the folder of objects what `build` of these jobs will ask for."""
         return [self._compile(job) for job in jobs]
 
-    def _compile(self, job: Job) -> int | Unbuilt:
+    def _compile(self, job: Job) -> Compiled | Unbuilt:
         module = emit_llvm(job.program, job.code, self.features, job.facts)
-        made = self._objects.get_or_compile(module.text, self._host, _level(module))
+        level = _level(module)
+        made = self._objects.get_or_compile(module.text, self._host, level)
         if isinstance(made, Unbuilt):
             return made
-        return module.most_lanes
+        name = name_of(module.text, self._host, level)
+        return Compiled(module.most_lanes, name, ENTRY, module.guarded)
 
-    def keep(self, binary: CpuBinary) -> None:
+    def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> list[CpuBinary | Unbuilt]:
+        """Load what was compiled; what is not in the folder of objects is built."""
+        return [self._load(job, one) for job, one in zip(jobs, made, strict=True)]
+
+    def _load(self, job: Job, made: Compiled) -> CpuBinary | Unbuilt:
+        loaded = self._objects.load_kept(made.name, [made.entry], self._host)
+        if loaded is None:
+            return self._build(job)
+        return _binary(loaded[0], job.program, made.guarded, made.max_threads)
+
+    def keep(self, binary: CpuBinary) -> Compiled:
         """It was kept when it was compiled."""
+        return Compiled(binary.max_threads)
 
     # -- launching
 
@@ -233,7 +238,7 @@ class _Frame:
         groups: int,
         grain: int,
     ) -> None:
-        size = _BLOCK_BYTES + 24 + binary.module.frame.size
+        size = _BLOCK_BYTES + 24 + binary.frame.size
         self._kept = ctypes.create_string_buffer(size)
         self.address = ctypes.addressof(self._kept)
         self._packed = binary.packed
@@ -243,7 +248,7 @@ class _Frame:
         memory = memoryview(self._kept).cast("B")
         memory[: len(block)] = block
         memory[64 : 64 + len(head)] = head
-        first = 64 + binary.module.frame.words
+        first = 64 + binary.frame.words
         memory[first : first + len(words)] = words
 
     def put(self, arguments: Sequence[Array | int | np.generic]) -> None:
@@ -251,6 +256,12 @@ class _Frame:
         self._held = arguments
         given = [_address(one) if isinstance(one, np.ndarray) else one for one in arguments]
         self._packed.pack_into(self._kept, 64 + 32, *given)
+
+
+def _binary(task: int, program: Program, guarded: tuple[int, ...], most: int) -> CpuBinary:
+    layout, names = WordLayout.of(program), tuple(decl.name for decl in arguments_of(program))
+    frame = Frame(program, layout, frozenset())  # which arrays may be one, the code knows
+    return CpuBinary(task, layout, names, guarded, most, frame, _packing(program))
 
 
 def _level(module: Module) -> int:

@@ -71,6 +71,12 @@ class Objects:
         made = self._compiled(text, host, level)
         return made if isinstance(made, Unbuilt) else loader.load(made, names, host.target)
 
+    def load_kept(self, name: str, names: Sequence[str], host: Host) -> tuple[int, ...] | None:
+        """The same of what is kept under a name of `name_of`; None where that cannot be."""
+        kept = Binaries(self.folder).get(name) if name else None
+        loaded = None if kept is None else loader.load(kept, names, host.target)
+        return None if isinstance(loaded, Unbuilt) else loaded
+
     def get_or_compile(self, text: str, host: Host, level: int = compiler.LEVEL) -> bytes | Unbuilt:
         """The object of a module, from the folder or compiled."""
         kept = self.get(text, host, level)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vyre.backend.base import Job, Unbuilt
-from vyre.backend.cuda import nvrtc
-from vyre.backend.cuda.cache import CubinCache
+from vyre.backend.base import Compiled, Job, Unbuilt
+from vyre.backend.cuda import gate, nvrtc
+from vyre.backend.cuda.cache import CubinCache, name_of
 from vyre.backend.cuda.context import Context
 from vyre.backend.cuda.frame import Frames
 from vyre.emit import CUDA, Source, WordLayout, bundle, emit
+from vyre.emit.layout import arguments_of
 from vyre.errors import InvalidInput
-from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 
 
@@ -32,21 +32,11 @@ class CudaBinary:
     """A loaded kernel."""
 
     function: Any
-    source: Source
+    layout: WordLayout
+    arguments: tuple[str, ...]
+    guarded: tuple[int, ...]
     resources: Resources
     frames: Frames
-
-    @property
-    def layout(self) -> WordLayout:
-        return self.source.layout
-
-    @property
-    def guarded(self) -> tuple[int, ...]:
-        return self.source.guarded
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return self.source.arguments
 
     @property
     def max_threads(self) -> int:
@@ -65,36 +55,64 @@ class Builder:
     def build(self, jobs: Sequence[Job]) -> list[CudaBinary | Unbuilt]:
         """Emit, compile in one build what the cache does not hold, and load."""
         sources = _sources(jobs)
-        together = self._compile(sources)
+        _, together = self._compile(sources)
         loaded = together if isinstance(together, Unbuilt) else self._load(together.image)
         if isinstance(loaded, Unbuilt):
             if len(jobs) > 1:
                 return [built for job in jobs for built in self.build([job])]
             return [loaded]
         return [
-            self._binary(loaded, job.program, source)
+            self._binary(loaded, job, source.entry, source.guarded)
             for job, source in zip(jobs, sources, strict=True)
         ]
 
-    def compile_only(self, jobs: Sequence[Job]) -> list[int | Unbuilt]:
-        """Leave in the cache what `build` of these jobs will ask for; needs no context.
-
-        Returns:
-            For each job how many threads its registers leave to a workgroup.
-        """
+    def compile_only(self, jobs: Sequence[Job]) -> list[Compiled | Unbuilt]:
+        """Leave in the cache what `build` of these jobs will ask for; needs no context."""
         sources = _sources(jobs)
-        together = self._compile(sources)
+        name, together = self._compile(sources)
         if isinstance(together, Unbuilt):
             if len(jobs) > 1:
                 return [built for job in jobs for built in self.compile_only([job])]
             return [together]
-        registers = [together.registers.get(source.entry, 0) for source in sources]
-        return [threads_for(count, self._most_threads) for count in registers]
+        return [
+            Compiled(
+                threads_for(together.registers.get(source.entry, 0), self._most_threads),
+                name,
+                source.entry,
+                source.guarded,
+            )
+            for source in sources
+        ]
 
-    def _compile(self, sources: Sequence[Source]) -> nvrtc.Cubin | Unbuilt:
-        given = nvrtc.options(self._architecture, fast_math=sources[0].fast_math)
-        version = nvrtc.version()
-        return self._cache.get_or_compile(bundle(sources), given, version, nvrtc.compile)
+    def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> list[CudaBinary | Unbuilt]:
+        """Load what was compiled, each file once; what is not in the cache is built."""
+        found: dict[int, CudaBinary | Unbuilt] = {}
+        for name, numbers in _by_name(made):
+            kept = self._cache.get(name) if name else None
+            module = Unbuilt("it is not kept") if kept is None else self._load(kept.image)
+            if isinstance(module, Unbuilt):
+                built = self.build([jobs[number] for number in numbers])
+                found |= zip(numbers, built, strict=True)
+                continue
+            for number in numbers:
+                one = made[number]
+                found[number] = self._binary(module, jobs[number], one.entry, one.guarded)
+        return [found[number] for number in range(len(jobs))]
+
+    def gate(self) -> Any | Unbuilt:
+        """The kernel of `gate.TEXT`, loaded."""
+        _, made = self._compile_text(gate.TEXT, fast_math=False)
+        loaded = made if isinstance(made, Unbuilt) else self._load(made.image)
+        return loaded if isinstance(loaded, Unbuilt) else self._function(loaded, gate.ENTRY)
+
+    def _compile(self, sources: Sequence[Source]) -> tuple[str, nvrtc.Cubin | Unbuilt]:
+        return self._compile_text(bundle(sources), fast_math=sources[0].fast_math)
+
+    def _compile_text(self, text: str, *, fast_math: bool) -> tuple[str, nvrtc.Cubin | Unbuilt]:
+        """What was compiled, and the name that it is kept under."""
+        given = nvrtc.options(self._architecture, fast_math=fast_math)
+        name = name_of(text, given, nvrtc.version())
+        return name, self._cache.get_or_compile(name, text, given, nvrtc.compile)
 
     def _load(self, image: bytes) -> Any | Unbuilt:
         with self._context.apart_from_captures():
@@ -104,20 +122,31 @@ class Builder:
             return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
         return module
 
-    def _binary(self, module: Any, program: Program, source: Source) -> CudaBinary | Unbuilt:
-        driver, value = self._context.driver, self._context.value
+    def _function(self, module: Any, entry: str) -> Any | Unbuilt:
+        driver = self._context.driver
         with self._context.apart_from_captures():
-            found = driver.cuModuleGetFunction(module, source.entry.encode())
-            function = value(f"find {source.entry}", found)
+            found = driver.cuModuleGetFunction(module, entry.encode())
+            function = self._context.value(f"find {entry}", found)
             # Now, because a function that is loaded by its first launch waits for the device then,
             # and cannot be captured.
             (code,) = driver.cuFuncLoad(function)
-            if code:
-                return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
+        if code:
+            return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
+        return function
+
+    def _binary(
+        self, module: Any, job: Job, entry: str, guarded: tuple[int, ...]
+    ) -> CudaBinary | Unbuilt:
+        function = self._function(module, entry)
+        if isinstance(function, Unbuilt):
+            return function
+        with self._context.apart_from_captures():
             resources = self._resources(function)
-        declared = [program.buffer(name) for name in source.arguments]
+        declared, layout = arguments_of(job.program), WordLayout.of(job.program)
         dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
-        return CudaBinary(function, source, resources, Frames(dtypes, source.layout.count))
+        names = tuple(decl.name for decl in declared)
+        frames = Frames(dtypes, layout.count)
+        return CudaBinary(function, layout, names, guarded, resources, frames)
 
     def _resources(self, function: Any) -> Resources:
         names = self._context.driver.CUfunction_attribute
@@ -147,6 +176,12 @@ def threads_for(registers: int, most: int) -> int:
         return 0
     of_warp = -(-registers * 32 // 256) * 256
     return min(most, 4 * (16_384 // of_warp) * 32)
+
+
+def _by_name(made: Sequence[Compiled]) -> Iterator[tuple[str, list[int]]]:
+    """Names, and the positions of what is kept under each."""
+    for name in dict.fromkeys(one.name for one in made):
+        yield name, [number for number, one in enumerate(made) if one.name == name]
 
 
 def _sources(jobs: Sequence[Job]) -> list[Source]:

@@ -21,13 +21,12 @@ class CubinCache:
 
     def get_or_compile(
         self,
+        name: str,
         text: str,
         given: tuple[str, ...],
-        version: str,
         compile_it: Callable[[str, tuple[str, ...]], Cubin | Unbuilt],
     ) -> Cubin | Unbuilt:
-        """The cubin of `text` under these options of this NVRTC, from the folder or compiled."""
-        name = name_of(text, given, version)
+        """The cubin of `text` under these options, from the folder by its name or compiled."""
         known = self.get(name)
         if known is not None:
             return known

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from vyre.backend.cuda.context import Context
 
 Pair = tuple[Any, Any]
+
+FIXED_NS = 2_200
+"""What two events around one launch add to it where the host adds nothing.
+
+On one H200 (driver 580): 2.22 us behind a gate and 2.22 us on a busy stream, by a line through 26
+kernels of 0.5 to 30 us, whose slope is 1.01.
+"""
+
+_LEAST = 1 / 4  # of what was measured is left, whatever the device
+
+
+def without_events(measured_ns: float) -> int:
+    """A launch's own share of the time between its events.
+
+    >>> without_events(3904.0), without_events(1600.0)
+    (1704, 400)
+    """
+    return round(max(measured_ns - FIXED_NS, measured_ns * _LEAST))
 
 
 class Events:
@@ -33,17 +52,31 @@ class Events:
 
 
 class TimedTicket:
-    """A launch between two events."""
+    """A launch between two events.
 
-    __slots__ = ("_events", "_ns", "_pair", "rough")
+    Args:
+        events: which the two go back to.
+        pair: the two.
+        rough: whether the host's time may be between them.
+        then: what whoever asks does once the time is known, for launches to come.
+    """
 
-    def __init__(self, events: Events, pair: Pair, *, rough: bool = False) -> None:
-        self._events, self.rough = events, rough
+    __slots__ = ("_events", "_ns", "_pair", "_then", "rough")
+
+    def __init__(
+        self,
+        events: Events,
+        pair: Pair,
+        *,
+        rough: bool = False,
+        then: Callable[[], object] | None = None,
+    ) -> None:
+        self._events, self.rough, self._then = events, rough, then
         self._pair: Pair | None = pair
         self._ns: int | None = None
 
     def elapsed_ns(self) -> int | None:
-        """The device's time between the events, or None while the launch runs; never waits."""
+        """The launch's time on the device, or None while it runs; never waits for it."""
         pair = self._pair
         if pair is None:
             return self._ns
@@ -55,8 +88,11 @@ class TimedTicket:
                 return None
             context.value("run a launch", answer)
             milliseconds = context.value("time a launch", driver.cuEventElapsedTime(*pair))
-        self._ns = round(milliseconds * 1e6)
+        self._ns = without_events(milliseconds * 1e6)
         self._give_back()
+        then, self._then = self._then, None
+        if then is not None:
+            then()
         return self._ns
 
     def wait(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vyre.backend.at_once import AtOnce, Over
-from vyre.backend.base import Array, Fixed, Job, Start
+from vyre.backend.base import Array, Compiled, Fixed, Job, Start
 from vyre.backend.reference import run
 from vyre.backend.reference.refuse import refuse_unsupported
 from vyre.emit import OPENCL, emit
@@ -80,8 +80,9 @@ class Reference(AtOnce):
         names = tuple(decl.name for decl in arguments_of(program))
         return ReferenceBinary(program, WordLayout.of(program), names)
 
-    def keep(self, binary: ReferenceBinary) -> None:
+    def keep(self, binary: ReferenceBinary) -> Compiled:  # noqa: ARG002  # nothing is compiled
         """There is nothing to keep."""
+        return Compiled()
 
     def launch(
         self,

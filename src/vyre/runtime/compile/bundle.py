@@ -50,16 +50,25 @@ class Bundle:
                 raise InvalidInput(f"{launch} has a size below 1", "give every axis at least 1")
 
 
-def to_request(bundle: Bundle) -> dict[str, Any]:
-    """The bundle as JSON holds it.
+def spelt(program: Program) -> str:
+    """The program as JSON holds it.
+
+    Raises:
+        WireError: it cannot be written down.
+    """
+    # Not the canonical spelling of `Program.to_wire`: it moves operands, and the driver's cache
+    # goes by the letters of the source.
+    return encode(program).hex()
+
+
+def to_request(bundle: Bundle, program: str | None = None) -> dict[str, Any]:
+    """The bundle as JSON holds it, its program where that is spelt already.
 
     Raises:
         WireError: the program cannot be written down.
     """
-    # Not the canonical spelling of `Program.to_wire`: it moves operands, and the driver's cache
-    # goes by the letters of the source.
     return {
-        "program": encode(bundle.program).hex(),
+        "program": spelt(bundle.program) if program is None else program,
         "codes": [asdict(code) for code in bundle.codes],
         "warm": [[launch.code, launch.workgroup, launch.grid] for launch in bundle.warm],
     }

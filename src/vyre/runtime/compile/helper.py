@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vyre import settings
-from vyre.backend.base import Backend
-from vyre.errors import WireError
+from vyre.backend.base import Backend, Compiled, Unbuilt
+from vyre.errors import InvalidInput, WireError
+from vyre.ir.program import Program
 from vyre.model import DeviceInfo
-from vyre.runtime.compile.bundle import Bundle, to_request
+from vyre.runtime.compile.bundle import Bundle, spelt, to_request
 from vyre.runtime.compile.child import Child, Lost
 
 MAX_FAILED_STARTS = 3
@@ -31,10 +32,15 @@ _VARIABLES = {"POCL_MAX_PTHREAD_COUNT": "1", "POCL_AFFINITY": "0"}
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The driver's cache holds the bundle: building it and its first launches are quick now."""
+    """The driver's cache holds the bundle: building it and its first launches are quick now.
+
+    `made` tells of each code where it is, for `Device.load`, or why it could not be compiled; it is
+    empty where nobody knows, and then each is built.
+    """
 
     max_threads: tuple[int, ...]  # of each code; 0 where the device does not say
     cpu_s: float = field(default=0.0, compare=False, repr=False)  # what the helper spent on it
+    made: tuple[Compiled | Unbuilt, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ class CompileHelper:
         # of the thread alone
         self._sent = 0
         self._failed_starts: list[Refused] = []  # in a row
+        self._spelt: tuple[Program, str] | None = None  # the latest: bundles of one come in a row
 
     def submit(self, bundle: Bundle, then: Callable[[], object] | None = None) -> Pending:
         """Hand a bundle in; `then` is called, on any thread, once there is an answer."""
@@ -194,7 +201,9 @@ class CompileHelper:
         self._sent += 1
         request = {"id": self._sent, "limit_s": self._limit_s}
         try:
-            request |= to_request(bundle)
+            if self._spelt is None or self._spelt[0] is not bundle.program:
+                self._spelt = bundle.program, spelt(bundle.program)
+            request |= to_request(bundle, self._spelt[1])
         except WireError as error:
             return Refused(error.problem)
         child = self._running()
@@ -307,13 +316,37 @@ def _read(line: bytes, number: int) -> Answer | None:
     """The answer to request `number`, or None where the line is no such thing."""
     match _parsed(line):
         case {"id": of, "ok": True, "max_threads": [*threads], **more} if of == number:
-            cpu_s = more.get("cpu_s", 0.0)
+            cpu_s, made = more.get("cpu_s", 0.0), _made(more.get("made", []))
             whole = all(isinstance(count, int) for count in threads)
-            return Ready(tuple(threads), cpu_s) if whole and isinstance(cpu_s, float) else None
+            if not whole or not isinstance(cpu_s, float) or made is None:
+                return None
+            return Ready(tuple(threads), cpu_s, made) if len(made) in (0, len(threads)) else None
         case {"id": of, "ok": False, "reason": str(reason), "log": str(log)} if of == number:
             return Refused(reason, log)
         case _:
             return None
+
+
+def _made(listed: Any) -> tuple[Compiled | Unbuilt, ...] | None:
+    """What each code came to, or None where that is not what the list says."""
+    found: list[Compiled | Unbuilt] = []
+    for one in listed if isinstance(listed, list) else [None]:
+        match one:
+            case {"reason": str(reason), "log": str(log)}:
+                found.append(Unbuilt(reason, log))
+            case {
+                "max_threads": int(most),
+                "name": str(name),
+                "entry": str(entry),
+                "guarded": [*axes],
+            } if all(isinstance(axis, int) for axis in axes):
+                try:
+                    found.append(Compiled(most, name, entry, tuple(axes)))
+                except InvalidInput:
+                    return None
+            case _:
+                return None
+    return tuple(found)
 
 
 _lock = threading.Lock()

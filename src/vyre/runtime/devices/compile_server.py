@@ -13,12 +13,13 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from vyre.analysis import analyse
-from vyre.backend.base import CompilesAhead, Job, Memory, Unbuilt
+from vyre.backend.base import Compiled, CompilesAhead, Job, Memory, Unbuilt
 from vyre.errors import VyreError
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
@@ -60,7 +61,8 @@ def main(device_name: str) -> None:
 def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
     """Build as the caller will, and launch on nothing so that the driver compiles all it needs.
 
-    Launches wider than a compiled kernel allows are left out; `max_threads` tells the caller.
+    Launches wider than a compiled kernel allows are left out; `max_threads` tells the caller. Where
+    some codes are refused, the others are there all the same.
     """
     began = time.process_time()
     try:
@@ -73,15 +75,28 @@ def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
             compiled = _compile_by_launching(device, bundle, jobs)
     except VyreError as error:
         return _refusal(error.problem)
-    for code, made in zip(bundle.codes, compiled, strict=True):
-        if isinstance(made, Unbuilt):
-            return _refusal(f"{code}: {made.reason}", made.log)
-    return {"ok": True, "max_threads": compiled, "cpu_s": time.process_time() - began}
+    refused = [
+        (code, made)
+        for code, made in zip(bundle.codes, compiled, strict=True)
+        if isinstance(made, Unbuilt)
+    ]
+    if len(refused) == len(bundle.codes):
+        code, made = refused[0]
+        return _refusal(f"{code}: {made.reason}", made.log)
+    return {
+        "ok": True,
+        "max_threads": [0 if isinstance(one, Unbuilt) else one.max_threads for one in compiled],
+        "made": [
+            _why(one.reason, one.log) if isinstance(one, Unbuilt) else asdict(one)
+            for one in compiled
+        ],
+        "cpu_s": time.process_time() - began,
+    }
 
 
 def _compile_by_launching(
     device: Device, bundle: Bundle, jobs: Sequence[Job]
-) -> Sequence[int | Unbuilt]:
+) -> Sequence[Compiled | Unbuilt]:
     built = device.backend.build(jobs)
     for launch in bundle.warm:
         binary = built[launch.code]
@@ -89,10 +104,7 @@ def _compile_by_launching(
             continue
         if not binary.max_threads or math.prod(launch.workgroup) <= binary.max_threads:
             _launch_on_nothing(device, bundle, binary, launch)
-    for binary in built:
-        if not isinstance(binary, Unbuilt):
-            device.backend.keep(binary)
-    return [made if isinstance(made, Unbuilt) else made.max_threads for made in built]
+    return [one if isinstance(one, Unbuilt) else device.backend.keep(one) for one in built]
 
 
 def _launch_on_nothing(device: Device, bundle: Bundle, binary: Any, launch: Warm) -> None:
@@ -132,7 +144,11 @@ def _rows(width: int, size: int) -> int:
 
 
 def _refusal(reason: str, log: str = "") -> dict[str, Any]:
-    return {"ok": False, "reason": reason, "log": log.strip()[-LOG_CHARACTERS:]}
+    return {"ok": False, **_why(reason, log)}
+
+
+def _why(reason: str, log: str) -> dict[str, str]:
+    return {"reason": reason, "log": log.strip()[-LOG_CHARACTERS:]}
 
 
 def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:

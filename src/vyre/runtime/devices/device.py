@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vyre.analysis import Facts, analyse, check_barriers
-from vyre.backend.base import Array, Backend, Job, Memory, Ticket, Unbuilt
+from vyre.backend.base import Array, Backend, Compiled, Job, Loads, Memory, Ticket, Unbuilt
 from vyre.errors import DeviceFailed, InvalidInput, labelled
 from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.expr import Id
@@ -164,6 +164,15 @@ class Device:
             if known == name and not isinstance(built, Unbuilt) and built.max_threads
         }
 
+    def codes(self, program: Program) -> frozenset[Code]:
+        """The codes of a program that were built here."""
+        name = program.fingerprint()
+        return frozenset(
+            code
+            for (known, code), built in tuple(self._built.items())
+            if known == name and not isinstance(built, Unbuilt)
+        )
+
     def usual_code(self, program: Program) -> Code:
         """The code of the default schedule, of launches of many elements, with all its checks."""
         axes = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}
@@ -190,6 +199,24 @@ class Device:
                     built = self.backend.build(list(missing.values()))
                     self._built.update(zip(missing, built, strict=True))
         return [self._built[key] for key in keys]
+
+    def load(self, program: Program, made: Mapping[Code, Compiled]) -> list[Any | Unbuilt]:
+        """What the compile helper made of a program, in the order of its codes.
+
+        Nothing is emitted or compiled for it here, unless it is not kept any more.
+        """
+        name = program.fingerprint()
+        with self._building:
+            missing = [code for code in made if (name, code) not in self._built]
+            if missing:
+                facts, backend = self.facts(program), self.backend
+                jobs = [Job(program, code, facts) for code in missing]
+                if isinstance(backend, Loads):
+                    built = backend.load(jobs, [made[code] for code in missing])
+                else:
+                    built = backend.build(jobs)
+                self._built.update(zip([(name, code) for code in missing], built, strict=True))
+        return [self._built[name, code] for code in made]
 
     def dispatch(
         self,

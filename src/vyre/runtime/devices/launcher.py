@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -25,6 +25,7 @@ from vyre.plan.geometry import (
     tile_grid,
     validate_launch_geometry,
 )
+from vyre.plan.guess import Guess, guess
 from vyre.plan.space import (
     LaunchTraits,
     Resources,
@@ -187,8 +188,23 @@ class Launcher:
             structure=self.structure,
         )
 
-    def space(self, numbers: Numbers, alignment: Mapping[str, int]) -> Space:
-        """The schedules that may run this launch."""
+    def guess(self, space: Space, numbers: Numbers) -> Guess:
+        """The schedules of a space in the order of what they are expected to take."""
+        return guess(space, self.program, self.facts, self.device.info, numbers)
+
+    @property
+    def loaded(self) -> frozenset[Code]:
+        """The codes of the program that can be launched here at once."""
+        return self.device.codes(self.program)
+
+    def space(
+        self,
+        numbers: Numbers,
+        alignment: Mapping[str, int],
+        *,
+        among: Collection[Code] | None = None,
+    ) -> Space:
+        """The schedules that may run this launch, and the default; of some codes, or all."""
         return space_for(
             self.device.info,
             self.program,
@@ -197,6 +213,7 @@ class Launcher:
             self.kernel.declared_workgroup,
             LaunchTraits(alignment),
             self.resources(numbers),
+            among=among,
         )
 
     @property

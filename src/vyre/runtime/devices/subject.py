@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from vyre.backend.base import Unbuilt
+from vyre.backend.base import Compiled, Unbuilt
 from vyre.errors import VyreError
 from vyre.learn import process
 from vyre.learn.decide import Call
 from vyre.learn.pace import Pace
-from vyre.learn.subject import Fetched, Question
+from vyre.learn.subject import Fetched, Later, Opening, Question
 from vyre.model import Code, Config, Decision, Reason, Schedule, Workload, scheduled
 from vyre.plan.geometry import tile_grid
-from vyre.plan.guess import order
+from vyre.plan.guess import risk
 from vyre.plan.space import why_not_free
 from vyre.runtime.compile.bundle import Bundle, Warm
-from vyre.runtime.compile.helper import CompileHelper, Pending, Refused
+from vyre.runtime.compile.helper import CompileHelper, Pending, Ready, Refused
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
+from vyre.runtime.devices.opening import opening_of
 from vyre.store.exchange.imported import imported_choice
 
 TOGETHER = 4
 """Workgroups of one code that are compiled at once."""
+
+_SOON_S, _LATE_S = 1e-3, 5e-2  # between two looks at whether the device is calm
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,79 +60,134 @@ class ProgramSubject:
     def question(self) -> Question:
         launcher, info = self.launcher, self.launcher.device.info
         space = launcher.space(self.numbers, self.alignment)
-        guess = order(space, launcher.facts, info, self.numbers)
+        guess = launcher.guess(space, self.numbers)
         return Question(
             workload=launcher.workload(self.numbers, self.alignment),
             name=launcher.kernel.name,
             device=info,
             default=space.default,
-            candidates=tuple(dict.fromkeys((*guess, space.default))),
+            candidates=guess.ordered,
             refused=tuple(str(one) for one in space.refused),
+            expected=() if launcher.device.backend.compiles_per_workgroup else guess.expected,
+            risk=risk(info),
         )
 
     def is_ready(self, config: Config) -> bool:
         return self.launcher.is_warm(self.numbers, scheduled(config))
 
+    def opening(self) -> Opening | None:
+        """How calls begin where nothing is remembered; a program's first compiles."""
+        launcher, numbers = self.launcher, self.numbers
+        workload = launcher.workload(numbers, self.alignment)
+        known = process.deciders().neighbours(workload)
+        found = opening_of(launcher, numbers, self.alignment, workload, known)
+        if found is not None:
+            for code in launcher.loaded:
+                launcher.warmed(numbers, Schedule((1, 1, 1), code))
+        return found
+
     def fetch(self, configs: Sequence[Config], done: Callable[[], object]) -> BundleFetching:
-        """Compile the first of these, and what is wanted of the same code, as one bundle."""
-        schedules = [scheduled(config) for config in configs]
-        code = schedules[0].code
-        together = tuple([one for one in schedules if one.code == code][:TOGETHER])
+        """Compile the first of these, and what is wanted of the same code, as one bundle.
+
+        Where loading stops callers, the next codes come with it.
+        """
+        backend = self.launcher.device.backend
+        first, *others = (scheduled(config) for config in configs)
+        schedules = [first, *(one for one in others if not self.is_ready(one))]
+        codes = tuple(dict.fromkeys(one.code for one in schedules))[: backend.loads_together]
+        together = {code: [one for one in schedules if one.code == code] for code in codes}
+        chosen = tuple(one for alike in together.values() for one in alike[:TOGETHER])
         warm: tuple[Warm, ...] = ()
-        if self.launcher.device.backend.compiles_per_workgroup:
+        if backend.compiles_per_workgroup:
             warm = tuple(
-                Warm(0, one.workgroup, tile_grid(self.numbers.extent, one)) for one in together
+                Warm(codes.index(one.code), one.workgroup, tile_grid(self.numbers.extent, one))
+                for one in chosen
             )
-        bundle = Bundle(program=self.launcher.program, codes=(code,), warm=warm)
-        pending = self.helper.submit(bundle, done)
-        return BundleFetching(self, code, together, pending)
+        bundle = Bundle(program=self.launcher.program, codes=codes, warm=warm)
+        return BundleFetching(self, codes, chosen, self.helper.submit(bundle, done))
 
 
-@dataclass(frozen=True, slots=True)
 class BundleFetching:
-    """A bundle on its way from the compile helper; what comes back is loaded."""
+    """A bundle on its way from the compile helper; what comes back is loaded.
 
-    subject: ProgramSubject
-    code: Code
-    schedules: tuple[Schedule, ...]
-    pending: Pending
+    In short pieces, because callers share the interpreter, and only when the device is calm.
+    """
 
-    def taken(self) -> Fetched | None:
-        answer = self.pending.poll()
-        if answer is None:
-            return None
-        if isinstance(answer, Refused):
-            if answer.by_helper:
-                return Fetched(broken=answer.reason)
-            return Fetched(failed=self._whole_code(answer.reason))
-        launcher = self.subject.launcher
-        try:
-            (built,) = launcher.device.binaries([(launcher.program, self.code)])
-        except VyreError as error:
-            built = Unbuilt(error.problem)
-        if isinstance(built, Unbuilt):
-            return Fetched(failed=self._whole_code(built.reason), took_s=answer.cpu_s)
-        failed = self._made_ready(self.schedules, answer.max_threads[0])
-        return Fetched(failed=failed, took_s=answer.cpu_s)
+    def __init__(
+        self,
+        subject: ProgramSubject,
+        codes: tuple[Code, ...],
+        schedules: tuple[Schedule, ...],
+        pending: Pending,
+    ) -> None:
+        self._subject, self._codes, self._schedules = subject, codes, schedules
+        self._pending = pending
+        self._pieces = self._taking()
+
+    def taken(self) -> Fetched | Later | None:
+        return None if self._pending.poll() is None else next(self._pieces)
 
     def cancel(self) -> None:
-        self.pending.cancel()
+        self._pending.cancel()
 
-    def _whole_code(self, reason: str) -> dict[Config, str]:
-        """Every schedule that would need this code."""
-        subject = self.subject
+    def _taking(self) -> Iterator[Fetched | Later]:
+        answer = self._pending.poll()
+        assert answer is not None
+        if isinstance(answer, Refused):
+            if answer.by_helper:
+                yield Fetched(broken=answer.reason)
+            else:
+                yield Fetched(failed=self._of_codes(dict.fromkeys(self._codes, answer.reason)))
+            return
+        pause_s = _SOON_S
+        while not self._is_calm():
+            yield Later(pause_s)
+            pause_s = min(2 * pause_s, _LATE_S)
+        refused = self._loaded(answer)
+        yield Later()
+        most = dict(zip(self._codes, answer.max_threads, strict=True))
+        failed = {**self._of_codes(refused), **self._made_ready(refused, most)}
+        yield Fetched(failed=failed, took_s=answer.cpu_s)
+
+    def _is_calm(self) -> bool:
+        try:
+            return self._subject.launcher.device.backend.is_calm()
+        except VyreError:
+            return True  # what ails the device, loading will tell
+
+    def _loaded(self, answer: Ready) -> dict[Code, str]:
+        """Load what was compiled; the codes that cannot be, and why."""
+        launcher = self._subject.launcher
+        made = dict(zip(self._codes, answer.made or map(Compiled, answer.max_threads), strict=True))
+        refused = {code: one.reason for code, one in made.items() if isinstance(one, Unbuilt)}
+        kept = {code: one for code, one in made.items() if not isinstance(one, Unbuilt)}
+        try:
+            built = launcher.device.load(launcher.program, kept)
+        except VyreError as error:
+            return refused | dict.fromkeys(kept, error.problem)
+        found = zip(kept, built, strict=True)
+        return refused | {code: one.reason for code, one in found if isinstance(one, Unbuilt)}
+
+    def _of_codes(self, reasons: Mapping[Code, str]) -> dict[Config, str]:
+        """Every schedule that would need one of these codes."""
+        if not reasons:
+            return {}
+        subject = self._subject
         legal = subject.launcher.space(subject.numbers, subject.alignment).legal
-        return {one: reason for one in (*self.schedules, *legal) if one.code == self.code}
+        known = (*self._schedules, *legal)
+        return {one: reasons[one.code] for one in known if one.code in reasons}
 
-    def _made_ready(self, schedules: Iterable[Schedule], most: int) -> dict[Config, str]:
+    def _made_ready(self, refused: Container[Code], most: Mapping[Code, int]) -> dict[Config, str]:
         """Let calls launch what fits; the rest, and why not."""
         failed: dict[Config, str] = {}
-        for schedule in schedules:
-            threads = prod(schedule.workgroup)
-            if most and threads > most:
-                failed[schedule] = f"{threads} threads; its registers allow {most}"
+        for schedule in self._schedules:
+            if schedule.code in refused:
+                continue
+            threads, allowed = prod(schedule.workgroup), most[schedule.code]
+            if allowed and threads > allowed:
+                failed[schedule] = f"{threads} threads; its registers allow {allowed}"
             else:
-                self.subject.launcher.warmed(self.subject.numbers, schedule)
+                self._subject.launcher.warmed(self._subject.numbers, schedule)
         return failed
 
 
@@ -170,8 +228,9 @@ def call_of(
     why_alone = next(why_not_free(launcher.facts, numbers), None)
     if helper is None:
         why_alone = why_alone or f"{device.name} runs every schedule alike"
+    subject = ProgramSubject(launcher, numbers, alignment, helper)  # type: ignore[arg-type]  # left alone without one
     return Call(
-        subject=ProgramSubject(launcher, numbers, alignment, helper),  # type: ignore[arg-type]  # left alone without one
+        subject=subject,
         prepare=ProgramSteps(launcher, numbers, alignment),
         workload=workload or launcher.workload(numbers, alignment),
         name=launcher.kernel.name,
@@ -182,6 +241,7 @@ def call_of(
         why_alone=why_alone,
         began=launcher.has_run,
         guess=lambda: _imported(launcher, numbers, alignment),
+        opening=subject.opening,
         sweep=sweep,
         pace=Pace.beside(info, backend.unfelt_ns, backend.shortest_ns),
         clocks=backend.clocks,

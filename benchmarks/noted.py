@@ -1,0 +1,203 @@
+"""Notes what a process launches and compiles on a device; times schedules against each other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+import vyre
+from vyre.backend.base import TimesBlocks, Unbuilt
+from vyre.errors import VyreError
+from vyre.model import Schedule
+from vyre.runtime.call.bound import Bound
+
+LEAST_WAIT_S = 2e-4
+"""What asking for compiled code takes where it is there is a tenth of this."""
+
+BLOCK_NS, MOST_IN_ROW = 1e6, 100
+"""A time is the mean over launches in a row that last about this long, at most so many."""
+
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 9
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A thread asked for compiled code, after so many launches, and waited."""
+
+    launches: int
+    caller: bool  # it was the thread that calls kernels
+    seconds: float
+    built: bool  # it compiled or loaded itself; else it waited for another thread
+
+
+class Noted:
+    """Every launch on a device from now on, and every wait for compiled code, in order.
+
+    It stands before the seams of the device and its backend, so it must be made before the first
+    call: steps that were bound earlier are not seen.
+    """
+
+    def __init__(self, device: vyre.Device) -> None:
+        self._device = device
+        self._marks: list[tuple[Any, Any]] = []  # binaries and workgroups
+        self._kept: list[Any] = []  # what was built, so that no other object has its place
+        self._codes: dict[int, Any] = {}
+        self._built_by: set[int] = set()
+        self._caller = threading.get_ident()
+        self.waits: list[Wait] = []
+        backend: Any = device.backend
+        backend.launch = partial(self._launch, backend.launch)
+        backend.bind = partial(self._bind, backend.bind)
+        backend.fix = partial(self._fix, backend.fix)
+        backend.build = partial(self._build, backend.build)
+        held: Any = device
+        held.binaries = partial(self._binaries, device.binaries)
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+    def schedules(self) -> list[Schedule]:
+        """What was launched so far, one by one."""
+        codes = {id(built): code for (_, code), built in tuple(self._device._built.items())}
+        codes |= self._codes
+        known: dict[tuple[int, Any], Schedule] = {}
+        found = []
+        for binary, workgroup in self._marks:
+            key = id(binary), workgroup
+            if key not in known:
+                known[key] = Schedule(tuple(workgroup), codes[id(binary)])
+            found.append(known[key])
+        return found
+
+    def _launch(
+        self, launch: Any, binary: Any, grid: Any, workgroup: Any, *rest: Any, **more: Any
+    ) -> Any:
+        self._marks.append((binary, workgroup))
+        return launch(binary, grid, workgroup, *rest, **more)
+
+    def _bind(
+        self, bind: Any, binary: Any, grid: Any, workgroup: Any, *rest: Any, **more: Any
+    ) -> Any:
+        return self._noting(bind(binary, grid, workgroup, *rest, **more), (binary, workgroup))
+
+    def _fix(
+        self, fix: Any, binary: Any, grid: Any, workgroup: Any, *rest: Any, **more: Any
+    ) -> Any:
+        return self._noting(fix(binary, grid, workgroup, *rest, **more), (binary, workgroup))
+
+    def _noting(self, start: Callable[..., Any], mark: tuple[Any, Any]) -> Callable[..., Any]:
+        append = self._marks.append
+
+        def launch(*given: Any) -> Any:
+            append(mark)
+            return start(*given)
+
+        return launch
+
+    def _build(self, build: Any, jobs: Sequence[Any], *rest: Any, **more: Any) -> Any:
+        self._built_by.add(threading.get_ident())
+        made = build(jobs, *rest, **more)
+        for job, binary in zip(jobs, made, strict=True):
+            if not isinstance(binary, Unbuilt):
+                self._kept.append(binary)
+                self._codes[id(binary)] = job.code
+        return made
+
+    def _binaries(self, binaries: Any, *given: Any, **more: Any) -> Any:
+        me, before = threading.get_ident(), len(self._marks)
+        self._built_by.discard(me)
+        start = time.perf_counter()
+        made = binaries(*given, **more)
+        took = time.perf_counter() - start
+        built = me in self._built_by
+        if built or took > LEAST_WAIT_S:
+            self.waits.append(Wait(before, me == self._caller, took, built))
+        return made
+
+
+def timer(bound: Bound, schedule: Schedule) -> Callable[[int], float]:
+    """A function that gives the nanoseconds of one launch among so many in a row.
+
+    Raises:
+        VyreError: the schedule cannot run this call.
+    """
+    numbers, alignment, _ = bound.numbered
+    launcher = bound.launcher
+    step = launcher.prepare(numbers, alignment, schedule)
+    arguments = launcher.arguments(bound.arrays, bound.call.scalars)  # type: ignore[arg-type]  # resident, all of them
+    backend, given = step.backend, (step.binary, step.grid, step.workgroup, arguments, step.words)
+    if isinstance(backend, TimesBlocks):
+        return partial(backend.time_block, *given)
+
+    def launches(count: int) -> float:
+        times = []
+        for _ in range(count):
+            ticket = backend.launch(*given, timed=True)
+            ticket.wait()
+            times.append(ticket.elapsed_ns() or 0)
+        return float(median(times))
+
+    return launches
+
+
+def timed(
+    bound: Bound, schedules: Sequence[Schedule], seconds: float
+) -> tuple[dict[Schedule, float], dict[Schedule, str]]:
+    """Nanoseconds of each, the median of rounds in which all take turns; and why others have none.
+
+    Rounds go on for about so many seconds; the first one warms up.
+    """
+    runs: dict[Schedule, Callable[[int], float]] = {}
+    refused: dict[Schedule, str] = {}
+    counts: dict[Schedule, int] = {}
+    for schedule in schedules:
+        try:
+            run = timer(bound, schedule)
+            run(1)
+            counts[schedule] = _enough(run(2))
+        except VyreError as error:
+            refused[schedule] = error.problem
+        else:
+            runs[schedule] = run
+    times: dict[Schedule, list[float]] = {schedule: [] for schedule in runs}
+    order, end = list(runs), time.monotonic() + seconds
+    for number in range(MOST_ROUNDS):
+        for schedule in order:
+            times[schedule].append(runs[schedule](counts[schedule]))
+        order = order[len(order) // 3 :] + order[: len(order) // 3]
+        if number >= FEWEST_ROUNDS and time.monotonic() > end:
+            break
+    return {schedule: median(some[1:]) for schedule, some in times.items()}, refused
+
+
+def leaders(bound: Bound, count: int, seconds: float) -> list[Schedule]:
+    """The best of the whole space by one quick look at each; what it has no time for is left."""
+    numbers, alignment, _ = bound.numbered
+    launcher, found = bound.launcher, dict[Schedule, float]()
+    legal = launcher.space(numbers, alignment).legal
+    end = time.monotonic() + seconds
+    for schedule in legal:
+        if time.monotonic() > end:
+            break
+        try:
+            run = timer(bound, schedule)
+            first = run(1)
+            if not found or first < 4 * min(found.values()):
+                found[schedule] = run(min(_enough(first), 10))
+        except VyreError:
+            continue
+    return sorted(found, key=found.__getitem__)[:count]
+
+
+def ratio_of(launched: Sequence[Schedule], times: Mapping[Schedule, float], best: float) -> float:
+    """The time of these launches over that of as many of the best."""
+    return sum(times[schedule] for schedule in launched) / (len(launched) * best)
+
+
+def _enough(ns: float) -> int:
+    return max(1, min(MOST_IN_ROW, int(BLOCK_NS / max(ns, 1.0))))

@@ -1,0 +1,137 @@
+"""Launches between two events: ours behind a gate where the stream is idle, and those of others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from vyre.backend.cuda.context import Context
+from vyre.backend.cuda.events import Events, Pair, TimedTicket
+from vyre.backend.cuda.gate import Gate
+from vyre.errors import DeviceFailed
+
+LITTLE_S = 3e-4
+"""What may be left to do on a calm device: loading code waits for it, and callers may as well."""
+
+
+class Timing:
+    """Times launches on the streams of one device."""
+
+    def __init__(
+        self,
+        context: Context,
+        events: Events,
+        gate: Gate,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._context, self._driver = context, context.driver
+        self._events, self._gate, self._sleep = events, gate, sleep
+        self._latest: tuple[Any, Pair] | None = None  # the stream of a timed launch, its events
+
+    def launch(self, start: Callable[..., Any], where: Any, address: int) -> TimedTicket | None:
+        """Launch between two events; None where nothing was launched, because of a capture.
+
+        Args:
+            start: the driver's launch, but for the three that follow.
+            where: the stream.
+            address: of the arguments.
+        """
+        driver, gate = self._driver, self._gate
+        record = driver.cuEventRecord
+        with self._context.apart_from_captures():
+            if self.captures(where):
+                return None
+            pair = self._events.take()
+            self._latest = where, pair
+
+            def enqueue() -> tuple[Any, ...]:
+                before = record(pair[0], where)
+                return start(where, address, 0), before, record(pair[1], where)
+
+            try:
+                # On an idle stream the first event comes to be at once, and the host's time between
+                # these three counts as well; behind other work they follow each other there.
+                if driver.cuStreamQuery(where)[0]:
+                    answers = enqueue()
+                    ahead = driver.cuEventQuery(pair[0])[0] == driver.CUresult.CUDA_ERROR_NOT_READY
+                else:
+                    answers, ahead = gate.behind(where, enqueue)
+                for one in answers:
+                    self._context.value("launch a kernel", one)
+            except BaseException:
+                self._events.give_back(pair)
+                raise
+        then = None if gate.is_prepared else gate.prepare
+        return TimedTicket(self._events, pair, rough=not ahead, then=then)
+
+    def around(self, where: Any, launch: Callable[[], object]) -> TimedTicket | None:
+        """Call `launch`, which is another library's, between two events.
+
+        Without a gate: it may wait for the stream, and would wait until the gate gives up.
+        """
+        pair, idle = self._begin(where)
+        try:
+            launch()  # with the context that its library has made current
+        except BaseException:
+            self._events.give_back(pair)
+            raise
+        if pair is None:
+            return None
+        try:
+            with self._context.current():
+                if not self.captures(where) and not self._driver.cuEventRecord(pair[1], where)[0]:
+                    self._latest = where, pair
+                    return TimedTicket(self._events, pair, rough=idle)
+        except DeviceFailed:
+            pass  # of what was launched, which its own library tells
+        self._events.give_back(pair)
+        return None
+
+    def _begin(self, where: Any) -> tuple[Pair | None, bool]:
+        """Events of which the first is recorded, and whether the stream was idle until then."""
+        pair: Pair | None = None
+        try:
+            with self._context.current():
+                if self.captures(where):
+                    return None, False
+                pair = self._events.take()
+                idle = not self._driver.cuStreamQuery(where)[0]
+                if not self._driver.cuEventRecord(pair[0], where)[0]:
+                    return pair, idle
+        except DeviceFailed:
+            pass  # what cannot be timed is launched all the same
+        self._events.give_back(pair)
+        return None, False
+
+    def is_calm(self, legacy: Any) -> bool:
+        """Whether the stream of the latest timed launch has less than `LITTLE_S` left to do.
+
+        Of another stream than the legacy one only our events are asked, because it may be gone: it
+        counts as calm when that launch has ended.
+        """
+        latest = self._latest
+        if latest is None or self._context.is_forked:
+            return True
+        (where, pair), driver = latest, self._driver
+        not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
+        with self._context.apart_from_captures():
+            if where is not legacy or self.captures(legacy):
+                return bool(driver.cuEventQuery(pair[1])[0] != not_ready)
+            if driver.cuStreamQuery(legacy)[0] != not_ready:
+                return True
+            probe = self._events.take()
+            try:
+                driver.cuEventRecord(probe[1], legacy)
+                self._sleep(LITTLE_S)
+                return bool(driver.cuEventQuery(probe[1])[0] != not_ready)
+            finally:
+                self._events.give_back(probe)
+
+    def captures(self, where: Any) -> bool:
+        """Whether a launch there would be captured; with the context current."""
+        code, status = self._driver.cuStreamIsCapturing(where)
+        if code == self._driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+            return True  # another stream captures, and the legacy stream would wait for it
+        self._context.value("look for a capture", (code,))
+        return bool(status != self._driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)

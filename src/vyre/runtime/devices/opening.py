@@ -1,0 +1,130 @@
+"""How calls of a program begin: which codes are built first, and what of them is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from vyre.backend.base import Unbuilt
+from vyre.learn.inheritance import Known, nearby
+from vyre.learn.subject import Opening
+from vyre.model import Code, Reason, Schedule, Workload
+from vyre.plan.guess import Guess, risk
+from vyre.plan.space import Space
+from vyre.policy.natural_live import NaturalGradient
+from vyre.policy.provisional import default_fits, times_slower
+from vyre.runtime.devices.launcher import Launcher, Numbers
+
+RUNNERS_UP = 3
+"""Codes that are built with the guess's and the default's, in a program's first call."""
+
+_NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
+_TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
+
+
+def opening_of(
+    launcher: Launcher,
+    numbers: Numbers,
+    alignment: Mapping[str, int],
+    workload: Workload,
+    neighbours: Iterable[Known],
+) -> Opening | None:
+    """How calls of such a size begin: on the best guess among what is loaded.
+
+    In a program's first call nothing is, so that the guess, the default and a few runners-up are
+    built first; no later call waits for a compiler. None where nobody expects times, or where not
+    even the default could be built, which the call itself then tells.
+    """
+    device = launcher.device
+    if device.backend.compiles_per_workgroup:
+        return None
+    if not launcher.loaded:
+        space = launcher.space(numbers, alignment)
+        first = launcher.guess(space, numbers)
+        if not first.expected:
+            return None
+        built = [(launcher.program, code) for code in _first_codes(first, space, launcher)]
+        if all(isinstance(one, Unbuilt) for one in device.binaries(built)):
+            return None
+    space = launcher.space(numbers, alignment, among=launcher.loaded)
+    return _opening(launcher, space, launcher.guess(space, numbers), workload, neighbours)
+
+
+def _first_codes(first: Guess, space: Space, launcher: Launcher) -> list[Code]:
+    """The guess's code, the default's, and the best of others, each once.
+
+    One of them checks its bounds wherever that can be asked for, so that no size has to wait.
+    """
+    usual = space.default.code
+    codes = dict.fromkeys([first.ordered[0].code, usual])
+    if not usual.checked:
+        codes[Code(checked=True) if launcher.device.info.simd is None else _checked(usual)] = None
+    most = len(codes) + RUNNERS_UP - (not usual.checked)
+    for schedule, expected in zip(first.ordered, first.expected, strict=True):
+        if len(codes) >= most or expected > first.expected[0] + _NEAR:
+            break
+        codes[schedule.code] = None
+    return list(codes)
+
+
+def _checked(code: Code) -> Code:
+    return replace(code, checked=True)
+
+
+def _opening(
+    launcher: Launcher,
+    space: Space,
+    guessed: Guess,
+    workload: Workload,
+    neighbours: Iterable[Known],
+) -> Opening | None:
+    if not guessed.expected:
+        return None
+    loaded = launcher.loaded
+    expected = {
+        one: at
+        for one, at in zip(guessed.ordered, guessed.expected, strict=True)
+        if one.code in loaded
+    }
+    if not expected:
+        return None
+    best, why, reason = next(iter(expected)), "the best guess", Reason.COLD_START
+    known = nearby(workload, space.default, frozenset(guessed.ordered), neighbours)
+    if known:
+        policy = NaturalGradient(
+            space=guessed.ordered,
+            default=space.default,
+            expected=guessed.expected,
+            remembered=known,
+        )
+        mask = policy.mask(expected.keys())
+        chosen = policy.incumbent(mask).config
+        assert isinstance(chosen, Schedule)
+        best, why = chosen, "the best guess, by other sizes or programs"
+        reason = Reason.TRANSFERRED
+    return Opening(
+        config=best,
+        detail=f"{why} of {len(guessed.ordered)}; the default is timed beside it",
+        reason=reason,
+        risk=risk(launcher.device.info),
+        timed=_timed(best, expected, space.default) if launcher.device.backend.streams else (),
+    )
+
+
+def _timed(
+    best: Schedule, expected: Mapping[Schedule, float], default: Schedule
+) -> tuple[Schedule, ...]:
+    """What the first calls launch to be timed: callers may be far ahead of what is heard.
+
+    The default where it costs little, and what is expected to be about as fast as the guess.
+    """
+    first = [best]
+    if default in expected and default != best:
+        extra = times_slower(expected[default] - expected[best])
+        first += [default] if default_fits(extra, 0, timed=False) else []
+    near = [one for one, at in expected.items() if at < expected[best] + _SPREAD]
+    codes = {best.code, default.code}
+    others = [one for one in near if one not in (best, default)]
+    # Of another code first: what workgroups are worth is told by any of them.
+    others.sort(key=lambda one: one.code in codes)
+    return (*first, *others[:_TIMED])
