@@ -15,6 +15,7 @@ from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import LONGER, Repeat
 from vyre.runtime.call.same import Form, same_of
+from vyre.runtime.call.streams import Order
 from vyre.runtime.devices.device import Device
 
 F32 = DataType.F32
@@ -28,7 +29,7 @@ class Backend:
     strayed = False
 
     def __init__(self):
-        self.copied = []
+        self.copied, self.ordered = [], []
         self.streams = self.sharing = self
 
     def typed(self, memory, dtype):  # noqa: ARG002  # as the protocol has it
@@ -44,6 +45,7 @@ class Backend:
         return lambda _: binary(arguments)
 
     def use_on(self, memory, stream):
+        self.ordered.append((memory.stream, stream))
         memory.stream = stream
 
     def device_of(self, address):
@@ -444,6 +446,14 @@ def test_outputs_are_of_the_inputs_kind(torch):
     assert torch.made[-1] == ((4,), "bfloat16", "cuda:0")
 
 
+def test_outputs_that_will_be_set_are_not_filled_first(torch):
+    torch.empty = lambda shape, dtype, device: ("empty", shape, dtype.name, device)
+    kind, seen = (one := view(Tensor(2, 3, device=1))).kind, one.seen
+
+    assert kind.maker(seen, True)() == ("empty", (2, 3), "float32", "cuda:1")
+    assert kind.maker(seen, False)().data_ptr() == 0x7000
+
+
 @pytest.mark.usefixtures("torch")
 def test_a_copy_is_made_by_the_library_or_on_the_array_s_stream(cuda):
     assert view(Tensor(4)).copy().argument == 0x5000
@@ -460,6 +470,30 @@ def test_the_stream_is_the_library_s_current_one(torch, cupy):
     assert foreign.stream_for(arrays) == 0x50
     assert foreign.stream_for(arrays, 0x60) == 0x60
     assert foreign.stream_for({}) == 0
+
+
+def test_a_repeated_call_runs_where_all_libraries_are(torch, cupy, cuda):
+    torch.current = cupy.current = 0x50
+    order = Order(cuda[0].backend, [view(Tensor()), view(Cupy()), view(Tensor())])
+    assert len(order.currents) == 2
+    assert order.where(None) == 0x50
+
+    torch.current = 0x60
+
+    assert order.where(None) is None
+    assert order.where(0x50) == 0x50
+    assert order.where("main") is None
+    assert cuda[0].backend.ordered == [(0x60, 0x50)]
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_repeated_call_runs_where_arrays_say_that_they_are(cuda):
+    backend = cuda[0].backend
+
+    assert Order(backend, [view(Exposed(stream=7)), view(Exposed())]).where(None) == 7
+    assert Order(backend, [view(Exposed(stream=1))]).where(None) == 0
+    assert Order(backend, [view(Exposed(stream=7)), view(Tensor())]).where(None) is None
+    assert Order(backend, []).where(None) == 0
 
 
 @pytest.mark.usefixtures("cupy")

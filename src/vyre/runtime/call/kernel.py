@@ -110,10 +110,11 @@ class Kernel:
         """
         if schedule is None and config is None:
             very: tuple[object, ...] | None
+            kind = type(out)
             if shape is not None or len(named) != self._numbers:
                 very, given = self._found_by(rule(), arrays, out, shape, named)
-            elif type(out) is tuple or type(out) is list:
-                given = (*arrays, *out)
+            elif kind is tuple or kind is list:
+                given = (*arrays, *out)  # type: ignore[misc]  # it is one of these
                 very = (rule(), len(arrays), *map(id, given))
             elif len(arrays) == 2:  # 0.1 us less than what follows
                 first, second = arrays

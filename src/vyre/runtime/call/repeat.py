@@ -160,8 +160,7 @@ class Repeat:
         pointers: Sequence[Any],
         named: Mapping[str, Any],
         stream: Any,
-        *,
-        fresh: bool = False,
+        fresh: bool,
     ) -> bool:
         """Launch, or say that this call needs the long way after all.
 
@@ -173,13 +172,16 @@ class Repeat:
             arguments = [*pointers, *[make(named[name]) for name, make in self.scalars]]
         except KeyError:
             return False
-        where = self.order.where(stream)
-        if where is None:
-            return False
+        order, where = self.order, 0
+        if stream is not None or order.currents:
+            found = order.where(stream)
+            if found is None:
+                return False
+            where = found
         if self.ordered is not None:
             arguments = self.ordered(arguments)
-        if self.order.own:
-            self.order.follow([arrays[number].memory for number in self.order.own], where)
+        if order.own:
+            order.follow([arrays[number].memory for number in order.own], where)
         self.site.launch(arguments, where)
         return True
 

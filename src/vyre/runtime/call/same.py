@@ -16,7 +16,6 @@ from vyre.runtime.arrays.foreign_kinds import kind_of
 from vyre.runtime.arrays.in_place import CAN_READ, PLAIN, Changed, Watch, layers_of
 from vyre.runtime.call.fresh import Make
 from vyre.runtime.call.repeat import LONGER, Repeat
-from vyre.runtime.call.streams import Order
 
 Gone = Callable[[Any], object]
 
@@ -37,6 +36,10 @@ Anew = Callable[[Mapping[str, Any], int], bool]
 
 Told = tuple[tuple[object, ...], list[Any], tuple[object, ...]]
 """A call's numbers: as given, as the kernel takes them, and those that its site depends on."""
+
+
+MOST_PACKED = 64
+"""Whole numbers of which a call on known arrays keeps what was packed with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +166,8 @@ def _on_device(
     packed, anew = _anew(repeat, form, pointers, sites)
     count, give = len(repeat.scalars) + form.by_name, form.result()
     backend, where_of, follow = repeat.order.backend, repeat.order.where, _follower(repeat, form)
-    one = _only_current(repeat.order)
+    currents = repeat.order.currents
+    current, many = currents[0] if currents else None, len(currents) > 1
 
     def run(
         given: Sequence[Any], out: Any, named: Mapping[str, Any], stream: Any, _kept: object = refs
@@ -171,9 +175,12 @@ def _on_device(
         if changed is not None and changed(given):
             gone(None)
             return LONGER
-        where = one() if stream is None and one is not None else where_of(stream)
-        if where is None:
-            return LONGER
+        if stream is not None or many:
+            where = where_of(stream)
+            if where is None:
+                return LONGER
+        else:
+            where = 0 if current is None else current()
         if follow is not None and (where or backend.strayed):
             follow(given, where)
         values, site, step, start = packed[0]
@@ -243,15 +250,18 @@ def _making(
 def _anew(
     repeat: Repeat, form: Form, pointers: Sequence[Any], sites: Sites
 ) -> tuple[list[Packed], Anew]:
-    """What was packed, and what launches with other numbers; those that come twice are packed."""
+    """What was packed, and what launches with other numbers; those that come twice are packed.
+
+    Twice in a row, that is, among calls at the same site: where numbers take turns that proofs
+    depend on, each has its own.
+    """
     tell, ordered, fix = _tell(repeat, form), repeat.ordered, repeat.order.backend.fix
     names = [name for name, _ in repeat.scalars]
     # Nothing yet: a step that no site has, as `best` is None after each change of choice.
     packed: list[Packed] = [((), repeat.site, object(), int)]
-    before: tuple[object, ...] | None = None
+    before: dict[tuple[object, ...], tuple[tuple[object, ...], Packed | None]] = {}
 
     def anew(named: Mapping[str, Any], stream: int) -> bool:
-        nonlocal before
         told = tell(named)
         if told is None:
             return False
@@ -266,13 +276,19 @@ def _anew(
         if site.asked and site.launched_asked(arguments, stream):
             return True
         step = site.best or site.refreshed()
-        if before is not None and all(map(is_, before, values)) and all(map(_is_fixed, values)):
-            start = fix(step.binary, step.grid, step.workgroup, step.words, arguments)
-            packed[0] = tuple(zip(names, values, strict=True)), site, step, start
-            start(stream)
-        else:
+        last, known = before.get(asked, (None, None))
+        if last is None or not (all(map(is_, last, values)) and all(map(_is_fixed, values))):
             step.start(arguments, stream)
-        before = values
+            known = None
+        else:
+            if known is None or known[2] is not step:
+                start = fix(step.binary, step.grid, step.workgroup, step.words, arguments)
+                known = tuple(zip(names, values, strict=True)), site, step, start
+            packed[0] = known
+            known[3](stream)
+        if len(before) >= MOST_PACKED:
+            before.clear()
+        before[asked] = values, known
         return True
 
     return packed, anew
@@ -315,13 +331,6 @@ def _tell(repeat: Repeat, form: Form) -> Callable[[Mapping[str, Any]], Told | No
 def _is_fixed(number: object) -> bool:
     """Whether the same object is the same number for good; an array without axes is not."""
     return type(number) in (int, float, bool) or isinstance(number, (np.number, np.bool_))
-
-
-def _only_current(order: Order) -> Callable[[], int] | None:
-    """How to find the stream where one library has one, or none has, in one call."""
-    if len(order.currents) > 1:
-        return None
-    return order.currents[0] if order.currents else int
 
 
 def _follower(repeat: Repeat, form: Form) -> Callable[[Sequence[Any], int], None] | None:

@@ -108,7 +108,10 @@ class ShortWays:
             named: as passed.
             known: whether the very arrays were known, and did not lead to a result.
         """
-        every = self._arranged(arrays, out, named)
+        inputs, all_come = len(self._inputs), out is not None and len(given) == len(self._names)
+        every: Given | None = given
+        if not all_come or len(arrays) != inputs or len(named) != self.numbers:
+            every = self._arranged(arrays, out, named)
         if every is None:
             return LONGER
         plain = None if shape is None else plain_shape(shape)
@@ -117,7 +120,7 @@ class ShortWays:
             return LONGER
         key, arguments = found
         make, alignment = None, tuple[int, ...]()
-        outputs = every[len(self._inputs) :]
+        outputs = every[inputs:]
         if len(outputs) < len(self._outputs):
             make = self._fresh.get(key)
             made = None if make is None else make()
@@ -128,8 +131,7 @@ class ShortWays:
             arguments += places
             every += outputs
         repeat = self._repeats.get(key)
-        fresh = make is not None
-        if repeat is None or not repeat.run(every, arguments, named, stream, fresh=fresh):
+        if repeat is None or not repeat.run(every, arguments, named, stream, make is not None):
             return LONGER
         sites = self._sites.get(very) if known else None
         if sites is not None:  # other whole numbers than its own led here
