@@ -57,7 +57,7 @@ class ProgramSubject:
     def question(self) -> Question:
         launcher, info = self.launcher, self.launcher.device.info
         space = launcher.space(self.numbers, self.alignment)
-        guess = order(space, launcher.facts, info, self.numbers)
+        guess = order(space, launcher.program, launcher.facts, info, self.numbers)
         return Question(
             workload=launcher.workload(self.numbers, self.alignment),
             name=launcher.kernel.name,
