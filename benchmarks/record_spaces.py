@@ -4,7 +4,7 @@ The guess is fitted to these files (`scripts/fit_guess.py`), policies are replay
 `first_calls.py` takes the best schedule from them. Times are the device's own, of launches in a
 row: every schedule once, and those within reach of the best again and again, in changing order; the
 median counts. A processor also runs what others ask of it, which only ever makes a launch slower:
-there every schedule is timed in three rounds at least, and the least of the rounds' medians counts.
+there every schedule is timed in three rounds at least, and the least of the rounds' times counts.
 What is recorded is written as it comes, so that a run may be cut short, and one that finds a file
 goes on with what is missing there.
 """
@@ -110,7 +110,7 @@ class Space:
         return found
 
     def time(self, step: Prepared, count: int) -> float:
-        """Nanoseconds of one launch among so many in a row."""
+        """Nanoseconds of one launch among so many in a row; by the host, of a quick one."""
         backend = self.device.backend
         if isinstance(backend, TimesBlocks):
             return backend.time_block(
@@ -121,7 +121,7 @@ class Space:
             start = time.perf_counter_ns()
             step.start(self.arguments, 0)
             times.append(time.perf_counter_ns() - start)
-        return float(median(times))
+        return float(sorted(times)[len(times) // 4])
 
     def registers(self, steps: dict[Schedule, Prepared]) -> list[list[Any]]:
         found = {}
@@ -149,7 +149,8 @@ class Space:
                 try:
                     few = min(known) if known else self.time(steps[schedule], 2)
                     count = int(min(max(BLOCK_NS / max(few, 1), 2), MOST_IN_ROW))
-                    known.append(few if few > LONG_NS else self.time(steps[schedule], count))
+                    long = few > LONG_NS and by_device
+                    known.append(few if long else self.time(steps[schedule], count))
                 except VyreError:
                     continue
         return {
