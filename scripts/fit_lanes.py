@@ -69,8 +69,10 @@ START: dict[str, float] = {
     "far": 3.0,
     "far_shared": 0.3,
     "count": 0.5,
-    "crowded": 2.0,
     "waiting": 0.1,
+    "counted": 0.5,
+    "crowded": 2.0,
+    "masked": 0.5,
     "atomic": 6.0,
     "edge": 1.5,
     "tile": 25,
@@ -78,9 +80,9 @@ START: dict[str, float] = {
     "late": 0.5,
     "uneven": 0.8,
     "clear": 1.0,
-    "flush": 1.0,
-    "overlap": 2.5,
-    "overlap_far": 2.5,
+    "flush": 0.1,
+    "overlap": 1.5,
+    "overlap_far": 1.5,
 }
 """What each may be by what is published of processors, or seen in a table: where a fit begins."""
 
@@ -97,6 +99,7 @@ class Recorded:
     threads: int
     space: Space
     times: np.ndarray  # without spikes
+    noise: float  # log time by which neighbours differ, mostly
     amounts: Amounts
 
     @property
@@ -128,13 +131,15 @@ def read(path: Path) -> list[Recorded]:
         if default not in legal:
             continue
         work, form = work_of(*programs[name], numbers), Form.of(programs[name][0])
+        times, noise = calmed(legal, np.array([row[-1] for row in one["rows"]]))
         found.append(
             Recorded(
                 name,
                 one["size"],
                 device["compute_units"],
                 Space(default, legal, ()),
-                calmed(legal, np.array([row[-1] for row in one["rows"]])),
+                times,
+                noise,
                 amounts(work, form, Tiles.of(legal), core),
             )
         )
@@ -144,8 +149,8 @@ def read(path: Path) -> list[Recorded]:
 SPIKE = 1.2
 
 
-def calmed(schedules: tuple[Schedule, ...], times: np.ndarray) -> np.ndarray:
-    """The times, of which one far above all its neighbours' is their median."""
+def calmed(schedules: tuple[Schedule, ...], times: np.ndarray) -> tuple[np.ndarray, float]:
+    """The times, of which one far above its neighbours' is their median, and how even they are."""
     places = np.array(
         [
             (
@@ -160,14 +165,16 @@ def calmed(schedules: tuple[Schedule, ...], times: np.ndarray) -> np.ndarray:
             for c in (s.code,)
         ]
     )
-    logs, found = np.log(times), np.log(times)
+    logs, found, differ = np.log(times), np.log(times), []
     for place in range(len(times)):
         apart = np.abs(places - places[place]).sum(axis=1)
         near = np.argsort(apart, kind="stable")[1:6]
         usual = np.median(logs[near])
+        differ.append(abs(logs[place] - usual))
         if logs[place] > max(usual, np.sort(logs[near])[-2]) + np.log(SPIKE):
             found[place] = usual
-    return np.exp(found)
+    near = logs < np.quantile(logs, 0.4)
+    return np.exp(found), float(np.median(np.array(differ)[near]))
 
 
 # -- the fit
@@ -202,14 +209,20 @@ class Pool:
             np.concatenate(logs),
             np.concatenate([log - log.min() for log in logs]),
             np.repeat(np.arange(len(spaces)), [len(log) for log in logs]),
-            np.array([1.0 if one.threads > 1 else 0.6 for one in spaces]),
+            np.array(
+                [
+                    (1.0 if one.threads > 1 else ALONE) / (1.0 + (one.noise / 0.15) ** 2)
+                    for one in spaces
+                ]
+            ),
         )
 
 
+ALONE = 0.3  # what a space of one thread counts, which others disturbed
 STEEP = 3.0  # near-best schedules count: what takes e times as long counts for exp(-STEEP)
 SHARP = 0.04  # of the soft choice whose loss is fitted
 FAR = 0.25  # log time beyond which a miss counts by its size and not by its square
-WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.02, "start": 2e-3}
+WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 2e-3}
 
 
 def objective(x: np.ndarray, pool: Pool) -> tuple[float, np.ndarray]:

@@ -14,9 +14,10 @@ import numpy as np
 from vyre.analysis.reader import ATOMIC, LOAD
 from vyre.emit.lanes import variation
 from vyre.emit.llvm import loops_part
+from vyre.ir.expr import Load
 from vyre.ir.node import Assign, Loop, While
 from vyre.ir.program import Program
-from vyre.ir.walk import statements
+from vyre.ir.walk import all_expressions, statements
 from vyre.model import Order, Schedule
 from vyre.plan.guess.amounts import Numbers, Vector
 from vyre.plan.guess.lanes.footprints import LINE, Blocks, brought_in
@@ -80,16 +81,18 @@ class Form:
 
     parts: bool  # lanes leave loops at different times
     loops: bool
+    chains: bool  # they load nothing: each round waits for the one before
     carried: int  # names that a round of a loop hands to the next
 
     @classmethod
     @lru_cache(maxsize=256)
     def of(cls, program: Program) -> Form:
         nodes = list(statements(program.entry))
-        loops = any(isinstance(node, (Loop, While)) for node in nodes)
+        loops = [node for node in nodes if isinstance(node, (Loop, While))]
+        loads = any(isinstance(e, Load) for loop in loops for e in all_expressions(loop.body))
         varied = variation(program).names
         carried = {node.name for node in nodes if isinstance(node, Assign) and node.name in varied}
-        return cls(loops_part(program), loops, len(carried))
+        return cls(loops_part(program), bool(loops), bool(loops) and not loads, len(carried))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,9 +125,11 @@ class Amounts:
     staging: Numbers = 0.0
     near: Numbers = 0.0  # lines that come into the first cache
     far: Numbers = 0.0  # lines that come into the second
-    counts: Numbers = 0.0  # additions to a thread's own counters
-    crowded: Numbers = 0.0  # those of more lanes than a register has
+    counts: Numbers = 0.0  # additions to a thread's own counters, without lanes
     waiting: Numbers = 0.0  # those that may wait for the one before
+    counted: Numbers = 0.0  # additions of lanes, one by one
+    crowded: Numbers = 0.0  # those of more lanes than a register has
+    masked: Numbers = 0.0  # those that some lanes skip
     atomics: Numbers = 0.0
     edge: Numbers = 0.0  # positions that are run with masks, and lanes left empty there
     tiles: Numbers  # of a thread, all of them
@@ -133,6 +138,7 @@ class Amounts:
     piece: Numbers  # positions of a piece
     together: Numbers  # 1 where several threads run it
     counters: Numbers = 0.0
+    flushed: Numbers = 0.0  # counters that a piece adds to everybody's
 
 
 def amounts(work: Work, form: Form, tiles: Tiles, core: Core) -> Amounts:
@@ -156,7 +162,7 @@ def amounts(work: Work, form: Form, tiles: Tiles, core: Core) -> Amounts:
         checks=(work.checked + tiles.checked * work.proved) * each,
         parted=work.parted / max(work.operations, 1.0),
         waits=form.parts * np.log2(vector * rows),
-        chain=work.chain / (vector * rows),
+        chain=form.chains * work.operations / (vector * rows),
         adds=(walked - 1.0) / (vector * rows),
         spilled=np.maximum(0.0, 1.0 - core.registers / registers) * work.operations * each,
         counters=float(work.counters),
@@ -197,9 +203,12 @@ def _accessed(found: Amounts, stream: Stream, tiles: Tiles, core: Core, work: Wo
     lanes = 1.0 - scalar
     if stream.kind == ATOMIC:
         if work.counters:
-            found.counts += count
-            found.crowded += count * (vector > core.lanes)
+            found.counts += count * scalar
             found.waiting += count * scalar * (tiles.unroll == 1.0)
+            found.counted += count * lanes
+            found.crowded += count * (vector > core.lanes)
+            found.masked += count * lanes * stream.parted
+            found.flushed = np.minimum(work.counters, found.piece * count)
         else:
             found.atomics += count
         return
@@ -254,26 +263,20 @@ def _blocks(work: Work, tiles: Tiles, turns: Numbers, walked: float, found: Amou
     x, y, z = work.extent
     walks = [s.walk * s.size for s in work.streams if 0 < s.walk * s.size < LINE]
     some = min(walked, LINE / min(walks)) if walks else 1.0
-    step, rows, one = tiles.vector * turns, tiles.rows, np.ones_like(tiles.x)
+    smallest = min((s.size for s in work.streams), default=4)
     wide, high = np.minimum(tiles.x, x), np.minimum(tiles.y, y)
-    step, rows = np.minimum(step, wide), np.minimum(rows, high)
-    share = found.longest
-    down = np.clip(share / x, high, y)
+    step, rows = np.minimum(tiles.vector * turns, wide), np.minimum(tiles.rows, high)
+    down, one = tiles.blocked > 0.0, np.ones_like(wide)
+    # So many steps that one has come to the end of its lines.
+    part_x = np.where(down, step, np.clip(LINE / smallest, step, wide))
+    part_y = np.where(down, np.clip(LINE / smallest, rows, high), rows)
+    sweep_x, sweep_y = np.where(down, step, wide), np.where(down, high, rows)
+    share, all_x = found.longest, np.full_like(wide, x)
+    share_x, share_y = np.minimum(all_x, np.maximum(share, wide)), np.clip(share / x, high, y)
+    share_z = np.clip(share / (x * y), 1.0, z)
     return Blocks(
-        np.stack(
-            [
-                step,
-                step,
-                step,
-                np.where(tiles.blocked > 0.0, step, wide),
-                wide,
-                np.full_like(wide, x),
-                np.minimum(np.full_like(wide, x), np.maximum(share, wide)),
-            ]
-        ),
-        np.stack(
-            [rows, rows, rows, np.where(tiles.blocked > 0.0, high, rows), high, high, down]
-        ),
-        np.stack([one, one, one, one, one, one, np.clip(share / (x * y), 1.0, z)]),
-        np.array([1.0, some, *(5 * [walked])])[:, None],
+        np.stack([step, step, step, part_x, sweep_x, wide, all_x, share_x]),
+        np.stack([rows, rows, rows, part_y, sweep_y, high, high, share_y]),
+        np.stack([*(7 * [one]), share_z]),
+        np.array([1.0, some, *(6 * [walked])])[:, None],
     )

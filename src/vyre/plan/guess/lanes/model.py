@@ -15,6 +15,8 @@ import numpy as np
 from vyre.plan.guess.amounts import Numbers
 from vyre.plan.guess.lanes.amounts import Amounts
 
+_LONGEST = 1e30  # ns; its powers are still numbers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constants:
@@ -49,8 +51,10 @@ class Constants:
     far: float
     far_shared: float  # more, for each thread
     count: float
-    crowded: float
     waiting: float
+    counted: float
+    crowded: float
+    masked: float
     atomic: float
     edge: float
     tile: float
@@ -59,7 +63,7 @@ class Constants:
     uneven: float
     clear: float
     flush: float
-    overlap: float  # how sharply the slowest decides
+    overlap: float  # how sharply the slowest decides: 0 where all add up
     overlap_far: float
 
 
@@ -73,7 +77,7 @@ def nanoseconds(a: Amounts, c: Any) -> Numbers:
     body = _slowest(c.overlap_far, core * (1.0 + c.edge * a.edge), far)
     mean = a.positions / a.threads
     own = mean + c.uneven * (a.longest - mean) + c.late * a.piece * a.together
-    flush = a.counters * (c.clear * a.pieces + c.flush * a.pieces * a.threads)
+    flush = a.pieces * (c.clear * a.counters + c.flush * a.flushed * a.threads)
     return (
         c.launch
         + c.wake * a.together
@@ -86,10 +90,11 @@ def nanoseconds(a: Amounts, c: Any) -> Numbers:
 
 def _slowest(sharp: Any, *spans: Numbers) -> Numbers:
     """About the longest of several spans; where some are alike, more."""
+    power = 1.0 + sharp
     total: Numbers = 0.0
     for span in spans:
-        total = total + span**sharp
-    return total ** (1.0 / sharp)
+        total = total + np.minimum(span, _LONGEST) ** power
+    return total ** (1.0 / power)
 
 
 def _instructions(a: Amounts, c: Any) -> Numbers:
@@ -117,7 +122,9 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
         + c.round * a.rounds
         + c.staged * a.staging
         + c.count * a.counts
-        + c.crowded * a.crowded
         + c.waiting * a.waiting
+        + c.counted * a.counted
+        + c.crowded * a.crowded
+        + c.masked * a.masked
         + c.atomic * a.atomics
     )
