@@ -18,6 +18,7 @@ from vyre.errors import InvalidInput, NotRemembered
 from vyre.learn import decider as decider_module
 from vyre.learn import process, rules
 from vyre.learn.deciders import Deciders
+from vyre.learn.desk import Desk
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import (
@@ -134,7 +135,7 @@ def bench(monkeypatch):
         monkeypatch.setattr(Pace, "beside", at_once)
         store = store or MemoryStore()
         helper = Helper(refuses or {}, answers)
-        deciders, recorder = Deciders(), Recorder(store, linger_s=0.01)
+        deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(store, linger_s=0.01)
         monkeypatch.setattr(dispatch, "helper_of", lambda _: helper)
         monkeypatch.setattr(process, "deciders", lambda: deciders)
         monkeypatch.setattr(process, "recorder", lambda: recorder)

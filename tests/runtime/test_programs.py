@@ -13,6 +13,7 @@ from vyre.backend.replayed import Replayed
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.learn import process
 from vyre.learn.deciders import Deciders
+from vyre.learn.desk import Desk
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import Reason
@@ -58,7 +59,7 @@ def device(monkeypatch):
         made = usual(*given, **named)
         return replace(made, advance_s=1e9, shortest_s=0.0, resting_s=0.0, enough_s=0.0)
 
-    deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(Pace, "beside", at_once)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
