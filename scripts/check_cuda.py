@@ -1,17 +1,21 @@
-"""Checks a CUDA device: --only kernels,programs,arrays,cost --count 5000 --seconds 400 --json PATH.
+"""Checks a CUDA device: --only kernels,programs,arrays,timing,cost --count 5000 --json PATH.
 
 kernels   every bundled kernel, every schedule of its space, at odd sizes, against the reference
 programs  generated programs against the reference, the codes taking turns
 arrays    CuPy and torch without copies, streams in order, captures, out=, errors that say so
-cost      what a launch costs the host, side by side with cuda.core
+timing    times behind a gate against those of many launches in a row, and that nothing hangs
+cost      what a launch costs the host, side by side with cuda.core, and what compiling takes
 
 `--small` keeps to small sizes and few schedules, for compute-sanitizer. A table comes last.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
+import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
@@ -25,9 +29,12 @@ from typing import Any
 import numpy as np
 
 import vyre
-from vyre import kernels
+from vyre import kernels, settings
+from vyre.analysis import analyse
 from vyre.backend import reference
 from vyre.backend.base import Job, Unbuilt
+from vyre.backend.cuda import nvrtc
+from vyre.emit import CUDA, bundle, emit
 from vyre.errors import DeviceFailed, InvalidInput
 from vyre.ir.types import DataType
 from vyre.kernels.samples import sample
@@ -426,8 +433,6 @@ def times_come_without_waiting(device: vyre.Device) -> None:
 
 
 def other_threads_launch(device: vyre.Device) -> None:
-    import threading
-
     _, x, y, out = torch_arrays()
     failed: list[BaseException] = []
 
@@ -545,6 +550,44 @@ def check_arrays(given: argparse.Namespace) -> Section:  # noqa: ARG001  # as th
     return section
 
 
+# -- times of single launches
+
+
+TIMING: dict[str, dict[str, str]] = {
+    "gated_times_are_those_of_many_in_a_row": {},
+    "a_gate_outlasts_loads_and_waits_of_others": {},
+    "an_interrupt_leaves_no_gate_closed": {},
+    "a_driver_that_runs_one_by_one_is_not_kept_waiting": {"CUDA_LAUNCH_BLOCKING": "1"},
+    "a_capture_elsewhere_stays_valid": {},
+}
+HANGS_S = 60.0
+"""More than any of them takes; it ends one that hangs."""
+
+
+def check_timing(given: argparse.Namespace) -> Section:  # noqa: ARG001  # as the others
+    """Each task of `cuda_timing.py`, in a process of its own."""
+    section = Section("timing")
+    script = str(Path(__file__).with_name("cuda_timing.py"))
+    for task, variables in TIMING.items():
+        section.checked += 1
+        try:
+            done = subprocess.run(  # noqa: S603  # our own script
+                [sys.executable, script, task],
+                env=settings.for_child(variables),
+                capture_output=True,
+                text=True,
+                timeout=HANGS_S,
+            )
+        except subprocess.TimeoutExpired:
+            section.failed.append(f"{task}: it hangs")
+            continue
+        if done.returncode:
+            section.failed.append(f"{task}: {done.stderr.strip()[-800:]}")
+        else:
+            section.figures |= json.loads(done.stdout.splitlines()[-1])
+    return section
+
+
 # -- what a launch costs
 
 
@@ -614,7 +657,46 @@ def check_cost(given: argparse.Namespace) -> Section:  # noqa: ARG001  # as the 
     section.checked = len(tasks)
     section.figures = {name: round(median(times), 3) for name, times in found.items()}
     section.figures["first dispatch, ms"] = first_dispatch_ms()
+    section.figures |= compiling_ms()
     return section
+
+
+def compiling_ms() -> dict[str, float]:
+    """What NVRTC takes for one code of gelu and for five: as one program, or each on a thread."""
+    program = kernels.gelu.program
+    facts, given = analyse(program), nvrtc.options("sm_90", fast_math=False)
+    codes = (Code(items=4, vector=4, checked=False), *CODES[:3], Code(items=8))
+    sources = [emit(program, code, CUDA, facts, f"k{n}") for n, code in enumerate(codes)]
+
+    def on_threads() -> tuple[float, float]:
+        began, ended = time.perf_counter(), {}
+
+        def compile_one(number: int) -> None:
+            nvrtc.compile(sources[number].text, given)
+            ended[number] = time.perf_counter() - began
+
+        threads = [threading.Thread(target=compile_one, args=(n,)) for n in range(len(codes))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return ended[0], max(ended.values())
+
+    def alone(text: str) -> float:
+        began = time.perf_counter()
+        nvrtc.compile(text, given)
+        return time.perf_counter() - began
+
+    one = min(alone(sources[0].text) for _ in range(5))
+    five = min(alone(bundle(sources)) for _ in range(3))
+    apart_s = [on_threads() for _ in range(3)]
+    found = {
+        "NVRTC, one code": one,
+        "NVRTC, five codes": five,
+        "NVRTC, five threads, its first": min(first for first, _ in apart_s),
+        "NVRTC, five threads, all": min(last for _, last in apart_s),
+    }
+    return {f"{name}, ms": round(1e3 * seconds, 1) for name, seconds in found.items()}
 
 
 def torch_call() -> Callable[[], Any]:
@@ -652,6 +734,7 @@ SECTIONS = {
     "kernels": check_kernels,
     "programs": check_programs,
     "arrays": check_arrays,
+    "timing": check_timing,
     "cost": check_cost,
 }
 
@@ -684,9 +767,9 @@ def main() -> int:
     print(f"\n{info.model}, driver {info.driver}, {info.compiler}")
     for one in sections:
         print(f"{one.name:10} {one.checked:6} checked {len(one.failed):4} failed {one.seconds:8} s")
-        if one.name == "cost":
+        if one.name in ("timing", "cost"):
             for name, value in one.figures.items():
-                print(f"    {name:28} {value}")
+                print(f"    {name:36} {value}")
     return 1 if any(one.failed for one in sections) else 0
 
 

@@ -75,6 +75,19 @@ def test_the_first_time_is_rough_and_whoever_asks_for_it_prepares_the_gate(timed
     assert driver.calls.count("cuMemHostAlloc") == 1
 
 
+def test_no_gate_is_loaded_while_callers_would_wait_for_it(timed, cuda, driver, monkeypatch):
+    monkeypatch.setattr(cuda._timing, "_sleep", lambda _: None)
+    first, second = timed(), timed()
+    driver.answers["cuStreamQuery"] = [driver.CUresult.CUDA_ERROR_NOT_READY]
+    done = driver.CUresult.CUDA_SUCCESS
+    driver.answers["cuEventQuery"] = [done, driver.CUresult.CUDA_ERROR_NOT_READY]
+
+    assert first.elapsed_ns() == OWN_NS
+    assert "cuMemHostAlloc" not in driver.calls
+    assert second.elapsed_ns() == OWN_NS
+    assert "cuMemHostAlloc" in driver.calls
+
+
 def test_the_host_s_time_is_in_a_time_without_a_gate_and_in_none_behind_one(timed, driver):
     driver.call_ms = CALL_MS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from math import log2, prod
 
@@ -224,15 +225,26 @@ def space(
     barred = _barred(codes, facts, program, launch, kind, traits)
     legal: list[Schedule] = [default]
     left_out: Counter[tuple[str, str]] = Counter()
-    for code, workgroup in product(codes, shapes):
-        schedule = Schedule(workgroup, code)
-        if schedule == default:
+    # A first call waits for this: codes of as many items have the same tiles, and share the answer.
+    tiles: dict[tuple[Dim3, int], Problem | None] = {}
+    for code in codes:
+        if (why := barred[code]) is not None:
+            left_out[why] += len(shapes) - (code == default.code)
             continue
-        problem = barred[code] or fits.problem(schedule) or fits.waste(schedule)
-        if problem is None:
-            legal.append(schedule)
-        else:
-            left_out[problem] += 1
+        usual, made, items = code == default.code, _made(code), code.items
+        told = bool(known.max_threads_by_code.get(code))
+        for workgroup in shapes:
+            if usual and workgroup == default.workgroup:
+                continue
+            schedule = made.get(workgroup) or made.setdefault(workgroup, Schedule(workgroup, code))
+            tile = (workgroup, items)
+            if tile not in tiles:
+                tiles[tile] = fits.tile_problem(schedule) or fits.waste(schedule)
+            problem = (fits.compiled_problem(schedule) if told else None) or tiles[tile]
+            if problem is None:
+                legal.append(schedule)
+            else:
+                left_out[problem] += 1
     refused = tuple(Refused(what, why, count) for (what, why), count in left_out.items())
     return Space(default, tuple(legal), refused, known)
 
@@ -251,16 +263,26 @@ class Fit:
 
     def problem(self, schedule: Schedule) -> Problem | None:
         """What keeps the device from launching it."""
+        return self.compiled_problem(schedule) or self.tile_problem(schedule)
+
+    def compiled_problem(self, schedule: Schedule) -> Problem | None:
+        """What keeps its compiled kernel from being launched, as far as compiling has told."""
+        compiled = self.resources.max_threads_by_code.get(schedule.code, 0)
+        if not compiled or _within(threads := prod(schedule.workgroup), compiled):
+            return None
+        if not _within(threads, self.limits.max_threads):
+            return None  # of any kernel, which is the better reason
+        return (
+            f"larger workgroups of {schedule.code}",
+            f"its compiled kernel allows {compiled} threads in one",
+        )
+
+    def tile_problem(self, schedule: Schedule) -> Problem | None:
+        """What keeps the device from launching tiles like it, of whatever kernel."""
         limits, workgroup = self.limits, schedule.workgroup
         threads = prod(workgroup)
         if not _within(threads, limits.max_threads):
             return "larger workgroups", f"the device allows {limits.max_threads} threads in one"
-        compiled = self.resources.max_threads_by_code.get(schedule.code, 0)
-        if not _within(threads, compiled):
-            return (
-                f"larger workgroups of {schedule.code}",
-                f"its compiled kernel allows {compiled} threads in one",
-            )
         grid = tile_grid(self.extent, schedule)
         for axis, name in enumerate("xyz"):
             if not _within(workgroup[axis], limits.max_block[axis]):
@@ -311,6 +333,12 @@ class Fit:
             for items, width in product((1,) if one_item else menu.items, near)
         )
         return next((row for row in rows if self.problem(row) is None), usual)
+
+
+@lru_cache(maxsize=512)
+def _made(code: Code) -> dict[Dim3, Schedule]:  # noqa: ARG001  # one for each
+    """Schedules of a code by their workgroups, of which the menus ask for the same ever again."""
+    return {}
 
 
 def tile_of(schedule: Schedule) -> Dim3:

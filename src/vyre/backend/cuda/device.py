@@ -69,7 +69,7 @@ class Cuda:
         self._legacy = driver.CUstream(driver.CU_STREAM_LEGACY)
         self._events = Events(self._context)
         gate = Gate(self._context, self._builder.gate)
-        self._timing = Timing(self._context, self._events, gate)
+        self._timing = Timing(self._context, self._events, gate, self._legacy)
         self._blocks = Blocks(self._context, self._events)
         self._pool = Pool(self._context, number, info.memory_bytes, self._legacy)
         self._staging = Staging(self._context, self._legacy)
@@ -111,7 +111,7 @@ class Cuda:
         Loading code waits until what runs has ended, and callers that launch meanwhile wait too: 5
         ms behind a kernel of 5 ms, 0.03 ms on an idle device (one H200, driver 580).
         """
-        return self._timing.is_calm(self._legacy)
+        return self._timing.is_calm()
 
     def keep(self, binary: CudaBinary) -> Compiled:
         """Every cubin is in the cache already."""

@@ -23,9 +23,11 @@ class Timing:
         context: Context,
         events: Events,
         gate: Gate,
+        legacy: Any,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._context, self._driver = context, context.driver
+        """`legacy` is the default stream, by its name."""
+        self._context, self._driver, self._legacy = context, context.driver, legacy
         self._events, self._gate, self._sleep = events, gate, sleep
         self._latest: tuple[Any, Pair] | None = None  # the stream of a timed launch, its events
 
@@ -62,7 +64,7 @@ class Timing:
             except BaseException:
                 self._events.give_back(pair)
                 raise
-        then = None if gate.is_prepared else gate.prepare
+        then = None if gate.is_prepared else self._prepare
         return TimedTicket(self._events, pair, rough=not ahead, then=then)
 
     def around(self, where: Any, launch: Callable[[], object]) -> TimedTicket | None:
@@ -104,7 +106,16 @@ class Timing:
         self._events.give_back(pair)
         return None, False
 
-    def is_calm(self, legacy: Any) -> bool:
+    def _prepare(self) -> None:
+        """Load the gate for launches to come, unless callers would wait for that."""
+        try:
+            is_calm = self.is_calm()
+        except DeviceFailed:
+            return
+        if is_calm:
+            self._gate.prepare()
+
+    def is_calm(self) -> bool:
         """Whether the stream of the latest timed launch has less than `LITTLE_S` left to do.
 
         Of another stream than the legacy one only our events are asked, because it may be gone: it
@@ -113,7 +124,7 @@ class Timing:
         latest = self._latest
         if latest is None or self._context.is_forked:
             return True
-        (where, pair), driver = latest, self._driver
+        (where, pair), driver, legacy = latest, self._driver, self._legacy
         not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
         with self._context.apart_from_captures():
             if where is not legacy or self.captures(legacy):
