@@ -82,7 +82,7 @@ def guessed(
     facts, launch = analyse(given_program), launched(given_program, (n, 1, 1))
     aligned = LaunchTraits({"x": 64, "out": 64})
     made = space(facts, given_program, launch, info.limits, info.kind, declared, aligned, resources)
-    return made, order(made, facts, info, launch)
+    return made, order(made, given_program, facts, info, launch)
 
 
 def first(given_program: Program, n: int = 1 << 24, info: DeviceInfo = GPU) -> Schedule:
@@ -113,7 +113,7 @@ def test_the_order_of_the_space_does_not_matter(rng: Random):
     made, ordered = guessed(COPY)
     shuffled = replace(made, legal=tuple(rng.sample(made.legal, len(made.legal))))
 
-    assert order(shuffled, analyse(COPY), GPU, launched(COPY, (1 << 24, 1, 1))) == ordered
+    assert order(shuffled, COPY, analyse(COPY), GPU, launched(COPY, (1 << 24, 1, 1))) == ordered
 
 
 def test_an_empty_dispatch_keeps_its_order():
@@ -134,25 +134,26 @@ def test_a_large_gpu_stream_starts_with_16_bytes_in_flight_per_thread_in_wide_ac
 
 @pytest.mark.parametrize("info", [GPU, CPU])
 @pytest.mark.parametrize("n", [1 << 16, 1 << 20, 1 << 24])
-def test_where_neighbours_diverge_in_long_loops_an_invocation_takes_one_item(
+def test_where_neighbours_diverge_in_long_loops_an_invocation_takes_few_items(
     info: DeviceInfo, n: int
 ):
     best = first(ESCAPE, n, info)
 
-    assert (best.code.items, best.code.vector) == (1, 1)
+    assert best.code.items <= 2
     assert prod(best.workgroup) <= 256
 
 
-def test_a_branch_around_little_work_is_still_a_stream():
-    assert first(CLIP).code.vector == 4
+def test_a_branch_around_little_work_is_still_a_stream_of_several_items():
+    assert first(CLIP).code.items >= 4
 
 
-@pytest.mark.parametrize("given_program", [COPY, CHAIN, FUNCTION])
+def test_what_is_done_item_by_item_gains_nothing_from_vectors():
+    assert first(CLIP).code.vector == 1
+
+
 @pytest.mark.parametrize("n", [1 << 10, 1 << 12, 1 << 14, 1 << 16])
-def test_few_elements_start_with_a_group_for_most_units_or_the_smallest_groups(
-    given_program: Program, n: int
-):
-    best = first(given_program, n)
+def test_a_few_long_chains_start_with_a_group_for_most_units_or_the_smallest_groups(n: int):
+    best = first(CHAIN, n)
 
     groups = -(-n // tile_of(best)[0])
     assert groups >= 0.75 * GPU.compute_units or tile_of(best)[0] == 32
@@ -222,4 +223,4 @@ def test_rows_that_neighbours_share_ask_for_taller_groups_on_a_gpu():
 
     made = space(facts, blur, launch, GPU.limits, GPU.kind, None, aligned)
 
-    assert order(made, facts, GPU, launch)[0].workgroup[1] > 1
+    assert order(made, blur, facts, GPU, launch)[0].workgroup[1] > 1

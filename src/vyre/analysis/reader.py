@@ -67,6 +67,8 @@ class Reading:
     touches: list[Touch] = field(default_factory=list)
     operations: int = 0
     transcendental: int = 0
+    parted: int = 0  # operations that some invocations come by and others do not
+    counts: dict[BinaryOp | UnaryOp, int] = field(default_factory=dict)  # operations of each kind
     divergent: list[str] = field(default_factory=list)
     loop_scalars: set[str] = field(default_factory=set)
     form_scalars: set[str] = field(default_factory=set)  # of every form that leaves the reader
@@ -231,6 +233,9 @@ class _Reader:
                         add(ATOMIC, buffer, index, op=op, used=not unread)
                     case Binary() | Unary():
                         self.found.operations += rounds
+                        self.found.parted += 0 if self.by_all else rounds
+                        counts = self.found.counts
+                        counts[part.op] = counts.get(part.op, 0) + rounds
                         if part.op in _COSTLY:
                             self.found.transcendental += rounds
                     case _:

@@ -79,7 +79,7 @@ def tune(
     """
     candidates = launcher.space(numbers, alignment)
     known = recorder.get(workload)
-    ordered = order(candidates, launcher.facts, launcher.device.info, numbers)
+    ordered = order(candidates, launcher.program, launcher.facts, launcher.device.info, numbers)
     if known is not None and known.config in candidates.legal:
         ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])

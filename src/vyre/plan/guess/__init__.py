@@ -1,0 +1,106 @@
+"""The cold start: what to run before anything was measured, and how good that should be.
+
+On GPUs a model of a few machines says how long a launch takes under every schedule; what an amount
+costs there was fitted to recorded spaces (`scripts/fit_guess.py`). Only ratios of its times are
+used. Once schedules were timed, the timings decide between them.
+"""
+
+from __future__ import annotations
+
+from math import log, prod
+
+import numpy as np
+
+from vyre.analysis import Facts
+from vyre.analysis.forms import Launch, Symbol
+from vyre.ir.program import Program
+from vyre.model import DeviceInfo, DeviceKind, Schedule
+from vyre.plan import simd
+from vyre.plan.guess.amounts import Shapes, Vector, amounts
+from vyre.plan.guess.correct import Correction, Evidence, correct, corrected
+from vyre.plan.guess.cpu import efforts
+from vyre.plan.guess.device import figures
+from vyre.plan.guess.model import nanoseconds
+from vyre.plan.guess.ranking import Guess, ranked
+from vyre.plan.guess.work import Work, work_of
+from vyre.plan.space import Space
+
+__all__ = (
+    "Correction",
+    "Evidence",
+    "Guess",
+    "Work",
+    "correct",
+    "guess",
+    "order",
+    "risk",
+    "work_of",
+)
+
+ALIKE = 0.005
+"""Log times closer than this are no reason to prefer one."""
+
+_CPU_ALIKE = log(1.03)
+_SLOPE = 0.15  # from the first to the last, where nothing is modelled but an order
+_UNKNOWN_RISK = 1.0
+
+
+def guess(
+    space: Space,
+    program: Program,
+    facts: Facts,
+    info: DeviceInfo,
+    launch: Launch,
+    correction: Correction | None = None,
+) -> Guess:
+    """All of a space, the best guess first; among equal ones the default, then fewer items.
+
+    Args:
+        space: what to order, and what compiling has told of it.
+        program: what is launched.
+        facts: what is proved of it.
+        info: the device to run on.
+        launch: its numbers.
+        correction: what evidence on other kernels says of the device.
+    """
+    count = len(space.legal)
+    if count == 1 or not prod(launch.value(Symbol("extent", axis=axis)) for axis in range(3)):
+        return Guess(space.legal, (0.0,) * count)
+    if info.simd is not None:
+        steps = tuple(_SLOPE * place / (count - 1) for place in range(count))
+        return Guess(simd.order(space), steps)
+    if info.kind is DeviceKind.CPU:
+        return ranked(space, efforts(space, facts, info, launch), _CPU_ALIKE)
+    device, known = figures(info)
+    found = amounts(work_of(program, facts, launch), Shapes.of(space.legal))
+    found.registers = _told(space, info, device.unit_registers)
+    times = nanoseconds(found, corrected(known.constants, correction), device)
+    return ranked(space, np.log(times), ALIKE)
+
+
+def order(
+    space: Space, program: Program, facts: Facts, info: DeviceInfo, launch: Launch
+) -> tuple[Schedule, ...]:
+    """All of a space, the best guess first."""
+    return guess(space, program, facts, info, launch).ordered
+
+
+def risk(info: DeviceInfo) -> float:
+    """How many default dispatches one launch of the guess may lose.
+
+    On GPUs it is what 19 of 20 guesses on kernels left out of the fit do not exceed.
+    """
+    if info.simd is not None:
+        return 0.0  # the guess is the default
+    return _UNKNOWN_RISK if info.kind is DeviceKind.CPU else figures(info)[1].risk
+
+
+def _told(space: Space, info: DeviceInfo, unit_registers: float) -> Vector:
+    """The registers of each schedule's code, where compiling has told that they are many."""
+    fitting = space.resources.max_threads_by_code
+    if not fitting:
+        return np.zeros(len(space.legal))
+    threads = np.array([fitting.get(schedule.code, 0) for schedule in space.legal], np.float64)
+    few = (threads > 0) & (threads < info.limits.max_threads)
+    told: Vector = np.where(few, unit_registers / np.maximum(threads, 1.0), 0.0)
+    return told

@@ -1,0 +1,194 @@
+"""How a program's accesses walk through arrays at a launch.
+
+Accesses of one array with the same strides are one stream: a stencil's loads are one, with how many
+columns and rows it reaches. Streams that differ in their array alone are one, of several copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from vyre.analysis.facts import MemoryAccess, Pattern
+from vyre.analysis.forms import Linear, Poly
+from vyre.analysis.reader import ATOMIC, LOAD, Touch, extent_of
+from vyre.ir.declare import BufferDecl
+from vyre.model import Dim3
+
+LINE = 128  # bytes that a cache looks up
+MOST_TAPS = 64
+"""Elements around a position that are told apart; a loop over more is a walk through memory."""
+
+Number = Callable[[Poly], int | None]
+"""What a launch makes of a form, where it knows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What a position loads from, or stores to, one array with the same strides."""
+
+    kind: str
+    size: int  # bytes of an element
+    strides: Dim3 | None  # elements from one position to the next along each axis; None: anywhere
+    taps: float  # accesses of a position, in one round of the loop that walks
+    columns: int  # different places along x among them
+    rows: int  # different rows
+    reach: Dim3  # from the first to the last of them along each axis
+    vectors: float  # the share that wide code accesses in vectors
+    shifted: float  # the share that begins off the lines of a cache
+    rounds: float  # of the loop that walks through memory, else 1
+    walk: int  # elements from one of its rounds to the next
+    footprint: float  # bytes of the whole array, or of all arrays
+    parted: bool  # some invocations come by and others do not
+    copies: int = 1  # such streams, of several arrays
+
+
+def streams_of(
+    accesses: Iterable[tuple[Touch, MemoryAccess]],
+    buffers: Mapping[str, BufferDecl],
+    together: frozenset[str],
+    number: Number,
+) -> tuple[Stream, ...]:
+    """The streams of a program's accesses.
+
+    Args:
+        accesses: what touches an array, and what is proved of it.
+        buffers: the arrays by name.
+        together: the statements that all items come by side by side.
+        number: what the launch makes of a form.
+    """
+    merged: dict[tuple[object, ...], list[_Place]] = {}
+    for touch, access in accesses:
+        decl = buffers[touch.buffer]
+        if not decl.is_shared:
+            place = _placed(touch, access, decl, number, in_turn=touch.statement not in together)
+            merged.setdefault(place.key, []).append(place)
+    return _counted(_merged(places) for places in merged.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where one access goes, as a launch has it."""
+
+    key: tuple[object, ...]
+    touch: Touch
+    size: int
+    strides: Dim3 | None
+    offsets: tuple[tuple[int, ...], ...]  # of its taps, by axis of the array, the fastest first
+    pitches: tuple[int, ...]
+    vector: bool
+    rounds: float
+    walk: int
+    footprint: float
+
+    @property
+    def shifted(self) -> float:
+        """The share of its taps that begin off the lines of a cache."""
+        if any(pitch * self.size % LINE for pitch in self.pitches[1:]):
+            return 1.0
+        off = sum(offset[0] * self.size % LINE != 0 for offset in self.offsets)
+        return off / len(self.offsets)
+
+
+def _placed(
+    touch: Touch, access: MemoryAccess, decl: BufferDecl, number: Number, *, in_turn: bool
+) -> _Place:
+    size = decl.element.min_bytes
+    dims = [number(extent_of(decl, axis)) or 1 for axis in range(decl.rank)]
+    footprint = float(prod(dims)) * size
+    vector = (
+        access.pattern is Pattern.CONTIGUOUS
+        and access.in_bounds is not None
+        and touch.kind != ATOMIC
+        and not in_turn
+    )
+    found = _forms(touch, dims, number)
+    if found is None:
+        key = (touch.buffer, touch.kind, None, not touch.by_all)
+        anywhere = access.pattern is not Pattern.UNIFORM
+        strides = None if anywhere else (0, 0, 0)
+        return _Place(key, touch, size, strides, ((0,),), (1,), False, touch.rounds, 0, footprint)
+    strides, offsets, pitches, rounds, walk = found
+    place = (touch.buffer, touch.kind, strides, rounds, walk, not touch.by_all)
+    return _Place(place, touch, size, strides, offsets, pitches, vector, rounds, walk, footprint)
+
+
+def _forms(
+    touch: Touch, dims: list[int], number: Number
+) -> tuple[Dim3, tuple[tuple[int, ...], ...], tuple[int, ...], float, int] | None:
+    """Strides, offsets by axis, pitches, rounds and walk of an access; None: it goes anywhere."""
+    flat = len(touch.indices) == 1
+    pitches = [1]
+    for dim in reversed([] if flat else dims[1:]):
+        pitches.append(pitches[-1] * dim)
+    strides, offsets = [0, 0, 0], [(0,) * len(pitches)]
+    rounds, walk, taken = float(touch.rounds), 0, 1
+    for axis, (form, pitch) in enumerate(zip(reversed(touch.indices), pitches, strict=True)):
+        if not isinstance(form, Linear):
+            return None
+        for gid, factor in form.gids().items():
+            strides[gid] += (number(factor) or 0) * pitch
+        shift = number(form.offset) or 0
+        offsets = [_moved(one, axis, shift) for one in offsets]
+        for counter, factor in form.counters().items():
+            start, stop = number(counter.start), number(counter.stop)
+            step = number(factor) or 0
+            trips = 16 if start is None or stop is None else max(stop - start, 0)
+            if 0 < trips * taken <= MOST_TAPS and trips <= 16 and start is not None:
+                offsets = [
+                    _moved(one, axis, step * (start + k)) for one in offsets for k in range(trips)
+                ]
+                taken *= trips
+            else:
+                walk = walk or step * pitch
+    return (
+        (strides[0], strides[1], strides[2]),
+        tuple(offsets),
+        tuple(pitches),
+        rounds / taken,
+        walk,
+    )
+
+
+def _moved(offset: tuple[int, ...], axis: int, by: int) -> tuple[int, ...]:
+    return (*offset[:axis], offset[axis] + by, *offset[axis + 1 :])
+
+
+def _counted(streams: Iterable[Stream]) -> tuple[Stream, ...]:
+    """Streams that differ in their array alone as one, so that each kind is reckoned once."""
+    alike: dict[Stream, list[float]] = {}
+    for stream in streams:
+        alike.setdefault(replace(stream, footprint=0.0), []).append(stream.footprint)
+    return tuple(
+        replace(stream, footprint=sum(sizes), copies=len(sizes)) for stream, sizes in alike.items()
+    )
+
+
+def _merged(places: list[_Place]) -> Stream:
+    first = places[0]
+    offsets = {offset for place in places for offset in place.offsets}
+    taps = sum(len(place.offsets) for place in places)
+    # The same element loaded twice is loaded once: the compiler sees to it.
+    if first.touch.kind == LOAD and first.strides is not None:
+        taps = len(offsets)
+    rows = {offset[1:] for offset in offsets}
+    reach = [
+        max(o[axis] for o in offsets) - min(o[axis] for o in offsets)
+        for axis in range(len(first.pitches))
+    ] + [0, 0]
+    return Stream(
+        kind=first.touch.kind,
+        size=first.size,
+        strides=first.strides,
+        taps=taps,
+        columns=len({offset[0] for offset in offsets}),
+        rows=len(rows),
+        reach=(reach[0], reach[1], reach[2]),
+        vectors=sum(place.vector for place in places) / len(places),
+        shifted=sum(place.shifted for place in places) / len(places),
+        rounds=max(place.rounds for place in places),
+        walk=abs(first.walk),
+        footprint=first.footprint,
+        parted=not first.touch.by_all,
+    )

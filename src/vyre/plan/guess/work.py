@@ -1,0 +1,183 @@
+"""What one position of a program does at a launch, in numbers that costs under any schedule follow.
+
+Everything here is known before anything is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from vyre.analysis import Facts
+from vyre.analysis.forms import Launch, Poly, Symbol
+from vyre.analysis.reader import Reading, read, read_for
+from vyre.emit.lanes import variation
+from vyre.ir.accuracy import ULP_BOUND
+from vyre.ir.expr import BinaryOp, Id, UnaryOp
+from vyre.ir.node import Assign, Let, Loop, Node, Store, While
+from vyre.ir.program import Program
+from vyre.ir.text import statement_text
+from vyre.ir.walk import bodies, statements
+from vyre.model import Dim3
+from vyre.plan.guess.streams import Stream, streams_of
+from vyre.plan.launch_numbers import NumberNotKnown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one position costs, and how many there are."""
+
+    extent: Dim3
+    streams: tuple[Stream, ...]
+    operations: float  # all rounds of all loops, each as one
+    heavy: float  # divisions and roots
+    functions: float  # such as exp and sin
+    converted: float  # elements that are unpacked or packed in steps
+    chain: float  # of the operations, those in loops that load nothing: each waits for the last
+    parted: float  # of the operations, those that some invocations skip
+    looped: bool  # a loop whose length differs between neighbours
+    wide: bool  # elements of 8 bytes
+    counters: int  # elements that a group of several items adds up on its own
+    held: int  # registers for the names that every item has of its own
+    checked: float  # accesses that test their index
+    proved: float  # those that do not, where the code says so
+
+    @property
+    def positions(self) -> int:
+        return prod(self.extent)
+
+    def value(self) -> dict[str, Any]:
+        """What stores keep of it; `of` reads it back."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        streams = [[getattr(s, one.name) for one in fields(s)] for s in self.streams]
+        return found | {"extent": list(self.extent), "streams": streams}
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Work:
+        """The work of its value."""
+        names = [one.name for one in fields(Stream)]
+        streams = tuple(_stream(dict(zip(names, row, strict=True))) for row in value["streams"])
+        return cls(**{**value, "extent": tuple(value["extent"]), "streams": streams})
+
+
+def _stream(found: dict[str, Any]) -> Stream:
+    strides = found["strides"]
+    found["strides"] = None if strides is None else tuple(strides)
+    return Stream(**{**found, "reach": tuple(found["reach"])})
+
+
+def work_of(program: Program, facts: Facts, launch: Launch) -> Work:
+    """What one position of a program does in a launch."""
+
+    def number(poly: Poly) -> int | None:
+        try:
+            return poly.at(launch)
+        except (KeyError, NumberNotKnown):
+            return None
+
+    reading = _reading(program, tuple(map(number, _asked(program))))
+    x, y, z = (max(launch.value(Symbol("extent", axis=axis)), 1) for axis in range(3))
+    buffers = {decl.name: decl for decl in program.buffers}
+    accesses = list(zip(reading.touches, facts.accesses, strict=True))
+    streams = streams_of(accesses, buffers, _together(program), number)
+    counts = reading.counts
+    loops = [node for node in statements(program.entry) if isinstance(node, (Loop, While))]
+    walks = any(s.rounds > 1 for s in streams)
+    checked = sum(touch.rounds for touch, access in accesses if access.in_bounds is None)
+    wide = any(decl.element.min_bytes == 8 for decl in program.buffers)
+    return Work(
+        extent=(x, y, z),
+        streams=streams,
+        operations=reading.operations,
+        heavy=sum(counts.get(op, 0) for op in _HEAVY),
+        functions=sum(_FUNCTIONS.get(op, 1.0) * n for op, n in counts.items() if op in ULP_BOUND),
+        converted=sum(
+            t.rounds
+            for t in reading.touches
+            if buffers[t.buffer].element.computed != buffers[t.buffer].element
+        ),
+        chain=0.0 if walks or not loops else reading.operations,
+        parted=reading.parted,
+        looped=any(variation(program).apart(node) for node in loops),
+        wide=wide,
+        counters=sum(facts.counters.values()),
+        held=_held(program) * (2 if wide else 1),
+        checked=checked,
+        proved=sum(touch.rounds for touch in reading.touches) - checked,
+    )
+
+
+_HEAVY = (
+    BinaryOp.DIV,
+    BinaryOp.MOD,
+    BinaryOp.FLOOR_DIV,
+    BinaryOp.FLOOR_MOD,
+    UnaryOp.SQRT,
+)
+_FUNCTIONS: Mapping[BinaryOp | UnaryOp, float] = {
+    UnaryOp.EXP: 0.5,
+    UnaryOp.EXP2: 0.5,
+    UnaryOp.ERFC: 3.0,
+    UnaryOp.ERF: 2.0,
+    BinaryOp.POW: 4.0,
+    UnaryOp.SIN: 1.5,
+    UnaryOp.COS: 1.5,
+    UnaryOp.TAN: 2.5,
+}
+"""Where a function takes more or less than the others, such as a logarithm."""
+
+
+@lru_cache(maxsize=256)
+def _together(program: Program) -> frozenset[str]:
+    """The statements that all items of an invocation come by side by side, so that vectors serve.
+
+    What is in the condition of a branch, or under one, is done item by item.
+    """
+    varied = variation(program)
+    found: set[str] = set()
+
+    def body(nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if varied.apart(node):
+                continue
+            if isinstance(node, (Let, Assign, Store)):
+                found.add(statement_text(node))
+            for inner in bodies(node):
+                body(inner)
+
+    body(program.entry)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=256)
+def _held(program: Program) -> int:
+    """The names that each of several items has of its own, beside its position."""
+    nodes = list(statements(program.entry))
+    places = {node.name for node in nodes if isinstance(node, Let) and isinstance(node.value, Id)}
+    varied = variation(program)
+    in_turn = any(varied.apart(node) for node in nodes if isinstance(node, (Loop, While)))
+    return 0 if in_turn else len(varied.names - places)
+
+
+@lru_cache(maxsize=256)
+def _asked(program: Program) -> tuple[Poly, ...]:
+    """The loop lengths that only a launch knows."""
+    asked: dict[Poly, None] = {}
+
+    def number(poly: Poly) -> None:
+        asked[poly] = None
+
+    read_for(program, number)
+    return tuple(asked)
+
+
+@lru_cache(maxsize=256)
+def _reading(program: Program, lengths: tuple[int | None, ...]) -> Reading:
+    asked = _asked(program)
+    if not asked:
+        return read(program)
+    known = dict(zip(asked, lengths, strict=True))
+    return read_for(program, lambda poly: known.get(poly))
