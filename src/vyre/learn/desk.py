@@ -43,8 +43,8 @@ class Desk:
     """One thread that does small pieces of work: at once, at a time, or when a launch has ended.
 
     What is planned for a time comes when it is due, but not too much of it in a second: callers
-    share the interpreter. Work that raises is logged and dropped; the thread goes on. It starts with the first piece and
-    does not keep the interpreter from exiting.
+    share the interpreter. Work that raises is logged and dropped; the thread goes on. It starts
+    with the first piece and does not keep the interpreter from exiting.
     """
 
     def __init__(self, *, at_once: int = _AT_ONCE, per_s: float = _PER_S) -> None:
@@ -85,10 +85,10 @@ class Desk:
 
     def drained(self, timeout_s: float) -> bool:
         """Whether all that was posted or due before has been done; for tests and for exits."""
-        done = threading.Event()
+        done, asked_s, number = threading.Event(), time.monotonic(), next(self._number)
 
         def look() -> None:
-            if self._later and self._later[0][0] <= time.monotonic():
+            if any(at <= asked_s and planned < number for at, planned, _ in self._later):
                 self.post(look)  # behind what is due
             else:
                 done.set()
