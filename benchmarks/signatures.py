@@ -213,10 +213,11 @@ def cuda_core(address_of: Callable[[Any], int], library: Library) -> dict[str, R
 def libraries(device: vyre.Device, wanted: list[str]) -> list[Library]:
     """Those that are there and have arrays on the device."""
     ones = np.ones(ELEMENTS, np.float32)
-    found = [Library("vyre", lambda: device.array(ones), None)]
+    on_cuda = device.info.backend == "cuda"
+    found = [Library("vyre", lambda: device.array(ones), None, 0 if on_cuda else None)]
     if device.backend.uses_host_memory and device is vyre.open():
         found.insert(0, Library("numpy", ones.copy, lambda x: x[...]))
-    if device.info.backend == "cuda":
+    if on_cuda:
         found += [made for made in (_torch(), _cupy()) if made is not None]
     return [one for one in found if one.name in wanted]
 

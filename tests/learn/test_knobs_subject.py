@@ -35,6 +35,7 @@ from vyre.learn import (
     workload_of,
 )
 from vyre.learn.deciders import Deciders
+from vyre.learn.desk import Desk
 from vyre.learn.recorder import Recorder
 from vyre.model import DeviceKind
 from vyre.report.gather import gather
@@ -149,7 +150,7 @@ def call_until(twice: Twice, done: Callable[[], bool], most: int = 600) -> bool:
 @pytest.fixture(autouse=True)
 def own_process(monkeypatch):
     """A memory and deciders of its own for each test."""
-    deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
     return recorder

@@ -13,6 +13,7 @@ from vyre.backend.replayed import Replayed
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.learn import process
 from vyre.learn.deciders import Deciders
+from vyre.learn.desk import Desk
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import Reason
@@ -58,7 +59,7 @@ def device(monkeypatch):
         made = usual(*given, **named)
         return replace(made, advance_s=1e9, shortest_s=0.0, resting_s=0.0, enough_s=0.0)
 
-    deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(Pace, "beside", at_once)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
@@ -123,9 +124,11 @@ def test_a_label_names_a_dispatch_in_the_log(device, caplog):
     with caplog.at_level(logging.DEBUG, "vyre.calls"):
         dispatched(device, twice.program, 1, DispatchConfig(label="nightly"))
 
-    assert [record.getMessage() for record in caplog.records] == [
-        "nightly: grid (32, 1, 1) of (512, 1, 1) on replay:0"
-    ]
+    (launched,) = device.backend.launched
+    (record,) = caplog.records
+    x, tile = launched.workgroup[0], launched.workgroup[0] * launched.code.items
+    said = f"nightly: grid ({(1 << 14) // tile}, 1, 1) of ({x}, 1, 1) on replay:0"
+    assert record.getMessage() == said
 
 
 @pytest.mark.parametrize("name", [one.name for one in vyre.devices()])

@@ -153,8 +153,8 @@ class Decider:
         rough = ticket.rough
 
         def heard(came: int | VyreError | None) -> None:
-            if not self._came_in:  # what comes at the same look is told together
-                self._post(self._tell)
+            if not self._came_in:  # what comes until then is told together
+                self._desk.at(time.monotonic(), lambda: self._do(self._tell))
             self._came_in.append(partial(self._heard, config, came, size, share, rough=rough))
 
         def watch() -> None:

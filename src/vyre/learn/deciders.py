@@ -23,8 +23,9 @@ Key = tuple[Workload, str]
 class Deciders:
     """Makes deciders and finds them again; any thread may use it."""
 
-    def __init__(self) -> None:
-        self.desk = Desk()
+    def __init__(self, desk: Desk | None = None) -> None:
+        """Decide on a desk of their own, or on one that is given."""
+        self.desk = Desk() if desk is None else desk
         self._begin()
         _all.add(self)
 

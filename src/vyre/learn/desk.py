@@ -19,8 +19,15 @@ from vyre.errors import DeviceFailed, VyreError
 
 log = logging.getLogger("vyre.learning")
 
-_BEGINS_S = 0.01
+_BEGINS_S = 0.002
 """The call that starts a desk is a program's first: it keeps the interpreter until it is done."""
+
+_AT_ONCE, _PER_S = 24, 50.0
+"""Pieces of planned work that may be done one after the other, and how many a second later.
+
+Each may keep the interpreter from a caller for up to a millisecond; of ten thousand calls a second
+less than one in a hundred is to feel it.
+"""
 
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
 _MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
@@ -35,11 +42,14 @@ Hears = Callable[[int | VyreError | None], None]
 class Desk:
     """One thread that does small pieces of work: at once, at a time, or when a launch has ended.
 
-    Work that raises is logged and dropped; the thread goes on. It starts with the first piece and
-    does not keep the interpreter from exiting.
+    What is planned for a time comes when it is due, but not too much of it in a second: callers
+    share the interpreter. Work that raises is logged and dropped; the thread goes on. It starts
+    with the first piece and does not keep the interpreter from exiting.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_once: int = _AT_ONCE, per_s: float = _PER_S) -> None:
+        """Do so many pieces of planned work one after the other, and so many a second later."""
+        self._at_once, self._per_s = at_once, per_s
         self._begin()
         _desks.add(self)
 
@@ -47,6 +57,8 @@ class Desk:
         self._inbox: SimpleQueue[Work] = SimpleQueue()
         self._later: list[tuple[float, int, Work]] = []  # a heap
         self._number = count()
+        self._allowed = float(self._at_once)  # pieces of planned work, at the time that follows
+        self._allowed_at = time.monotonic()
         self._under_way: deque[tuple[Ticket, Hears]] = deque()  # the longest not looked at first
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -72,9 +84,16 @@ class Desk:
         self._under_way.append((ticket, then))
 
     def drained(self, timeout_s: float) -> bool:
-        """Whether all that was posted before has been done by then; for tests and for exits."""
-        done = threading.Event()
-        self.post(done.set)
+        """Whether all that was posted or due before has been done; for tests and for exits."""
+        done, asked_s, number = threading.Event(), time.monotonic(), next(self._number)
+
+        def look() -> None:
+            if any(at <= asked_s and planned < number for at, planned, _ in self._later):
+                self.post(look)  # behind what is due
+            else:
+                done.set()
+
+        self.post(look)
         return done.wait(timeout_s)
 
     def _start(self) -> None:
@@ -100,10 +119,16 @@ class Desk:
             pause = _SOONEST_S if self._look() else min(2 * pause, _LATEST_S)
 
     def _due(self) -> Work | None:
-        """What was planned for now or earlier."""
-        if self._later and self._later[0][0] <= time.monotonic():
-            return heapq.heappop(self._later)[2]
-        return None
+        """What was planned for now or earlier, if not too much was lately."""
+        now = time.monotonic()
+        if not self._later or self._later[0][0] > now:
+            return None
+        regained = (now - self._allowed_at) * self._per_s
+        self._allowed, self._allowed_at = min(self._allowed + regained, self._at_once), now
+        if self._allowed < 1.0:
+            return None
+        self._allowed -= 1.0
+        return heapq.heappop(self._later)[2]
 
     def _posted(self, wait_s: float) -> Work | None:
         """What was posted, if anything comes by then."""
@@ -115,7 +140,9 @@ class Desk:
     def _wait_s(self, pause: float) -> float:
         """How long there is nothing to do but to wait for a post."""
         waits = [_LONGEST_S, *([pause] if self._under_way else [])]
-        waits += [self._later[0][0] - time.monotonic()] if self._later else []
+        if self._later:
+            too_much_s = (1.0 - self._allowed) / self._per_s
+            waits.append(max(self._later[0][0] - time.monotonic(), too_much_s))
         return max(min(waits), 0.0)
 
     def _look(self) -> bool:

@@ -272,6 +272,8 @@ def _struck(standing: Standing, config: Config, reason: str, pace: Pace) -> Adva
     standing = replace(standing, strikes=strikes, told=standing.told + 1)
     if strikes[config] < pace.strikes:
         return standing, ()
+    if _guesses(standing) and not standing.ledger.timings:
+        return _left_alone(standing, reason, pace)  # of nothing, so others would fare no better
     return _without(standing, {config: reason})
 
 

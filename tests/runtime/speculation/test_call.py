@@ -13,6 +13,7 @@ from vyre import In, InvalidInput, Out, UnsupportedFeature, Way, f32, i32, u8, u
 from vyre.errors import DeviceFailed
 from vyre.learn import process, rules
 from vyre.learn.deciders import Deciders
+from vyre.learn.desk import Desk
 from vyre.learn.recorder import Recorder
 from vyre.model import DeviceKind
 from vyre.plan.fusion import fuse
@@ -76,7 +77,7 @@ def every_call_is_learned_from(monkeypatch):
     monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", at_once)
     monkeypatch.setattr("vyre.runtime.speculation.size.REST_S", 0.0)
     monkeypatch.setattr("vyre.runtime.speculation.size.BEGINS_NS", dict.fromkeys(DeviceKind, 0))
-    deciders, recorder = Deciders(), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
     yield
