@@ -40,54 +40,60 @@ from vyre.testing import provenance
 OUT = ROOT / "src" / "vyre" / "plan" / "guess" / "lanes" / "fitted.py"
 ALIKE = 0.01
 START: dict[str, float] = {
-    "launch": 1500,
+    "launch": 3000,
     "wake": 4000,
     "operation": 0.2,
-    "heavy": 8,
-    "function": 15,
-    "conversion": 2,
-    "check": 1,
-    "scalar": 0.7,
+    "heavy": 25,
+    "function": 30,
+    "conversion": 1.5,
+    "check": 0.5,
+    "scalar": 0.4,
     "scalar_function": 1,
     "skipped": 0.5,
-    "waits": 0.05,
-    "load": 0.2,
-    "store": 0.3,
-    "broadcast": 0.2,
-    "single": 0.15,
-    "gather": 0.4,
-    "small": 0.3,
-    "scatter": 0.4,
-    "split": 0.2,
+    "waits": 0.1,
+    "narrow": 0.5,
+    "load": 0.17,
+    "store": 0.33,
+    "broadcast": 0.15,
+    "single": 0.11,
+    "gather": 0.3,
+    "small": 0.6,
+    "scatter": 0.5,
+    "split": 0.17,
     "spill": 0.2,
-    "step": 0.5,
-    "round": 0.3,
-    "chained": 1.0,
+    "step": 0.2,
+    "round": 0.2,
+    "chained": 0.7,
+    "series": 8.0,
     "added": 1.3,
     "staged": 0.5,
-    "near": 1.0,
+    "near": 0.5,
     "far": 3.0,
-    "far_shared": 0.3,
-    "count": 0.5,
+    "far_shared": 0.1,
+    "memory": 2.0,
+    "cache": 6e7,
+    "count": 0.3,
     "waiting": 0.1,
     "counted": 0.5,
     "crowded": 2.0,
     "masked": 0.5,
     "atomic": 6.0,
-    "edge": 1.5,
+    "edge": 0.7,
     "tile": 25,
     "piece": 100,
     "late": 0.5,
-    "uneven": 0.8,
+    "uneven": 0.5,
     "clear": 1.0,
-    "flush": 0.1,
-    "overlap": 1.5,
-    "overlap_far": 1.5,
+    "flush": 2.0,
+    "overlap": 1.0,
+    "overlap_far": 1.0,
 }
 """What each may be by what is published of processors, or seen in a table: where a fit begins."""
 
+FIRMLY = 10.0  # how much less is left of how the slowest decides, which trades with all others
 FREE = tuple(one.name for one in fields(Constants))
 X0 = np.log([START[name] for name in FREE])
+FIRM = np.array([FIRMLY if name.startswith("overlap") else 1.0 for name in FREE])
 
 
 @dataclass(frozen=True)
@@ -168,13 +174,13 @@ def calmed(schedules: tuple[Schedule, ...], times: np.ndarray) -> tuple[np.ndarr
     logs, found, differ = np.log(times), np.log(times), []
     for place in range(len(times)):
         apart = np.abs(places - places[place]).sum(axis=1)
-        near = np.argsort(apart, kind="stable")[1:6]
+        near = np.argsort(apart, kind="stable")[1:6].tolist()
         usual = np.median(logs[near])
-        differ.append(abs(logs[place] - usual))
+        same = [other for other in near if schedules[other].code == schedules[place].code]
+        differ += [abs(logs[place] - np.median(logs[same]))] if len(same) > 1 else []
         if logs[place] > max(usual, np.sort(logs[near])[-2]) + np.log(SPIKE):
             found[place] = usual
-    near = logs < np.quantile(logs, 0.4)
-    return np.exp(found), float(np.median(np.array(differ)[near]))
+    return np.exp(found), float(np.median(differ)) if differ else 0.0
 
 
 # -- the fit
@@ -211,7 +217,7 @@ class Pool:
             np.repeat(np.arange(len(spaces)), [len(log) for log in logs]),
             np.array(
                 [
-                    (1.0 if one.threads > 1 else ALONE) / (1.0 + (one.noise / 0.15) ** 2)
+                    1.0 if one.threads > 1 else ALONE
                     for one in spaces
                 ]
             ),
@@ -222,7 +228,7 @@ ALONE = 0.3  # what a space of one thread counts, which others disturbed
 STEEP = 3.0  # near-best schedules count: what takes e times as long counts for exp(-STEEP)
 SHARP = 0.04  # of the soft choice whose loss is fitted
 FAR = 0.25  # log time beyond which a miss counts by its size and not by its square
-WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 2e-3}
+WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 1e-2}
 
 
 def objective(x: np.ndarray, pool: Pool) -> tuple[float, np.ndarray]:
@@ -258,8 +264,8 @@ def objective(x: np.ndarray, pool: Pool) -> tuple[float, np.ndarray]:
     accumulate(found, slope)
     tracked = [getattr(constants, name) for name in FREE]
     slopes = np.array([0.0 if t.slope is None else float(t.slope * t.value) for t in tracked])
-    total += WEIGHTS["start"] * ((x - X0) ** 2).mean()
-    return float(total), slopes + 2.0 * WEIGHTS["start"] * (x - X0) / len(x)
+    total += WEIGHTS["start"] * (FIRM * (x - X0) ** 2).mean()
+    return float(total), slopes + 2.0 * WEIGHTS["start"] * FIRM * (x - X0) / len(x)
 
 
 def fitted(spaces: list[Recorded], starts: int = 1, most: int = 150) -> Constants:

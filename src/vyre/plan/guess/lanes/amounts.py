@@ -25,6 +25,7 @@ from vyre.plan.guess.streams import Stream
 from vyre.plan.guess.work import Work
 
 PIECES = 16  # of a launch for each thread, as the pool hands them out
+ONE_HEAVY = 0.3  # of a division of all lanes is one alone
 TURNS = 4  # positions that a step without lanes takes one after the other, at most
 
 
@@ -110,8 +111,10 @@ class Amounts:
     converted: Numbers
     checks: Numbers
     parted: Numbers  # of the operations, the share that some lanes skip
+    narrow: Numbers  # 1 where registers are at most half full
     waits: Numbers  # doublings of the lanes that wait for each other
     chain: Numbers  # operations of a step, each of which waits for the last
+    series: Numbers  # functions of a step, whose terms wait for each other
     adds: Numbers  # the same, of sums over a walk
     spilled: Numbers
     loads: Numbers = 0.0  # registers
@@ -125,6 +128,7 @@ class Amounts:
     staging: Numbers = 0.0
     near: Numbers = 0.0  # lines that come into the first cache
     far: Numbers = 0.0  # lines that come into the second
+    footprint: Numbers = 1.0  # bytes of all arrays
     counts: Numbers = 0.0  # additions to a thread's own counters, without lanes
     waiting: Numbers = 0.0  # those that may wait for the one before
     counted: Numbers = 0.0  # additions of lanes, one by one
@@ -149,27 +153,32 @@ def amounts(work: Work, form: Form, tiles: Tiles, core: Core) -> Amounts:
     each = np.where(scalar > 0.0, 1.0, np.ceil(vector * width / core.lanes) / vector)
     turns = 1.0 if form.loops else np.minimum(np.where(scalar > 0.0, tiles.unroll, 1.0), TURNS)
     walked = max((s.rounds for s in work.streams if s.walk), default=1.0)
-    registers = each * vector * rows * (form.carried + 1.0)
+    taps = sum(min(s.taps, 4.0) * s.copies for s in work.streams if s.kind == LOAD)
+    registers = each * vector * rows * (form.carried + 1.0 + taps / 2.0)
+    over = (registers / core.registers) ** 2
     found = Amounts(
         positions=float(work.positions),
         scalar=scalar,
         step=1.0 / (vector * rows * turns),
         rounds=(walked - 1.0) / (vector * rows * tiles.unroll),
         arithmetic=work.operations * each,
-        heavy=work.heavy * each,
+        heavy=work.heavy * np.where(scalar > 0.0, ONE_HEAVY, width / core.lanes),
         functions=work.functions * each,
         converted=work.converted * each,
         checks=(work.checked + tiles.checked * work.proved) * each,
         parted=work.parted / max(work.operations, 1.0),
+        narrow=(1.0 - scalar) * (vector * width <= core.lanes / 2.0),
         waits=form.parts * np.log2(vector * rows),
         chain=form.chains * work.operations / (vector * rows),
+        series=work.functions / (vector * rows * turns),
         adds=(walked - 1.0) / (vector * rows),
-        spilled=np.maximum(0.0, 1.0 - core.registers / registers) * work.operations * each,
+        spilled=(1.0 - scalar) * over / (1.0 + over) * work.operations * each,
         counters=float(work.counters),
         **_shared_out(work, tiles, core),
     )
     for stream in work.streams:
         _accessed(found, stream, tiles, core, work)
+    found.footprint = 1.0 + sum(s.footprint for s in work.streams)
     found.edge = _edges(work, tiles, core)
     blocks = _blocks(work, tiles, turns, walked, found)
     found.near, found.far = brought_in(

@@ -44,25 +44,29 @@ def brought_in(
     streams: tuple[Stream, ...], blocks: Blocks, l1_bytes: float, l2_bytes: float, staged: Vector
 ) -> tuple[Vector, Vector]:
     """Lines of the first and the second cache that come in for one position, by schedule."""
-    moved = np.zeros_like(blocks.positions)
-    needs = [np.zeros_like(moved), np.zeros_like(moved)]
+    sizes = (USED * l1_bytes, USED * l2_bytes)
     periods = (L1_PERIOD, max(int(l2_bytes) // L2_WAYS, L1_PERIOD))
+    needs = [np.zeros_like(blocks.positions) for _ in sizes]
+    moves = [np.zeros_like(blocks.positions) for _ in sizes]
     for stream in streams:
         if stream.kind == ATOMIC:
             continue
         touched, apart, pitch = _touched(stream, blocks)
         taken = np.minimum(blocks.rounds, stream.rounds)
-        moved += touched * (stream.copies * stream.rounds) / (taken * blocks.positions)
-        for need, period in zip(needs, periods, strict=True):
+        moved = touched * (stream.copies * stream.rounds) / (taken * blocks.positions)
+        for size, period, need, move in zip(sizes, periods, needs, moves, strict=True):
             # Rows a power of two apart compete for few lines, unless they were brought together.
             crowded = np.maximum(1.0, gcd(pitch, period) / np.maximum(apart, LINE))
             if stream.rounds > 1 and stream.strides is not None and not stream.strides[1]:
                 crowded = np.where(staged > 0.0, 1.0, crowded)
             need += touched * crowded * stream.copies
-    return tuple(
-        _filled(moved, need / (USED * size)) / LINE
-        for need, size in zip(needs, (l1_bytes, l2_bytes), strict=True)
-    )  # type: ignore[return-value]  # two of them
+            # An array that is all used again and again stays, whatever passes by.
+            move += moved * (1.0 - 1.0 / (1.0 + (2.0 * stream.footprint / size) ** SHARP))
+    near, far = (
+        _filled(move, need / size) / LINE
+        for move, need, size in zip(moves, needs, sizes, strict=True)
+    )
+    return near, far
 
 
 def _filled(moved: Vector, full: Vector) -> Vector:

@@ -33,6 +33,7 @@ class Constants:
     scalar_function: float
     skipped: float  # share of what some lanes skip that is skipped without lanes
     waits: float
+    narrow: float  # share of an operation that half a register costs
     load: float  # ns
     store: float
     broadcast: float
@@ -45,11 +46,14 @@ class Constants:
     step: float
     round: float
     chained: float
+    series: float
     added: float
     staged: float
     near: float
     far: float
     far_shared: float  # more, for each thread
+    memory: float  # times more, from beyond all caches
+    cache: float  # bytes that all of them hold
     count: float
     waiting: float
     counted: float
@@ -70,10 +74,11 @@ class Constants:
 def nanoseconds(a: Amounts, c: Any) -> Numbers:
     """How long a launch takes under each schedule."""
     issue = _instructions(a, c)
-    chain = c.chained * a.chain + c.added * a.adds
+    chain = c.chained * a.chain + c.added * a.adds + c.series * a.series
     near = c.near * a.near
     core = _slowest(c.overlap, issue, chain * (1.0 + c.waits * a.waits), near)
-    far = a.far * (c.far + c.far_shared * a.threads)
+    missing = 1.0 / (1.0 + (c.cache / a.footprint) ** 2)
+    far = a.far * (c.far + c.far_shared * a.threads) * (1.0 + c.memory * missing)
     body = _slowest(c.overlap_far, core * (1.0 + c.edge * a.edge), far)
     mean = a.positions / a.threads
     own = mean + c.uneven * (a.longest - mean) + c.late * a.piece * a.together
@@ -101,11 +106,11 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
     """What one position takes to be begun, in a core that waits for nothing."""
     wide = (
         a.arithmetic * (1.0 + a.scalar * (c.scalar - 1.0))
-        + c.heavy * a.heavy
         + c.function * a.functions * (1.0 + a.scalar * (c.scalar_function - 1.0))
         + c.conversion * a.converted
         + c.check * a.checks
     )
+    wide = wide * (1.0 - a.narrow * (1.0 - c.narrow)) + c.heavy * a.heavy
     wide = wide * (1.0 - c.skipped * a.parted * a.scalar) * (1.0 + c.waits * a.waits)
     return (
         c.operation * wide
