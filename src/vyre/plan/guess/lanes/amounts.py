@@ -255,16 +255,21 @@ def _edges(work: Work, tiles: Tiles, core: Core) -> Vector:
     reach_x = max((s.reach[0] for s in loads if abs(s.strides[0]) == 1), default=0)
     reach_y = max((s.reach[1] for s in loads if s.strides[1]), default=0)
     lanes = np.minimum(tiles.vector, core.lanes)
-    across = np.ceil(x / tiles.x)
-    inner = tiles.x - reach_x / across
-    left = inner - np.floor(inner / tiles.vector) * tiles.vector
-    steps = np.ceil(left / lanes) + (2.0 / across if reach_x else 0.0)
-    last = np.minimum(y, tiles.y) - reach_y / np.ceil(y / tiles.y)
-    over = last - np.floor(last / tiles.rows) * tiles.rows + reach_y / np.ceil(y / tiles.y)
-    lanes_over = np.where(tiles.vector > 1.0, steps * lanes / tiles.x, 0.0)
-    rows_over = np.where(tiles.rows > 1.0, over / tiles.y, 0.0)
-    share: Vector = np.minimum(lanes_over + rows_over, 2.0)
+    columns = _left_over(tiles.x, tiles.vector, x, reach_x)
+    rows = _left_over(tiles.y, tiles.rows, y, reach_y)
+    columns = np.where(tiles.vector > 1.0, np.ceil(columns / lanes) * lanes / tiles.x, 0.0)
+    share: Vector = np.minimum(columns + np.where(tiles.rows > 1.0, rows / tiles.y, 0.0), 1.0)
     return share
+
+
+def _left_over(tile: Vector, step: Vector, extent: int, reach: int) -> Vector:
+    """Of a tile along one axis, what full steps leave: at both ends of an extent also its margin."""
+    tile, count = np.minimum(tile, extent), np.ceil(extent / tile)
+    at_ends = np.minimum(1.0, 2.0 / count)
+    margin = np.where(count > 1.0, reach / 2.0, reach)
+    inside = np.maximum(tile - margin, 0.0)
+    left: Vector = (1.0 - at_ends) * (tile % step) + at_ends * (inside % step + margin)
+    return left
 
 
 def _blocks(work: Work, tiles: Tiles, turns: Numbers, walked: float, found: Amounts) -> Blocks:
