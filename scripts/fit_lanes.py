@@ -3,9 +3,9 @@
     PYTHONPATH=src python scripts/fit_lanes.py
 
 Reads benchmarks/data/spaces-cpu*.json.gz, fits one set of constants to all of them and writes
-src/vyre/plan/guess/lanes/fitted.py. What it reports, and writes to benchmarks/results/guess-cpu.json,
-is time[guess] / time[best] where whole kernels were left out of the fit. A wall clock's times have
-spikes: one far above all of its neighbours' counts as their median.
+src/vyre/plan/guess/lanes/fitted.py. What it reports is time[guess] / time[best] where whole kernels
+were left out of the fit; benchmarks/results/guess-cpu.json keeps it. A wall clock's times have
+spikes: one far above its neighbours' counts as their median.
 """
 
 # mypy: ignore-errors  # the model computes with numbers and with tracked ones alike
@@ -218,12 +218,7 @@ class Pool:
             np.concatenate(logs),
             np.concatenate([log - log.min() for log in logs]),
             np.repeat(np.arange(len(spaces)), [len(log) for log in logs]),
-            np.array(
-                [
-                    1.0 if one.threads > 1 else ALONE
-                    for one in spaces
-                ]
-            ),
+            np.array([1.0 if one.threads > 1 else ALONE for one in spaces]),
         )
 
 
@@ -307,9 +302,10 @@ def left_out(spaces: list[Recorded], jobs: int) -> list[Outcome]:
     return [outcome(one, found[one.kernel]) for one in spaces]
 
 
-HEADER = '''"""The constants of the guess for processors, and how far it was off on kernels left out.
+HEADER = '''"""The constants of the guess for processors, and what it may lose on kernels left out.
 
-Written by `python scripts/fit_lanes.py` from {data}.
+Written by `python scripts/fit_lanes.py` from:
+    {data}
 `model.Constants` says what each one is.
 """
 
@@ -327,7 +323,7 @@ def written(constants: Constants, outcomes: list[Outcome], names: list[str]) -> 
         *(f'    "{f.name}": {getattr(constants, f.name)!r},' for f in fields(Constants)),
         "}",
     ]
-    return HEADER.format(data=", ".join(names)) + "\n".join(lines) + "\n"
+    return HEADER.format(data="\n    ".join(names)) + "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -360,8 +356,10 @@ def tables(spaces: list[Recorded], outcomes: list[Outcome], title: str) -> dict[
         found[f"{threads} threads"] = summary(alike)
         show(f"{title}, {threads} threads", found[f"{threads} threads"], each=True)
         slower = np.array([result.to_default for result in alike])
-        print(f"    to default: geomean {np.exp(np.log(slower).mean()):.3f}, "
-              f"p95 {np.quantile(slower, 0.95):.3f}, most {slower.max():.3f}")
+        print(
+            f"    to default: geomean {np.exp(np.log(slower).mean()):.3f}, "
+            f"p95 {np.quantile(slower, 0.95):.3f}, most {slower.max():.3f}"
+        )
     return found
 
 

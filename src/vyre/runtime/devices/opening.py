@@ -16,7 +16,7 @@ from vyre.policy.provisional import default_fits, times_slower
 from vyre.runtime.devices.launcher import Launcher, Numbers
 
 RUNNERS_UP = 3
-"""Codes to build with the guess's and the default's in a program's first call, where it builds many."""
+"""Codes to build with the guess's and the default's in a first call, where it builds several."""
 
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be

@@ -249,11 +249,11 @@ def _accessed(found: Amounts, stream: Stream, tiles: Tiles, core: Core, work: Wo
 
 
 def _edges(work: Work, tiles: Tiles, core: Core) -> Vector:
-    """The share of positions that full steps do not cover, with the lanes left empty beside them."""
+    """The share of positions that full steps do not cover, with the lanes left empty there."""
     x, y, _ = work.extent
-    loads = [s for s in work.streams if s.kind == LOAD and s.strides is not None]
-    reach_x = max((s.reach[0] for s in loads if abs(s.strides[0]) == 1), default=0)
-    reach_y = max((s.reach[1] for s in loads if s.strides[1]), default=0)
+    loads = [(s.strides, s.reach) for s in work.streams if s.kind == LOAD]
+    reach_x = max((reach[0] for strides, reach in loads if strides and strides[0] == 1), default=0)
+    reach_y = max((reach[1] for strides, reach in loads if strides and strides[1]), default=0)
     lanes = np.minimum(tiles.vector, core.lanes)
     columns = _left_over(tiles.x, tiles.vector, x, reach_x)
     rows = _left_over(tiles.y, tiles.rows, y, reach_y)
@@ -263,7 +263,7 @@ def _edges(work: Work, tiles: Tiles, core: Core) -> Vector:
 
 
 def _left_over(tile: Vector, step: Vector, extent: int, reach: int) -> Vector:
-    """Of a tile along one axis, what full steps leave: at both ends of an extent also its margin."""
+    """Of a tile along one axis, what full steps leave: at the ends of an extent also margins."""
     tile, count = np.minimum(tile, extent), np.ceil(extent / tile)
     at_ends = np.minimum(1.0, 2.0 / count)
     margin = np.where(count > 1.0, reach / 2.0, reach)

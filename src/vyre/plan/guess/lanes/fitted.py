@@ -1,6 +1,8 @@
-"""The constants of the guess for processors, and how far it was off on kernels left out.
+"""The constants of the guess for processors, and what it may lose on kernels left out.
 
-Written by `python scripts/fit_lanes.py` from benchmarks/data/spaces-cpu1.json.gz, benchmarks/data/spaces-cpu12.json.gz.
+Written by `python scripts/fit_lanes.py` from:
+    benchmarks/data/spaces-cpu1.json.gz
+    benchmarks/data/spaces-cpu12.json.gz
 `model.Constants` says what each one is.
 """
 
