@@ -350,8 +350,10 @@ class NaturalGradient:
 
     @property
     def _is_unweighed(self) -> bool:
-        """Whether what dispatches cost in those of the default is not known yet: one time of it
-        may be disturbed, and what it seems to save would be spent."""
+        """Whether what dispatches cost in those of the default is not known yet.
+
+        One time of it may be disturbed, and what it seems to save would be spent.
+        """
         base = self._base
         return bool(self.expected) and len(self.times[base]) < SURE_OF and base not in self.failed
 

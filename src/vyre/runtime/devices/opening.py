@@ -106,7 +106,7 @@ def _opening(
         config=best,
         detail=f"{why} of {len(guessed.ordered)}; the default is timed beside it",
         reason=reason,
-        risk=risk(launcher.device.info),
+        risk=risk(launcher.device.info, -expected[best]),
         timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
     )
 

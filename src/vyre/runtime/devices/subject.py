@@ -69,7 +69,7 @@ class ProgramSubject:
             candidates=guess.ordered,
             refused=tuple(str(one) for one in space.refused),
             expected=() if launcher.device.backend.compiles_per_workgroup else guess.expected,
-            risk=risk(info),
+            risk=risk(info, guess.gain),
         )
 
     def is_ready(self, config: Config) -> bool:
