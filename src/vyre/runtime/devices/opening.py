@@ -16,7 +16,7 @@ from vyre.policy.provisional import default_fits, times_slower
 from vyre.runtime.devices.launcher import Launcher, Numbers
 
 RUNNERS_UP = 3
-"""Codes that are built with the guess's and the default's, in a program's first call."""
+"""Codes to build with the guess's and the default's in a program's first call, where it builds many."""
 
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
@@ -51,7 +51,7 @@ def opening_of(
 
 
 def _first_codes(first: Guess, space: Space, launcher: Launcher) -> list[Code]:
-    """The guess's code, the default's, and the best of others, each once.
+    """The guess's code, the default's, and the best of others, each once, as many as are built.
 
     One of them checks its bounds wherever that can be asked for, so that no size has to wait.
     """
@@ -64,7 +64,7 @@ def _first_codes(first: Guess, space: Space, launcher: Launcher) -> list[Code]:
         if len(codes) >= most or expected > first.expected[0] + _NEAR:
             break
         codes[schedule.code] = None
-    return list(codes)
+    return list(codes)[: launcher.device.backend.builds_first]
 
 
 def _checked(code: Code) -> Code:
