@@ -664,7 +664,8 @@ def _shortened(
     ordered = [one for one in question.candidates if one not in inherited.failures]
     decided = () if inherited.decision is None else (inherited.decision.config,)
     must: set[Config] = {default, *inherited.ratios, *able.intersection((*decided, *launched))}
-    room = max(pace.candidates - len(must), 0)
+    most = min(pace.guessed, pace.candidates) if question.expected else pace.candidates
+    room = max(most - len(must), 0)
     kept = set(_first(ordered, must, room)) | must
     return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)
 
