@@ -88,9 +88,9 @@ def tables(path: Path) -> list[Table]:
         last = max(of.values())
         of |= {schedule: last for schedule in times if schedule not in of}
         default = Schedule((256, 1, 1), Code(checked=False))
-        found.append(
-            Table(row["kernel"], n, times, tuple(of), tuple(of.values()), risk(H200), default)
-        )
+        expected = tuple(of.values())
+        charged = risk(H200, -expected[0])
+        found.append(Table(row["kernel"], n, times, tuple(of), expected, charged, default))
     return found
 
 

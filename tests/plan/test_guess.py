@@ -12,7 +12,7 @@ from vyre.analysis.forms import Symbol
 from vyre.ir import BufferDecl, DataType, Node, Program
 from vyre.ir.expr import BinaryOp, UnaryOp
 from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Limits, Order, Schedule
-from vyre.plan.guess import order
+from vyre.plan.guess import order, risk
 from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import LaunchTraits, Resources, Space, space, tile_of
 
@@ -224,3 +224,15 @@ def test_rows_that_neighbours_share_ask_for_taller_groups_on_a_gpu():
     made = space(facts, blur, launch, GPU.limits, GPU.kind, None, aligned)
 
     assert order(made, blur, facts, GPU, launch)[0].workgroup[1] > 1
+
+
+def test_who_expects_to_be_far_faster_risks_less_than_who_expects_little():
+    risks = [risk(GPU, gain) for gain in (0.01, 0.1, 0.3, 1.0, 3.0)]
+
+    assert risks == sorted(risks, reverse=True)
+    assert risks[0] > 0.02
+    assert risks[-2:] == [0.0, 0.0]
+
+
+def test_a_device_whose_misses_nobody_recorded_risks_a_whole_dispatch():
+    assert risk(CPU, 0.5) == 1.0

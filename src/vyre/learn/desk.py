@@ -32,6 +32,7 @@ less than one in a hundred is to feel it.
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
 _MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
 _AT_A_LOOK = 16  # of which are looked at together; the others in their turn
+_MOST_DRAINED = 256  # pieces of work that follow each other without end
 _LONGEST_S = 3600.0  # to sleep: timers of some systems end earlier than numbers do
 
 Work = Callable[[], None]
@@ -84,12 +85,16 @@ class Desk:
         self._under_way.append((ticket, then))
 
     def drained(self, timeout_s: float) -> bool:
-        """Whether all that was posted or due before has been done; for tests and for exits."""
-        done, asked_s, number = threading.Event(), time.monotonic(), next(self._number)
+        """Whether all that was posted or due has been done; for tests and for exits.
+
+        What is planned anew for now while it waits is done as well, within reason.
+        """
+        done, looks = threading.Event(), iter(range(_MOST_DRAINED))
 
         def look() -> None:
-            if any(at <= asked_s and planned < number for at, planned, _ in self._later):
-                self.post(look)  # behind what is due
+            due = self._later and self._later[0][0] <= time.monotonic()
+            if due and next(looks, None) is not None:
+                self.post(look)  # behind it
             else:
                 done.set()
 

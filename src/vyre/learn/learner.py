@@ -43,6 +43,7 @@ from vyre.model import Config, Decision, Failed, Reason, Timed
 from vyre.policy import table
 from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.measured import is_time
+from vyre.policy.natural_live import SURE_OF
 
 _PROVISIONAL = (Reason.COLD_START, Reason.TRANSFERRED)
 """Why something is launched that was not weighed against the default here."""
@@ -167,7 +168,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         return replace(standing, told=standing.told + 1), ()
     if not is_time(elapsed):
         return _struck(standing, config, f"the device gave a time of {elapsed} ns", pace)
-    if config not in standing.launched and elapsed < pace.loaded_ns:  # it also loads the code
+    if _loads_too(standing, config, elapsed, pace):
         cost = elapsed / (standing.ledger.default_ns or elapsed)
         standing = replace(
             standing,
@@ -196,6 +197,13 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         little = f"{took / 1e3:.1f} us are little beside what a call costs"
         return _then(_left_alone(standing, little, pace), (record,))
     return standing, (record,)
+
+
+def _loads_too(standing: Standing, config: Config, elapsed: float, pace: Pace) -> bool:
+    """Whether what a first launch loads may be most of its time: not where it is the fastest."""
+    if config in standing.launched or elapsed >= pace.loaded_ns:
+        return False
+    return not (_guesses(standing) and elapsed < standing.ledger.fastest_ns)
 
 
 def _clocked(standing: Standing, event: Ran, pace: Pace) -> tuple[Standing, bool]:
@@ -381,10 +389,16 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         standing, effects = _settled(standing, kept, pace)
     standing = _bounded(standing, at)
     standing, effects = _then(_compiled_ahead(standing, pace), effects)
+    overdue = _default_is_overdue(standing)
+    if overdue:
+        ask = standing.default  # it is launched anyway
+        if standing.wanted is not None and standing.wanted.phase is not Phase.LAUNCHED:
+            standing = replace(standing, wanted=None)
     probing = choice.reason is Reason.PROBE
     standing = replace(standing, next=ask, because=choice.detail, probing=probing)
     if standing.wanted is None and ask in standing.ready:
-        asks, resting = standing.asks + 1, not choice.measures and not standing.ledger.fetching
+        asks, rests = standing.asks + 1, not choice.measures and not overdue
+        resting = rests and not standing.ledger.fetching
         standing, when_s = _when(standing, at, pace, resting=resting)
         # What no call has taken by now is not wanted any more: there is a better question.
         under_way = tuple(one for one in standing.beside if one.phase is Phase.LAUNCHED)
@@ -394,6 +408,13 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         why = f"{ask.text} cannot be compiled: {standing.broken}"
         return _stopped(standing, why), effects
     return standing, effects
+
+
+def _default_is_overdue(standing: Standing) -> bool:
+    """Whether the default runs where a guess was to run, and was hardly timed."""
+    default = standing.default
+    runs = _guesses(standing) and standing.decision.config == default
+    return runs and standing.timed.get(default, 0) < SURE_OF and default in standing.ready
 
 
 def _bounded(standing: Standing, at: Moment) -> Standing:
@@ -595,7 +616,7 @@ def _stopped(standing: Standing, why: str) -> Standing:
 
 
 def _decision(standing: Standing, choice: Choice) -> Decision:
-    weighed = not _guesses(standing) or bool(standing.timed.get(standing.default))
+    weighed = not _guesses(standing) or standing.timed.get(standing.default, 0) >= SURE_OF
     return Decision(
         workload=standing.decision.workload,
         config=choice.config,
@@ -643,7 +664,8 @@ def _shortened(
     ordered = [one for one in question.candidates if one not in inherited.failures]
     decided = () if inherited.decision is None else (inherited.decision.config,)
     must: set[Config] = {default, *inherited.ratios, *able.intersection((*decided, *launched))}
-    room = max(pace.candidates - len(must), 0)
+    most = min(pace.guessed, pace.candidates) if question.expected else pace.candidates
+    room = max(most - len(must), 0)
     kept = set(_first(ordered, must, room)) | must
     return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)
 

@@ -20,7 +20,7 @@ from vyre.plan.guess import lanes
 from vyre.plan.guess.amounts import Shapes, Vector, amounts
 from vyre.plan.guess.correct import Correction, Evidence, correct, corrected
 from vyre.plan.guess.cpu import efforts
-from vyre.plan.guess.device import figures
+from vyre.plan.guess.device import figures, nearest
 from vyre.plan.guess.model import nanoseconds
 from vyre.plan.guess.ranking import Guess, ranked
 from vyre.plan.guess.work import Work, work_of
@@ -42,7 +42,7 @@ ALIKE = 0.005
 """Log times closer than this are no reason to prefer one."""
 
 _CPU_ALIKE = log(1.03)
-_UNKNOWN_RISK = 1.0
+_UNKNOWN_RISK = 1.0  # where no misses were recorded: twice the default's time
 
 
 def guess(
@@ -85,14 +85,18 @@ def order(
     return guess(space, program, facts, info, launch).ordered
 
 
-def risk(info: DeviceInfo) -> float:
-    """How many default dispatches one launch of the guess may lose.
+def risk(info: DeviceInfo, gain: float) -> float:
+    """How many default dispatches one launch of the guess may lose, 19 times of 20.
 
-    It is what 19 of 20 guesses on kernels left out of the fit do not exceed.
+    Args:
+        info: the device to run on.
+        gain: how much faster than the default the guess is expected to be, in log time.
     """
     if info.simd is not None:
         return lanes.RISK
-    return _UNKNOWN_RISK if info.kind is DeviceKind.CPU else figures(info)[1].risk
+    if info.kind is DeviceKind.CPU:
+        return _UNKNOWN_RISK
+    return nearest(info).missed.risk(max(gain, 0.0))
 
 
 def _told(space: Space, info: DeviceInfo, unit_registers: float) -> Vector:

@@ -7,6 +7,7 @@ from math import log
 
 from vyre.model import DeviceInfo
 from vyre.plan.guess import fitted
+from vyre.plan.guess.missed import Missed
 from vyre.plan.guess.model import Constants, Figures
 
 _UNIT_THREADS = 2048  # held by a GPU's unit that does not say how many it holds
@@ -20,12 +21,19 @@ class Known:
     units: int
     unit_threads: int
     constants: Constants
-    risk: float
+    missed: Missed
     spread: float
 
 
 KNOWN = tuple(
-    Known(**{**entry, "constants": Constants(**entry["constants"])}) for entry in fitted.DEVICES
+    Known(
+        **{
+            **entry,
+            "constants": Constants(**entry["constants"]),
+            "missed": Missed(*entry["missed"]),
+        }
+    )
+    for entry in fitted.DEVICES
 )
 
 

@@ -13,7 +13,7 @@ DEVICES: tuple[dict[str, Any], ...] = (
         "model": "NVIDIA H200",
         "units": 132,
         "unit_threads": 2048,
-        "risk": 0.049,
+        "missed": (0.13, 0.43),
         "spread": 0.110,
         "constants": {
             "launch": 856.5,

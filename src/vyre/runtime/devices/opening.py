@@ -106,12 +106,12 @@ def _opening(
         config=best,
         detail=f"{why} of {len(guessed.ordered)}; the default is timed beside it",
         reason=reason,
-        risk=risk(launcher.device.info),
-        timed=_timed(best, expected, space.default) if launcher.device.backend.streams else (),
+        risk=risk(launcher.device.info, -expected[best]),
+        timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
     )
 
 
-def _timed(
+def timed_first(
     best: Schedule, expected: Mapping[Schedule, float], default: Schedule
 ) -> tuple[Schedule, ...]:
     """What the first calls launch to be timed: callers may be far ahead of what is heard.
