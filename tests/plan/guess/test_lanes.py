@@ -193,7 +193,8 @@ def test_a_large_stream_is_cut_for_all_threads_but_not_finely():
 
 
 def test_what_may_be_lost_by_a_guess_is_little():
-    assert 0.0 <= risk(CPU) < 0.5
+    assert 0.0 < risk(CPU, 0.0) < 0.5
+    assert risk(CPU, 1.0) <= risk(CPU, 0.0)
 
 
 # -- what was recorded

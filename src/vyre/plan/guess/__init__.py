@@ -93,7 +93,7 @@ def risk(info: DeviceInfo, gain: float) -> float:
         gain: how much faster than the default the guess is expected to be, in log time.
     """
     if info.simd is not None:
-        return lanes.RISK
+        return lanes.missed.risk(max(gain, 0.0))
     if info.kind is DeviceKind.CPU:
         return _UNKNOWN_RISK
     return nearest(info).missed.risk(max(gain, 0.0))

@@ -12,17 +12,22 @@ from vyre.ir.program import Program
 from vyre.model import DeviceInfo
 from vyre.plan.guess.amounts import Vector
 from vyre.plan.guess.lanes.amounts import Core, Form, Tiles, amounts
-from vyre.plan.guess.lanes.fitted import CONSTANTS, RISK
+from vyre.plan.guess.lanes.fitted import CONSTANTS, MISSED
 from vyre.plan.guess.lanes.model import Constants, nanoseconds
+from vyre.plan.guess.missed import Missed
 from vyre.plan.guess.work import Work
 from vyre.plan.space import Space
 
-__all__ = ("ALIKE", "RISK", "log_times")
+__all__ = ("ALIKE", "log_times", "missed", "with_doubt")
 
 ALIKE = 0.01
 """Log times closer than this are no reason to prefer one."""
 
+DOUBT = 0.02
+"""Log time that another schedule must be expected to gain on the default to come before it."""
+
 _KNOWN = Constants(**CONSTANTS)
+missed = Missed(*MISSED)
 
 
 def log_times(space: Space, program: Program, work: Work, info: DeviceInfo) -> Vector:
@@ -35,5 +40,11 @@ def log_times(space: Space, program: Program, work: Work, info: DeviceInfo) -> V
         l2_bytes=float(max(info.simd.l2_bytes, 1)),
     )
     found = amounts(work, Form.of(program), Tiles.of(space.legal), core)
-    times: Vector = np.log(nanoseconds(found, _KNOWN))
-    return times
+    return with_doubt(space, np.log(nanoseconds(found, _KNOWN)))
+
+
+def with_doubt(space: Space, log_times: Vector) -> Vector:
+    """The times, the default's lower: it has to be beaten by more than models are off."""
+    found = log_times.copy()
+    found[space.legal.index(space.default)] -= DOUBT
+    return found

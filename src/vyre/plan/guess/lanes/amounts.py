@@ -112,7 +112,7 @@ class Amounts:
     checks: Numbers
     parted: Numbers  # of the operations, the share that some lanes skip
     narrow: Numbers  # 1 where registers are at most half full
-    waits: Numbers  # doublings of the lanes that wait for each other
+    waits: Numbers  # of what the slowest lane takes longer, how much of so many lanes wait for
     chain: Numbers  # operations of a step, each of which waits for the last
     series: Numbers  # functions of a step, whose terms wait for each other
     adds: Numbers  # the same, of sums over a walk
@@ -168,7 +168,7 @@ def amounts(work: Work, form: Form, tiles: Tiles, core: Core) -> Amounts:
         checks=(work.checked + tiles.checked * work.proved) * each,
         parted=work.parted / max(work.operations, 1.0),
         narrow=(1.0 - scalar) * (vector * width <= core.lanes / 2.0),
-        waits=form.parts * np.log2(vector * rows),
+        waits=form.parts * (1.0 - 1.0 / np.sqrt(vector * rows)),
         chain=form.chains * work.operations / (vector * rows),
         series=work.functions / (vector * rows * turns),
         adds=(walked - 1.0) / (vector * rows),
