@@ -7,7 +7,7 @@ may be asked for with it, each for what those before it leave open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log
 
@@ -644,11 +644,13 @@ def _then(advanced: Advanced, before: tuple[Effect, ...]) -> Advanced:
 
 
 def _expected(question: Question, candidates: tuple[Config, ...]) -> tuple[float, ...]:
-    """What the guess expects of the candidates that are left."""
-    if not question.expected:
-        return ()
-    of = dict(zip(question.candidates, question.expected, strict=True))
-    return tuple(of[one] for one in candidates)
+    """What the guess expects of the candidates that are left, which stand in its order."""
+    left, expected = list(reversed(candidates)), list[float]()
+    for one, at in zip(question.candidates, question.expected, strict=False):
+        if left and one is left[-1]:
+            left.pop()
+            expected.append(at)
+    return tuple(expected)
 
 
 def _log_gain(decision: Decision) -> float:
@@ -659,16 +661,21 @@ def _shortened(
     question: Question, inherited: Inherited, launched: Sequence[Config], pace: Pace
 ) -> tuple[Config, ...]:
     """What to choose from in the order of the guess: its first, the known, the default."""
-    default: Config = question.default
-    able = frozenset(question.candidates)
-    ordered = [one for one in question.candidates if one not in inherited.failures]
-    decided = () if inherited.decision is None else (inherited.decision.config,)
-    must: set[Config] = {default, *inherited.ratios, *able.intersection((*decided, *launched))}
     most = min(pace.guessed, pace.candidates) if question.expected else pace.candidates
-    room = max(most - len(must), 0)
-    kept = set(_first(ordered, must, room)) | must
-    return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)
-
-
-def _first(ordered: Iterable[Config], but: set[Config], count: int) -> list[Config]:
-    return [one for one in ordered if one not in but][:count]
+    must: set[Config] = {question.default, *inherited.ratios, *launched}
+    if inherited.decision is not None:
+        must.add(inherited.decision.config)
+    # There may be hundreds, of which the first few are kept, and a caller waits as long.
+    room, missing, kept = max(most - len(must), 0), len(must), list[Config]()
+    for one in question.candidates:
+        if one in must:
+            missing -= 1
+        elif room and one not in inherited.failures:
+            room -= 1
+        else:
+            continue
+        if one == question.default or one not in inherited.failures:
+            kept.append(one)
+        if not room and not missing:
+            break
+    return tuple(kept)

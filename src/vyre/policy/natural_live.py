@@ -60,7 +60,7 @@ SURE_OF = 2
 CONFIDENT = 0.95
 """What is adopted is faster than the default with at least this probability."""
 
-_LIKELY = 0.8  # how sure it must be that it gains
+_LIKELY, _UNLIKELY = 0.8, 0.3  # how sure one must be that a guess gains, and times may not deny
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
 _BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
@@ -529,8 +529,11 @@ class NaturalGradient:
 
     def _is_doubtful(self, best: int) -> bool:
         """Whether a guess that was weighed is too little faster to go on with."""
-        able = bool(self.expected) and self._base not in self.failed and not self._is_unweighed
-        return able and self._confidence(best) < _LIKELY
+        if not self.expected or self._base in self.failed or self._is_unweighed:
+            return False
+        timed = self._timed_faster(best)
+        denied = timed is not None and timed < _UNLIKELY
+        return denied or self._believed_faster(best) < _LIKELY
 
     @property
     def _base(self) -> int:
@@ -571,17 +574,26 @@ class NaturalGradient:
         return 1.0 if place == self._base else exp(min(float(time - base), FAR))
 
     def _confidence(self, place: int) -> float:
+        """How sure one may be that it is faster than the default.
+
+        What is expected orders what to try; how sure one may be, the times alone must say as well.
+        """
+        believed, timed = self._believed_faster(place), self._timed_faster(place)
+        return believed if timed is None else min(believed, timed)
+
+    def _believed_faster(self, place: int) -> float:
         difference, variance = self.belief.against(self._base)
         if variance[place] == 0.0:
             return 0.5
-        sure = (1 + erf(-difference[place] / sqrt(2 * variance[place]))) / 2
+        return float(1 + erf(-difference[place] / sqrt(2 * variance[place]))) / 2
+
+    def _timed_faster(self, place: int) -> float | None:
+        """The same by the times of the two alone, where the guess expects something of them."""
         times, base = self.times[place], self.times[self._base]
         if not self.expected or not times or not base:
-            return float(sure)
-        # What is expected orders what to try; how sure one may be, the times say as well.
+            return None
         (here, known), (there, known_too) = locate(times, self.noise), locate(base, self.noise)
-        apart = (there - here) / sqrt(1 / known + 1 / known_too)
-        return min(float(sure), (1 + erf(apart / sqrt(2))) / 2)
+        return (1 + erf((there - here) / sqrt(2 / known + 2 / known_too))) / 2
 
     def _because(
         self, place: int, reason: Reason, detail: str, *, measures: bool = False
