@@ -43,6 +43,7 @@ class Pace:
     enough_s: float = 0.05  # of launches must have been seen before anything is compiled for them
     per_seen: float = 2.0  # seconds of compiling beside a GPU per second of launches
     first_fetch_s: float = 0.3  # what a fetch is expected to take before one was made
+    together: int = 16  # candidates that a fetch may bring
     news: float = 0.05  # by how much a remembered gain must have changed to be written again
     kept_back: float = 4.0  # default dispatches of the budget that compiling leaves to probes
     strikes: int = 3  # times that are none, from one config, until it is dropped

@@ -61,6 +61,7 @@ CONFIDENT = 0.95
 """What is adopted is faster than the default with at least this probability."""
 
 _LIKELY, _UNLIKELY = 0.8, 0.3  # how sure one must be that a guess gains, and times may not deny
+_STAYS = 0.01  # log time by which another must be faster, or by the noise of one time
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
 _BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
@@ -254,6 +255,7 @@ class NaturalGradient:
         best = self._fastest(able)
         if best is None:
             return self._because(int(np.argmax(able)), Reason.COLD_START, "nothing ready was timed")
+        best = self._staying(best, able)
         if best != base and self._is_doubtful(best):
             return self._because(base, Reason.DEFAULT, "nothing is surely faster")
         if best == base:
@@ -526,6 +528,19 @@ class NaturalGradient:
         if self.adopted is None:
             return self
         return replace(self, adopted=None, taken_back=self.adopted)
+
+    def _staying(self, best: int, able: Mask) -> int:
+        """What is launched already, where the fastest is hardly faster: chance finds as much.
+
+        That is what was adopted, or else the guess.
+        """
+        if not self.expected:
+            return best
+        held = self._best_guess(able) if self.adopted is None else self.adopted
+        gained = self.belief.mean[held] - self.belief.mean[best]
+        if able[held] and self.times[held] and gained < max(_STAYS, self.noise):
+            return held
+        return best
 
     def _is_doubtful(self, best: int) -> bool:
         """Whether a guess that was weighed is too little faster to go on with."""
