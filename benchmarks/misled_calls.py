@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import heapq
-import math
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 from typing import Any
@@ -20,13 +19,14 @@ from vyre.backend.replayed import GPU
 from vyre.learn import Call, Pace, Question, process, site_of, workload_of
 from vyre.learn.deciders import Deciders
 from vyre.learn.recorder import Recorder
-from vyre.learn.subject import Fetched
+from vyre.learn.subject import Fetched, Opening
 from vyre.model import Code, Config, Schedule
+from vyre.runtime.devices.opening import RUNNERS_UP, timed_first
 from vyre.store.memory import MemoryStore
 
 DEFAULT = Schedule((256, 1, 1), Code(checked=False))
 SHARE = 0.01  # of the time spent, that may be lost
-FIRST_BUILD = 4  # codes that the first call compiles beside the default's
+FIRST_BUILD = 2 + RUNNERS_UP  # codes that the first call compiles
 FETCH_S, WORK_S = 0.04, 1e-4  # to compile a code; to learn from an event
 NOISE = Noise(spread=0.03, outliers=0.01)
 
@@ -40,6 +40,11 @@ class Table:
     times_ns: Mapping[Config, float]
     guess: tuple[Config, ...]
     expected: Mapping[Config, float]
+
+    @property
+    def relative(self) -> tuple[float, ...]:
+        """What the guess expects of each, as log times over the default's."""
+        return tuple(self.expected[one] - self.expected[DEFAULT] for one in self.guess)
 
     @property
     def misled(self) -> float:
@@ -142,7 +147,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Makes steps; the first one compiles the default and the first few guesses."""
+    """Makes steps."""
 
     world: World
 
@@ -152,9 +157,6 @@ class Ways:
         assert isinstance(wanted, Schedule)
         if if_ready and wanted.code not in ready:
             return None
-        if not ready:
-            codes = dict.fromkeys(one.build for one in self.world.table.guess)
-            ready.update(code for code in [*codes][:FIRST_BUILD] if isinstance(code, Code))
         ready.update((DEFAULT.code, wanted.code))
         return Way(self.world, wanted)
 
@@ -189,15 +191,32 @@ class Asked:
 
     def question(self) -> Question:
         one = self.world.table
-        more: dict[str, Any] = {"expected": one.expected, "risk": math.log(self.risk)}
-        known = {made.name for made in fields(Question)}
         return Question(
             workload=workload_of(f"table {one.number}", (1 << 20,), GPU),
             name=f"table {one.number}",
             device=GPU,
             default=DEFAULT,
             candidates=one.guess,
-            **{name: value for name, value in more.items() if name in known},
+            expected=one.relative,
+            risk=self.risk - 1.0,
+        )
+
+    def opening(self) -> Opening:
+        """What a program's first call builds, launches, and times first."""
+        one, ready = self.world.table, self.world.ready
+        codes = dict.fromkeys([one.guess[0].build, DEFAULT.code, *(c.build for c in one.guess)])
+        ready.update(code for code in [*codes][:FIRST_BUILD] if isinstance(code, Code))
+        loaded = {
+            config: at
+            for config, at in zip(one.guess, one.relative, strict=True)
+            if config.build in ready and isinstance(config, Schedule)
+        }
+        first = next(iter(loaded))
+        return Opening(
+            config=first,
+            detail="the best guess",
+            risk=self.risk - 1.0,
+            timed=timed_first(first, loaded, DEFAULT),
         )
 
     def is_ready(self, config: Config) -> bool:
@@ -239,8 +258,9 @@ def lived(one: Table, lead: int, launches: int, risk: float) -> dict[str, Any]:
     for name, module in tuple(sys.modules.items()):
         if name.startswith("vyre.learn.") and hasattr(module, "time"):
             vars(module)["time"] = Clock(world)
-    call = Call.of(Asked(world, risk), Ways(world), size=1 << 20, pace=Pace.beside(GPU))
-    site = site_of(call)
+    asked = Asked(world, risk)
+    call = Call.of(asked, Ways(world), size=1 << 20, pace=Pace.beside(GPU))
+    site = site_of(replace(call, opening=asked.opening))
     for _ in range(launches):
         site.launch((), 0)
         world.proceed()

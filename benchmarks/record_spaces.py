@@ -3,8 +3,10 @@
 The guess is fitted to these files (`scripts/fit_guess.py`), policies are replayed on them, and
 `first_calls.py` takes the best schedule from them. Times are the device's own, of launches in a
 row: every schedule once, and those within reach of the best again and again, in changing order; the
-median counts. What is recorded is written as it comes, so that a run may be cut short, and one that
-finds a file goes on with what is missing there.
+median counts. A processor also runs what others ask of it, which only ever makes a launch slower:
+there every schedule is timed in three rounds at least, and the least of the rounds' times counts.
+What is recorded is written as it comes, so that a run may be cut short, and one that finds a file
+goes on with what is missing there.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import spaces_kernels
 import vyre
 from vyre.backend.base import Job, TimesBlocks
 from vyre.errors import VyreError
-from vyre.model import Code, DeviceInfo, Schedule
+from vyre.model import Code, DeviceInfo, DeviceKind, Schedule
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.devices.launcher import Prepared
@@ -35,6 +37,8 @@ from vyre.testing import provenance
 
 BLOCK_NS = 3e5  # of launches in a row
 MOST_IN_ROW = 40
+MOST_BY_HOST = 15  # where the host's clock times each launch
+BY_HOST_ROUNDS = 3  # of every schedule: no spike alone condemns one
 NEAR = 1.35  # of the best so far: what is slower was timed once, and that is enough
 LONG_NS = 2e7  # one launch of this is measured once
 AHEAD = 3  # calls whose arrays are made while another is measured
@@ -106,18 +110,18 @@ class Space:
         return found
 
     def time(self, step: Prepared, count: int) -> float:
-        """Nanoseconds of one launch among so many in a row."""
+        """Nanoseconds of one launch among so many in a row; by the host, of a quick one."""
         backend = self.device.backend
         if isinstance(backend, TimesBlocks):
             return backend.time_block(
                 step.binary, step.grid, step.workgroup, self.arguments, step.words, count
             )
         times = []
-        for _ in range(min(count, 9)):
+        for _ in range(min(count, MOST_BY_HOST)):
             start = time.perf_counter_ns()
             step.start(self.arguments, 0)
             times.append(time.perf_counter_ns() - start)
-        return float(median(times))
+        return float(sorted(times)[len(times) // 4])
 
     def registers(self, steps: dict[Schedule, Prepared]) -> list[list[Any]]:
         found = {}
@@ -128,20 +132,25 @@ class Space:
         return [[*place_of(Schedule((1, 1, 1), code))[3:], *of] for code, of in found.items()]
 
     def record(self, rounds: int, rng: random.Random) -> dict[str, Any]:
+        by_device = isinstance(self.device.backend, TimesBlocks)
+        middle = median if by_device else min
+        every = 1 if by_device else BY_HOST_ROUNDS
         steps = self.prepared()
         order = list(steps)
         times: dict[Schedule, list[float]] = {schedule: [] for schedule in order}
         for number in range(rounds):
             rng.shuffle(order)
-            best = min((median(t) for t in times.values() if t), default=float("inf"))
+            best = min((middle(t) for t in times.values() if t), default=float("inf"))
             for schedule in order:
                 known = times[schedule]
-                if number and (not known or median(known) > NEAR * best or best > LONG_NS):
+                far = number >= every and known and middle(known) > NEAR * best
+                if number and (not known or far or best > LONG_NS):
                     continue
                 try:
-                    few = known[-1] if known else self.time(steps[schedule], 2)
+                    few = min(known) if known else self.time(steps[schedule], 2)
                     count = int(min(max(BLOCK_NS / max(few, 1), 2), MOST_IN_ROW))
-                    known.append(few if few > LONG_NS else self.time(steps[schedule], count))
+                    long = few > LONG_NS and by_device
+                    known.append(few if long else self.time(steps[schedule], count))
                 except VyreError:
                     continue
         return {
@@ -153,7 +162,7 @@ class Space:
             "alignment": self.alignment,
             "default": place_of(self.space.default),
             "registers": self.registers(steps),
-            "rows": [[*place_of(s), round(median(t), 1)] for s, t in times.items() if t],
+            "rows": [[*place_of(s), round(middle(t), 1)] for s, t in times.items() if t],
         }
 
 
@@ -171,6 +180,8 @@ def told(info: DeviceInfo) -> dict[str, Any]:
         "max_grid": list(limits.max_grid),
         "max_threads_per_unit": limits.max_threads_per_unit,
         "lanes": info.simd.lanes if info.simd else 0,
+        "l1_bytes": info.simd.l1_bytes if info.simd else 0,
+        "l2_bytes": info.simd.l2_bytes if info.simd else 0,
     }
 
 
@@ -227,6 +238,9 @@ def main() -> None:
     found |= provenance.provenance()
     found["device"] = told(device.info)
     pool = ahead(device, todo, given.jobs)
+    if pool is not None and device.info.kind is DeviceKind.CPU:
+        for compiled in pool[1].values():  # or it is timed what compilers leave of the cores
+            compiled.exception()
     rng = random.Random(0)
     for name, size, call in calls(todo):
         if time.monotonic() - began > given.seconds:

@@ -54,6 +54,12 @@ class Code:
             raise InvalidInput(f"no order {shown(self.order)}", f"use one of {', '.join(Order)}")
         object.__setattr__(self, "order", Order(self.order))  # a plain "blocked" is one, too
 
+    def __hash__(self) -> int:
+        # A dataclass would hash the enum as well, which takes as long as all the rest.
+        blocked = self.order is Order.BLOCKED
+        sizes = (self.items, self.vector, self.unroll, self.rows)
+        return hash((sizes, blocked, self.checked, self.staged))
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

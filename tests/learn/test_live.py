@@ -265,15 +265,20 @@ def test_what_is_lost_stays_within_the_budget(bench):
 
 class TestFaults:
     def test_a_candidate_that_fails_to_compile_is_dropped_with_its_reason(self, bench):
-        live = bench(refuses={WINNER.code: Refused("the compiler hung for 30 s")})
+        live = bench()
+        live.call(1)
+        first = live.device.codes(live.kernel.program)
+        legal = {one.code for one in live.standing().question.candidates}
+        hung = Refused("the compiler hung for 30 s")
+        live.helper.refuses = dict.fromkeys(legal - first, hung)
 
         live.call(300)
 
         failures = live.standing().failures
-        assert {s.code for s in failures} == {WINNER.code}
+        assert {s.code for s in failures} == {b.codes[0] for b in live.helper.asked} > set()
         assert set(failures.values()) == {"the compiler hung for 30 s"}
-        assert WINNER.code not in {s.code for s in live.device.backend.launched}
-        assert [b.codes[0] for b in live.helper.asked].count(WINNER.code) == 1
+        assert {s.code for s in live.device.backend.launched} <= first
+        assert len({b.codes for b in live.helper.asked}) == len(live.helper.asked)
 
     def test_a_candidate_that_does_not_build_here_is_dropped(self, bench):
         refusal = {WINNER.code: "no such instruction"}
@@ -300,14 +305,15 @@ class TestFaults:
 
         assert live.standing().failures == {WINNER: "the device gave a time of 0 ns"}
 
-    def test_a_default_without_a_time_ends_learning_and_nothing_else(self, bench):
+    def test_a_device_without_times_ends_learning_and_nothing_else(self, bench):
         live = bench(lambda _: 0.0)
 
         live.call(50)
 
-        stopped = live.standing().stopped
-        assert stopped == "the default cannot be timed: the device gave a time of 0 ns"
-        assert len(set(live.device.backend.launched[-9:])) == 1
+        standing, launched = live.standing(), live.device.backend.launched
+        assert standing.stopped.startswith("the device gave a time of 0 ns; ")
+        assert standing.decision.detail == "the device gave a time of 0 ns, so the guess decides"
+        assert set(launched[-9:]) == {launched[0]}
 
     def test_a_helper_that_is_broken_is_no_fault_of_the_candidates(self, bench):
         broken = Refused("the compile helper is closed", by_helper=True)
@@ -475,17 +481,17 @@ class TestStalls:
     def test_a_call_that_takes_what_is_asked_for_and_never_says_more(self, bench):
         """An interrupt may come right after it was taken, where nothing can catch it."""
         live = bench(pace={"lost_s": 1e-4, "lost_at_latest_s": 1e-4})
-        live.call(5)
+        live.call(2)
         learner, lost = live.learner(), 0
         for _ in range(2000):
-            if learner.asked and lost < 5:
+            if learner.asked and lost < 3:
                 learner.taking()
                 learner.asked.popleft()
                 lost += 1
             if live.call(1, done=adopted(WINNER)):
                 break
 
-        assert lost == 5
+        assert lost == 3
         assert live.standing().decision.config == WINNER
 
     def test_a_launch_whose_time_is_given_up_is_asked_for_again(self, bench, monkeypatch):
@@ -702,9 +708,7 @@ class TestRoughTimes:
 
         standing, launched = live.standing(), live.device.backend.launched
         assert standing.decision.config == launched[0] == launched[-1] != DEFAULT
-        took = span(bowl(launched[0]))
         assert standing.decision.detail.endswith("timer, so the guess decides")
-        assert took.split()[0].rstrip("0.") in standing.decision.detail
         assert standing.stopped.endswith("; tuning on purpose measures many in a row")
 
     def test_a_launch_that_nobody_would_notice_is_left_to_the_guess(self, bench, monkeypatch):

@@ -124,9 +124,11 @@ def test_a_label_names_a_dispatch_in_the_log(device, caplog):
     with caplog.at_level(logging.DEBUG, "vyre.calls"):
         dispatched(device, twice.program, 1, DispatchConfig(label="nightly"))
 
-    assert [record.getMessage() for record in caplog.records] == [
-        "nightly: grid (32, 1, 1) of (512, 1, 1) on replay:0"
-    ]
+    (launched,) = device.backend.launched
+    (record,) = caplog.records
+    x, tile = launched.workgroup[0], launched.workgroup[0] * launched.code.items
+    said = f"nightly: grid ({(1 << 14) // tile}, 1, 1) of ({x}, 1, 1) on replay:0"
+    assert record.getMessage() == said
 
 
 @pytest.mark.parametrize("name", [one.name for one in vyre.devices()])

@@ -230,6 +230,12 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
     """What a launch must take for a rough time to tell schedules apart."""
     loads_together: int
     """Codes to compile and load as one at most: more than 1 where loading stops callers."""
+    builds_first: int
+    """Codes that a program's first call builds at most, the guess's before any other.
+
+    A later size that none of them serves waits for a compiler, so more than 1 where several are
+    built in little more time than one.
+    """
     every_threads: int
     """The threads of a workgroup that every compiled kernel allows; 0 where that is not known."""
     uses_host_memory: bool

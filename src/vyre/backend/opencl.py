@@ -173,6 +173,7 @@ class OpenCL:
     compiles_per_workgroup = True  # PoCL does; other drivers are not known to mind
     uses_host_memory = False
     loads_together = 1
+    builds_first = 1
     strayed = False
     shortest_ns = 0
     unfelt_ns = 20_000  # on PoCL a call takes 30 us and more whatever it launches

@@ -54,6 +54,7 @@ class Replayed(Reference):
     """
 
     compiles = True  # it stands for a device that does, and whose schedules differ
+    builds_first = 5  # as a GPU, whose compiler takes several at once
     told_clocks: Clocks | None = None  # may be set between launches
 
     def __init__(

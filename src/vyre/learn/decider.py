@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -48,7 +48,7 @@ from vyre.learn.learner import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.learn.standing import Phase, Standing
-from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject
+from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject, asked
 from vyre.learn.tally import Tally
 from vyre.model import Clocks, Config, Decision, Failed, Workload
 from vyre.policy.natural_step import Step as NaturalStep
@@ -56,6 +56,8 @@ from vyre.policy.natural_step import natural_step_q16
 from vyre.policy.table import DEFAULT_POLICY
 
 logger = logging.getLogger("vyre.learning")
+
+_BEGINNING_S = 1e-3  # after which what came in too early is told
 
 _STRETCH = 32
 """Calls between two looks at how far they may go."""
@@ -193,11 +195,22 @@ class Decider:
             self._happened(Broke(repr(error)))
 
     def _begin(self) -> None:
-        question = self._subject.question()
+        beginning = self._beginning()
+
+        def go_on() -> None:
+            if next(beginning, self) is None:  # there is more
+                self._desk.at(time.monotonic(), lambda: self._do(go_on))
+
+        go_on()
+
+    def _beginning(self) -> Iterator[None]:
+        """Find out what there is to learn, and begin, in pieces: callers share the interpreter."""
+        question = yield from asked(self._subject)
         self._recorder.name(self.workload, self.name, question.device)
         neighbours = self._neighbours(self.workload)
         legal, default = question.candidates, question.default
         inherited = inherit(self.workload, legal, default, self._recorder, neighbours)
+        yield
         if inherited.decision is None and (guess := self._guess()) is not None:
             inherited = replace(inherited, decision=guess if guess.config in legal else None)
         ready = frozenset(filter(self._subject.is_ready, legal))
@@ -224,6 +237,9 @@ class Decider:
 
     def _tell(self) -> None:
         """Tell the learner all that has come in: the clocks are looked at once, too."""
+        if self.standing.question is None and not self.standing.is_over:  # it is about to begin
+            self._desk.at(time.monotonic() + _BEGINNING_S, lambda: self._do(self._tell))
+            return
         came, self._came_in = self._came_in, []
         clocks = self._clocks()
         heard = [one(clocks=clocks) for one in came]

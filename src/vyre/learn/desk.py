@@ -32,6 +32,7 @@ less than one in a hundred is to feel it.
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
 _MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
 _AT_A_LOOK = 16  # of which are looked at together; the others in their turn
+_MOST_DRAINED = 256  # pieces of work that follow each other without end
 _LONGEST_S = 3600.0  # to sleep: timers of some systems end earlier than numbers do
 
 Work = Callable[[], None]
@@ -43,8 +44,8 @@ class Desk:
     """One thread that does small pieces of work: at once, at a time, or when a launch has ended.
 
     What is planned for a time comes when it is due, but not too much of it in a second: callers
-    share the interpreter. Work that raises is logged and dropped; the thread goes on. It starts with the first piece and
-    does not keep the interpreter from exiting.
+    share the interpreter. Work that raises is logged and dropped; the thread goes on. It starts
+    with the first piece and does not keep the interpreter from exiting.
     """
 
     def __init__(self, *, at_once: int = _AT_ONCE, per_s: float = _PER_S) -> None:
@@ -84,12 +85,16 @@ class Desk:
         self._under_way.append((ticket, then))
 
     def drained(self, timeout_s: float) -> bool:
-        """Whether all that was posted or due before has been done; for tests and for exits."""
-        done = threading.Event()
+        """Whether all that was posted or due has been done; for tests and for exits.
+
+        What is planned anew for now while it waits is done as well, within reason.
+        """
+        done, looks = threading.Event(), iter(range(_MOST_DRAINED))
 
         def look() -> None:
-            if self._later and self._later[0][0] <= time.monotonic():
-                self.post(look)  # behind what is due
+            due = self._later and self._later[0][0] <= time.monotonic()
+            if due and next(looks, None) is not None:
+                self.post(look)  # behind it
             else:
                 done.set()
 

@@ -7,7 +7,7 @@ may be asked for with it, each for what those before it leave open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log
 
@@ -43,6 +43,7 @@ from vyre.model import Config, Decision, Failed, Reason, Timed
 from vyre.policy import table
 from vyre.policy.base import Choice, NothingToTry
 from vyre.policy.measured import is_time
+from vyre.policy.natural_live import SURE_OF
 
 _PROVISIONAL = (Reason.COLD_START, Reason.TRANSFERRED)
 """Why something is launched that was not weighed against the default here."""
@@ -167,7 +168,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         return replace(standing, told=standing.told + 1), ()
     if not is_time(elapsed):
         return _struck(standing, config, f"the device gave a time of {elapsed} ns", pace)
-    if config not in standing.launched and elapsed < pace.loaded_ns:  # it also loads the code
+    if _loads_too(standing, config, elapsed, pace):
         cost = elapsed / (standing.ledger.default_ns or elapsed)
         standing = replace(
             standing,
@@ -196,6 +197,13 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         little = f"{took / 1e3:.1f} us are little beside what a call costs"
         return _then(_left_alone(standing, little, pace), (record,))
     return standing, (record,)
+
+
+def _loads_too(standing: Standing, config: Config, elapsed: float, pace: Pace) -> bool:
+    """Whether what a first launch loads may be most of its time: not where it is the fastest."""
+    if config in standing.launched or elapsed >= pace.loaded_ns:
+        return False
+    return not (_guesses(standing) and elapsed < standing.ledger.fastest_ns)
 
 
 def _clocked(standing: Standing, event: Ran, pace: Pace) -> tuple[Standing, bool]:
@@ -272,6 +280,8 @@ def _struck(standing: Standing, config: Config, reason: str, pace: Pace) -> Adva
     standing = replace(standing, strikes=strikes, told=standing.told + 1)
     if strikes[config] < pace.strikes:
         return standing, ()
+    if _guesses(standing) and not standing.ledger.timings:
+        return _left_alone(standing, reason, pace)  # of nothing, so others would fare no better
     return _without(standing, {config: reason})
 
 
@@ -379,10 +389,16 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         standing, effects = _settled(standing, kept, pace)
     standing = _bounded(standing, at)
     standing, effects = _then(_compiled_ahead(standing, pace), effects)
+    overdue = _default_is_overdue(standing)
+    if overdue:
+        ask = standing.default  # it is launched anyway
+        if standing.wanted is not None and standing.wanted.phase is not Phase.LAUNCHED:
+            standing = replace(standing, wanted=None)
     probing = choice.reason is Reason.PROBE
     standing = replace(standing, next=ask, because=choice.detail, probing=probing)
     if standing.wanted is None and ask in standing.ready:
-        asks, resting = standing.asks + 1, not choice.measures and not standing.ledger.fetching
+        asks, rests = standing.asks + 1, not choice.measures and not overdue
+        resting = rests and not standing.ledger.fetching
         standing, when_s = _when(standing, at, pace, resting=resting)
         # What no call has taken by now is not wanted any more: there is a better question.
         under_way = tuple(one for one in standing.beside if one.phase is Phase.LAUNCHED)
@@ -392,6 +408,13 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         why = f"{ask.text} cannot be compiled: {standing.broken}"
         return _stopped(standing, why), effects
     return standing, effects
+
+
+def _default_is_overdue(standing: Standing) -> bool:
+    """Whether the default runs where a guess was to run, and was hardly timed."""
+    default = standing.default
+    runs = _guesses(standing) and standing.decision.config == default
+    return runs and standing.timed.get(default, 0) < SURE_OF and default in standing.ready
 
 
 def _bounded(standing: Standing, at: Moment) -> Standing:
@@ -593,7 +616,7 @@ def _stopped(standing: Standing, why: str) -> Standing:
 
 
 def _decision(standing: Standing, choice: Choice) -> Decision:
-    weighed = not _guesses(standing) or bool(standing.timed.get(standing.default))
+    weighed = not _guesses(standing) or standing.timed.get(standing.default, 0) >= SURE_OF
     return Decision(
         workload=standing.decision.workload,
         config=choice.config,
@@ -621,11 +644,13 @@ def _then(advanced: Advanced, before: tuple[Effect, ...]) -> Advanced:
 
 
 def _expected(question: Question, candidates: tuple[Config, ...]) -> tuple[float, ...]:
-    """What the guess expects of the candidates that are left."""
-    if not question.expected:
-        return ()
-    of = dict(zip(question.candidates, question.expected, strict=True))
-    return tuple(of[one] for one in candidates)
+    """What the guess expects of the candidates that are left, which stand in its order."""
+    left, expected = list(reversed(candidates)), list[float]()
+    for one, at in zip(question.candidates, question.expected, strict=False):
+        if left and one is left[-1]:
+            left.pop()
+            expected.append(at)
+    return tuple(expected)
 
 
 def _log_gain(decision: Decision) -> float:
@@ -636,15 +661,21 @@ def _shortened(
     question: Question, inherited: Inherited, launched: Sequence[Config], pace: Pace
 ) -> tuple[Config, ...]:
     """What to choose from in the order of the guess: its first, the known, the default."""
-    default: Config = question.default
-    able = frozenset(question.candidates)
-    ordered = [one for one in question.candidates if one not in inherited.failures]
-    decided = () if inherited.decision is None else (inherited.decision.config,)
-    must: set[Config] = {default, *inherited.ratios, *able.intersection((*decided, *launched))}
-    room = max(pace.candidates - len(must), 0)
-    kept = set(_first(ordered, must, room)) | must
-    return tuple(one for one in dict.fromkeys((*ordered, default)) if one in kept)
-
-
-def _first(ordered: Iterable[Config], but: set[Config], count: int) -> list[Config]:
-    return [one for one in ordered if one not in but][:count]
+    most = min(pace.guessed, pace.candidates) if question.expected else pace.candidates
+    must: set[Config] = {question.default, *inherited.ratios, *launched}
+    if inherited.decision is not None:
+        must.add(inherited.decision.config)
+    # There may be hundreds, of which the first few are kept, and a caller waits as long.
+    room, missing, kept = max(most - len(must), 0), len(must), list[Config]()
+    for one in question.candidates:
+        if one in must:
+            missing -= 1
+        elif room and one not in inherited.failures:
+            room -= 1
+        else:
+            continue
+        if one == question.default or one not in inherited.failures:
+            kept.append(one)
+        if not room and not missing:
+            break
+    return tuple(kept)

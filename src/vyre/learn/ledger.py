@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import median
 
 _KEPT = 9  # times of the default that say how long it takes
@@ -16,6 +17,7 @@ class Ledger:
     probes: int = 0
     explored_s: float = 0.0  # in probes
     default_times: tuple[float, ...] = ()  # the latest, in nanoseconds
+    fastest_ns: float = inf  # of all times
     spent: float = 0.0  # in default dispatches
     lost: float = 0.0  # against the default, in its dispatches; below 0 where time was saved
     fetches: int = 0  # that ended
@@ -48,6 +50,7 @@ class Ledger:
             probes=self.probes + probe,
             explored_s=self.explored_s + probe * elapsed_ns * 1e-9,
             default_times=times,
+            fastest_ns=min(self.fastest_ns, elapsed_ns),
         )
 
     def held_back(self, reasons: tuple[str, ...]) -> Ledger:

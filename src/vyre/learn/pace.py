@@ -33,6 +33,7 @@ class Pace:
     cores: int = 0  # that compiling shares with what is launched; 0 where it has its own
     margin: float = 1.02  # a gain below this is left: chance finds as much among many configs
     candidates: int = 128  # to choose from; what the guess ranks below them is left out
+    guessed: int = 56  # of those, where the guess expects times: each piece of learning is shorter
     resting_s: float = 1.0  # at most between two looks at a settled choice
     slower: float = 1.4  # by how much that grows from one look to the next
     shortest_s: float = 5e-4  # between two looks

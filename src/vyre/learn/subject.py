@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import blake3
 
@@ -126,6 +126,20 @@ class Subject(Protocol):
     def fetch(self, configs: Sequence[Config], done: Callable[[], object]) -> Fetching:
         """Make the first of these ready, and of the others what comes with it."""
         ...
+
+
+@runtime_checkable
+class AsksInPieces(Protocol):
+    """A subject whose question takes a while: whoever asks it may do something else meanwhile."""
+
+    def asking(self) -> Generator[None, None, Question]: ...
+
+
+def asked(subject: Subject) -> Generator[None, None, Question]:
+    """The question of a subject, in short pieces where it has any."""
+    if isinstance(subject, AsksInPieces):
+        return (yield from subject.asking())
+    return subject.question()
 
 
 class Step(Protocol):

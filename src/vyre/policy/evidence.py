@@ -17,6 +17,7 @@ GAPS = 64
 _NOISE = 0.03  # of one time, believed before any was repeated
 _NOISE_WORTH = 6  # repeats that outweigh that
 _NOISE_LEAST = 0.004
+_SEVERAL, _NOISE_OF_FEW = 4, 0.1  # repeats, and the most that fewer can say of the noise
 _FLOOR = 0.002  # what repeating a time cannot tell, such as where arrays happen to lie
 _TWO_THIRDS = 0.683  # of normal noise lies within one standard deviation
 
@@ -40,6 +41,8 @@ def noise_of(gaps: Sequence[float]) -> float:
     spread = ordered[int(_TWO_THIRDS * (len(ordered) - 1))] / sqrt(2)
     if spread == 0.0:
         spread = next((gap for gap in ordered if gap > 0.0), 0.0) / sqrt(12)
+    if len(gaps) < _SEVERAL:  # one disturbed time is most of them
+        spread = min(spread, _NOISE_OF_FEW)
     count = len(gaps)
     pooled = (_NOISE_WORTH * _NOISE**2 + count * spread**2) / (_NOISE_WORTH + count)
     return max(sqrt(pooled), _NOISE_LEAST)

@@ -54,9 +54,13 @@ FIRST = 3
 FREE = 14.0
 """Of the 20 default dispatches that may be lost: the ledger itself is measured."""
 
+SURE_OF = 2
+"""Times of the default that say what a guess gains or loses."""
+
 CONFIDENT = 0.95
 """What is adopted is faster than the default with at least this probability."""
 
+_LIKELY, _UNLIKELY = 0.8, 0.3  # how sure one must be that a guess gains, and times may not deny
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
 _BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
@@ -243,13 +247,15 @@ class NaturalGradient:
                 "look at the reasons of the failures",
             )
         base = self._base
+        if self._is_unweighed:
+            return self._guessed(able)
         if base not in self.failed and not self._default_is_known:
-            if self.expected:
-                return self._guessed(able)
             return self._because(base, Reason.COLD_START, "the default is measured first")
         best = self._fastest(able)
         if best is None:
             return self._because(int(np.argmax(able)), Reason.COLD_START, "nothing ready was timed")
+        if best != base and self._is_doubtful(best):
+            return self._because(base, Reason.DEFAULT, "nothing is surely faster")
         if best == base:
             if self.taken_back is not None:
                 slow = self.space[self.taken_back]
@@ -262,7 +268,9 @@ class NaturalGradient:
     def _guessed(self, able: Mask) -> Choice:
         """The best guess, until the default was timed beside it."""
         best, reason = self._fastest(able), Reason.COLD_START
-        detail = "the fastest so far; the default is not timed yet"
+        if best == self._base:
+            return self._because(best, Reason.DEFAULT, "the fastest of what was timed")
+        detail = "the fastest so far; the default was hardly timed"
         if best is None and self.remembered:
             reason, detail = Reason.TRANSFERRED, "the best guess, by other sizes or programs"
         elif best is None:
@@ -324,17 +332,30 @@ class NaturalGradient:
         return replace(self, budget=self.budget.ran(cost, dispatches))
 
     def _weighed(self) -> NaturalGradient:
-        """The policy once the default was timed: what ran before is paid for as it is known now."""
-        budget = self.budget
+        """The policy once the default was timed: what ran before is paid for as it is known now.
+
+        At most what it was charged: one guess that was beyond all that is recorded does not end
+        all trying.
+        """
+        budget, charged = self.budget, self._charged
         for place, count in self.unweighed.items():
             budget = budget.ran(self._cost(place), count)
-        return replace(self, budget=budget, unweighed={})
+        lost = min(budget.lost, self.budget.lost + charged)
+        return replace(self, budget=replace(budget, lost=lost), unweighed={})
+
+    @property
+    def _charged(self) -> float:
+        """What dispatches may have lost before the default was timed."""
+        return sum(count * self._charge(place) for place, count in self.unweighed.items())
 
     @property
     def _is_unweighed(self) -> bool:
-        """Whether what dispatches cost in those of the default is not known yet."""
+        """Whether what dispatches cost in those of the default is not known yet.
+
+        One time of it may be disturbed, and what it seems to save would be spent.
+        """
         base = self._base
-        return bool(self.expected) and not self.times[base] and base not in self.failed
+        return bool(self.expected) and len(self.times[base]) < SURE_OF and base not in self.failed
 
     def _charge(self, place: int) -> float:
         """What a launch may lose before the default was timed, in dispatches of it."""
@@ -346,8 +367,7 @@ class NaturalGradient:
     @property
     def _left(self) -> float:
         """What may still be lost, with all that is charged and not known."""
-        charged = sum(count * self._charge(place) for place, count in self.unweighed.items())
-        return self.budget.left - charged
+        return self.budget.left - self._charged
 
     def paid(self, cost: float, lost: float) -> NaturalGradient:
         """The policy after something took `cost` default dispatches, of which some were lost."""
@@ -416,28 +436,30 @@ class NaturalGradient:
             told = told._believed_anew(noise)
         else:
             told = told._believed(place)
-        told = told._spent(place, share=share)
         if told.unweighed and not told._is_unweighed:
             told = told._weighed()
+        told = told._spent(place, share=share)
         return told._reminded(place)._changed(place)
 
     def _believed(self, place: int) -> NaturalGradient:
         times = self.times[place]
         if self.expected and len(times) == 1 and _is_surprisingly_low(self.belief, place, *times):
             # What disturbs a measurement makes it longer: if anything is off, it is the others.
-            return self._believed_anew(self.noise, first=place)
-        belief = _learn(self.belief, place, times, self.noise)
+            return self._believed_anew(self.noise)
+        belief = _learn(self.belief, place, times, self.noise, low_is_true=bool(self.expected))
         return replace(self, belief=belief.anew() if self.dispatches % _ANEW == 0 else belief)
 
-    def _believed_anew(self, noise: float, first: int | None = None) -> NaturalGradient:
-        """The policy with all times heard again: those of one schedule before single ones."""
+    def _believed_anew(self, noise: float) -> NaturalGradient:
+        """The policy with all times heard again; where times are expected, the lowest first."""
         nothing = np.zeros(len(self.space))
         belief = replace(self.belief, precision=nothing, weighted=nothing).anew()
         timed = [place for place, times in enumerate(self.times) if times]
-        if first is not None:
-            timed.sort(key=lambda place: (len(self.times[place]) == 1, place != first))
+        if self.expected:
+            timed.sort(key=lambda place: min(self.times[place]))
         for place in timed:
-            belief = _learn(belief, place, self.times[place], noise)
+            belief = _learn(
+                belief, place, self.times[place], noise, low_is_true=bool(self.expected)
+            )
         return replace(self, belief=belief, noise=noise)
 
     def _believed_first(self) -> Belief:
@@ -495,7 +517,7 @@ class NaturalGradient:
     def _settled(self) -> NaturalGradient:
         """The policy with what is adopted, and what was taken back, brought up to date."""
         best = self._fastest(self._able(None))
-        if best is None or best == self.adopted:
+        if best is None or best == self.adopted or self._is_unweighed:
             return self
         if best != self._base:
             if self._confidence(best) < CONFIDENT:
@@ -504,6 +526,14 @@ class NaturalGradient:
         if self.adopted is None:
             return self
         return replace(self, adopted=None, taken_back=self.adopted)
+
+    def _is_doubtful(self, best: int) -> bool:
+        """Whether a guess that was weighed is too little faster to go on with."""
+        if not self.expected or self._base in self.failed or self._is_unweighed:
+            return False
+        timed = self._timed_faster(best)
+        denied = timed is not None and timed < _UNLIKELY
+        return denied or self._believed_faster(best) < _LIKELY
 
     @property
     def _base(self) -> int:
@@ -544,10 +574,26 @@ class NaturalGradient:
         return 1.0 if place == self._base else exp(min(float(time - base), FAR))
 
     def _confidence(self, place: int) -> float:
+        """How sure one may be that it is faster than the default.
+
+        What is expected orders what to try; how sure one may be, the times alone must say as well.
+        """
+        believed, timed = self._believed_faster(place), self._timed_faster(place)
+        return believed if timed is None else min(believed, timed)
+
+    def _believed_faster(self, place: int) -> float:
         difference, variance = self.belief.against(self._base)
         if variance[place] == 0.0:
             return 0.5
-        return (1 + erf(-difference[place] / sqrt(2 * variance[place]))) / 2
+        return float(1 + erf(-difference[place] / sqrt(2 * variance[place]))) / 2
+
+    def _timed_faster(self, place: int) -> float | None:
+        """The same by the times of the two alone, where the guess expects something of them."""
+        times, base = self.times[place], self.times[self._base]
+        if not self.expected or not times or not base:
+            return None
+        (here, known), (there, known_too) = locate(times, self.noise), locate(base, self.noise)
+        return (1 + erf((there - here) / sqrt(2 / known + 2 / known_too))) / 2
 
     def _because(
         self, place: int, reason: Reason, detail: str, *, measures: bool = False
@@ -640,11 +686,15 @@ def _is_surprisingly_low(belief: Belief, place: int, time: float) -> bool:
     return time < expected - SURPRISE * sqrt(variance)
 
 
-def _learn(belief: Belief, place: int, times: tuple[float, ...], noise: float) -> Belief:
+def _learn(
+    belief: Belief, place: int, times: tuple[float, ...], noise: float, *, low_is_true: bool
+) -> Belief:
     location, precision = locate(times, noise)
     held = belief.precision[place]
     if len(times) == 1:
-        location, precision = doubted(location, precision, *_of_others(belief, place))
+        mean, variance = _of_others(belief, place)
+        if not low_is_true or location > mean:
+            location, precision = doubted(location, precision, mean, variance)
     elif held and abs(location - belief.weighted[place] / held) < noise / 100 and precision <= held:
         return belief  # nothing new: most dispatches end here, once a choice is settled
     return belief.seen(place, location, precision)

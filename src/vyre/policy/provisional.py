@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, inf
 
 _AT_ONCE = 1.0  # dispatches of the fastest that the first time of the default may cost
-_SHARE = 0.01  # of the dispatches since its last time, that another may cost
+_SHARE = 0.015  # of the dispatches since its last time, that another may cost
 _FARTHEST = 10.0  # log times are cut here before they are raised to a time
 
 SURE = 1.645

@@ -217,6 +217,7 @@ class BackendContract:
             assert isinstance(number, int)
             assert number >= 0
         assert backend.loads_together >= 1
+        assert backend.builds_first >= 1
         if backend.streams is None:
             assert not backend.strayed
 

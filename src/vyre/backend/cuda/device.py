@@ -45,9 +45,12 @@ class Cuda:
     compiles_per_workgroup = False
     uses_host_memory = False
     loads_together = 4  # a module of 20 kernels disturbs callers a sixth as much as 20 (one H200)
+    builds_first = 5
     every_threads = 256  # each with 255 registers, the most there are, of a block's 65,536
     unfelt_ns = 0  # launches follow each other on the device, so that a short one counts
-    shortest_ns = 40_000  # without a gate on an idle stream, up to 10 us of it are the host's
+    # Without a gate some of a time on an idle stream may be the host's: up to a switch between the
+    # interpreter's threads, 5 ms (measured: 0.8 ms where a launch takes 2 us).
+    shortest_ns = 10_000_000
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """The cold start: what to run before anything was measured, and how good that should be.
 
 On GPUs a model of a few machines says how long a launch takes under every schedule; what an amount
-costs there was fitted to recorded spaces (`scripts/fit_guess.py`). Only ratios of its times are
-used. Once schedules were timed, the timings decide between them.
+costs there was fitted to recorded spaces (`scripts/fit_guess.py`). Processors have a model of their
+own (`lanes`). Only ratios of their times are used. Once schedules were timed, the timings decide
+between them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch, Symbol
 from vyre.ir.program import Program
 from vyre.model import DeviceInfo, DeviceKind, Schedule
-from vyre.plan import simd
+from vyre.plan.guess import lanes
 from vyre.plan.guess.amounts import Shapes, Vector, amounts
 from vyre.plan.guess.correct import Correction, Evidence, correct, corrected
 from vyre.plan.guess.cpu import efforts
@@ -41,7 +42,6 @@ ALIKE = 0.005
 """Log times closer than this are no reason to prefer one."""
 
 _CPU_ALIKE = log(1.03)
-_SLOPE = 0.15  # from the first to the last, where nothing is modelled but an order
 _UNKNOWN_RISK = 1.0  # where no misses were recorded: twice the default's time
 
 
@@ -67,8 +67,8 @@ def guess(
     if count == 1 or not prod(launch.value(Symbol("extent", axis=axis)) for axis in range(3)):
         return Guess(space.legal, (0.0,) * count)
     if info.simd is not None:
-        steps = tuple(_SLOPE * place / (count - 1) for place in range(count))
-        return Guess(simd.order(space), steps)
+        work = work_of(program, facts, launch)
+        return ranked(space, lanes.log_times(space, program, work, info), lanes.ALIKE)
     if info.kind is DeviceKind.CPU:
         return ranked(space, efforts(space, facts, info, launch), _CPU_ALIKE)
     device, known = figures(info)
@@ -93,7 +93,7 @@ def risk(info: DeviceInfo, gain: float) -> float:
         gain: how much faster than the default the guess is expected to be, in log time.
     """
     if info.simd is not None:
-        return 0.0  # the guess is the default
+        return lanes.missed.risk(max(gain, 0.0))
     if info.kind is DeviceKind.CPU:
         return _UNKNOWN_RISK
     return nearest(info).missed.risk(max(gain, 0.0))

@@ -16,7 +16,7 @@ from vyre.policy.provisional import default_fits, times_slower
 from vyre.runtime.devices.launcher import Launcher, Numbers
 
 RUNNERS_UP = 3
-"""Codes that are built with the guess's and the default's, in a program's first call."""
+"""Codes to build with the guess's and the default's in a first call, where it builds several."""
 
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
@@ -51,7 +51,7 @@ def opening_of(
 
 
 def _first_codes(first: Guess, space: Space, launcher: Launcher) -> list[Code]:
-    """The guess's code, the default's, and the best of others, each once.
+    """The guess's code, the default's, and the best of others, each once, as many as are built.
 
     One of them checks its bounds wherever that can be asked for, so that no size has to wait.
     """
@@ -64,7 +64,7 @@ def _first_codes(first: Guess, space: Space, launcher: Launcher) -> list[Code]:
         if len(codes) >= most or expected > first.expected[0] + _NEAR:
             break
         codes[schedule.code] = None
-    return list(codes)
+    return list(codes)[: launcher.device.backend.builds_first]
 
 
 def _checked(code: Code) -> Code:
@@ -107,11 +107,11 @@ def _opening(
         detail=f"{why} of {len(guessed.ordered)}; the default is timed beside it",
         reason=reason,
         risk=risk(launcher.device.info, -expected[best]),
-        timed=_timed(best, expected, space.default) if launcher.device.backend.streams else (),
+        timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
     )
 
 
-def _timed(
+def timed_first(
     best: Schedule, expected: Mapping[Schedule, float], default: Schedule
 ) -> tuple[Schedule, ...]:
     """What the first calls launch to be timed: callers may be far ahead of what is heard.

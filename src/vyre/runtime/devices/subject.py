@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -58,9 +58,21 @@ class ProgramSubject:
     helper: CompileHelper
 
     def question(self) -> Question:
+        pieces = self.asking()
+        while True:
+            try:
+                next(pieces)
+            except StopIteration as found:
+                question: Question = found.value
+                return question
+
+    def asking(self) -> Generator[None, None, Question]:
+        """The question, with a rest after each piece of work that takes about a millisecond."""
         launcher, info = self.launcher, self.launcher.device.info
         space = launcher.space(self.numbers, self.alignment)
+        yield
         guess = launcher.guess(space, self.numbers)
+        yield
         return Question(
             workload=launcher.workload(self.numbers, self.alignment),
             name=launcher.kernel.name,
