@@ -79,7 +79,12 @@ class Amounts:
     kept: Numbers = 0.0  # bytes of lines that a thread comes back to, for all its items
     footprint: Numbers = 1.0  # bytes of all arrays
     inputs: Numbers = 0.0  # loads of one position that do not wait for each other
+    held_loads: Numbers = 0.0  # registers for all that a thread loads before it computes
     rounds: Numbers = 1.0  # of the longest walk through memory
+    round_loads: Numbers = 0.0  # of a thread, in each of its rounds
+    wandered: Numbers = 0.0  # rounds of a position whose loads go anywhere, one after the other
+    single: Numbers = 0.0  # load instructions of a position that is alone in its thread
+    single_round: Numbers = 0.0  # of those, in each of its rounds
     operations: Numbers = 0.0
     heavy: Numbers = 0.0
     functions: Numbers = 0.0
@@ -102,6 +107,9 @@ def amounts(work: Work, shapes: Shapes) -> Amounts:
     rest = x - np.floor(x / tile) * tile
     in_turn = np.where(shapes.run == shapes.items, rest, rest / shapes.x)
     checks = work.checked + shapes.checked * work.proved
+    apart = min(
+        work.checked, sum(s.taps * s.rounds * s.copies for s in work.streams if not s.strides)
+    )
     found = Amounts(
         positions=float(work.positions),
         threads=shapes.threads,
@@ -110,7 +118,7 @@ def amounts(work: Work, shapes: Shapes) -> Amounts:
         partial=(rest > 0) / across,
         left=np.minimum(shapes.items, np.ceil(in_turn)),
         checks=checks,
-        check_runs=checks / shapes.run,
+        check_runs=(checks - apart) / shapes.run + apart,
         operations=work.operations,
         heavy=work.heavy,
         functions=work.functions,
@@ -143,6 +151,10 @@ def _anywhere(found: Amounts, stream: Stream, shapes: Shapes) -> None:
         found.lines_loaded += count
         found.fetched += count * SECTOR * far
         found.inputs += stream.taps * stream.copies
+        found.held_loads += stream.taps * stream.copies * shapes.items * max(stream.size / 4.0, 1.0)
+        found.single += count
+        if stream.rounds > 1:
+            found.wandered = max(found.wandered, stream.rounds)
     else:
         found.stores += count
         found.lines_stored += count
@@ -165,9 +177,11 @@ def _strided(found: Amounts, stream: Stream, shapes: Shapes, positions: int) -> 
         count = copies * stream.taps * stream.rounds * (share / shapes.vector + 1.0 - share)
         wide = size * np.where(share > 0.5, shapes.vector, 1.0)
         found.addresses += copies * stream.rounds * stream.rows / run
-    along_x = np.minimum(LANES, shapes.x)
-    along_y = np.minimum(LANES / along_x, shapes.y)
-    along_z = np.minimum(LANES / along_x / along_y, shapes.z)
+    # A line's worth is handed to lanes at a time: wide accesses take turns of fewer lanes.
+    at_once = np.minimum(LANES, LINE / wide)
+    along_x = np.minimum(at_once, shapes.x)
+    along_y = np.minimum(at_once / along_x, shapes.y)
+    along_z = np.minimum(at_once / along_x / along_y, shapes.z)
     lanes = along_x * along_y * along_z
     axes = [(size * sx * run, along_x), (size * sy, along_y), (size * sz, along_z)]
     if 0 < sy < sx:
@@ -176,7 +190,12 @@ def _strided(found: Amounts, stream: Stream, shapes: Shapes, positions: int) -> 
         found.loads += count
         found.lines_loaded += count * _chunks(wide, axes, LINE, stream.shifted) / lanes
         found.inputs += stream.taps * copies
+        found.held_loads += copies * max(size / 4.0, 1.0) * _elements(stream, shapes)
+        found.single += copies * stream.taps * stream.rounds
         bytes_ = copies * _tile_bytes(stream, shapes)
+        if stream.rounds > 1:
+            found.round_loads += count * shapes.items / stream.rounds
+            found.single_round += copies * stream.taps
         if stream.walk:
             found.walked += bytes_
         else:
@@ -189,6 +208,18 @@ def _strided(found: Amounts, stream: Stream, shapes: Shapes, positions: int) -> 
         found.stored += count * SECTOR * _chunks(wide, axes, SECTOR, stream.shifted) / lanes
     found.rounds = max(found.rounds, stream.rounds)
     found.memory += stream.footprint / positions
+
+
+def _elements(stream: Stream, shapes: Shapes) -> Numbers:
+    """What a thread loads of a stream at once, neighbours' elements counted once."""
+    sx = abs((stream.strides or (0,))[0])
+    if sx == 0:
+        return stream.taps
+    if sx > stream.columns:
+        return stream.taps * shapes.items
+    return (
+        stream.rows * (stream.columns / shapes.run + sx * (1.0 - 1.0 / shapes.run)) * shapes.items
+    )
 
 
 def _chunks(

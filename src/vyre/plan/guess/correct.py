@@ -24,16 +24,17 @@ MACHINES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "launch": ("launch", "first"),
         "arithmetic": ("issue",),
-        "accesses": ("load", "store", "address", "check", "check_run"),
+        "accesses": ("load", "store", "address", "check", "check_run", "turn"),
         "lines": ("line_loaded", "line_stored"),
         "caches": ("fetched", "walked", "stored"),
         "capacity": ("cache",),
         "memory": ("memory", "scattered"),
-        "waiting": ("near_wait", "far_wait", "start", "warp", "chained", "round"),
+        "waiting": ("near_wait", "far_wait", "start", "warp"),
+        "loops": ("chained", "round", "round_load", "wander"),
         "own time": ("own",),
         "groups": ("group",),
         "drain": ("drain",),
-        "counters": ("near_atomic", "clear", "far_add", "same_add", "barrier"),
+        "counters": ("near_atomic", "clear", "far_add", "barrier"),
         "atomics": ("atomic",),
     }
 )

@@ -44,6 +44,7 @@ class Constants:
     address: float
     check: float
     check_run: float
+    turn: float  # instructions for one more round of a loop, whatever it does
     item: float
     thread: float
     issue: float  # ns for one instruction of one thread
@@ -61,12 +62,15 @@ class Constants:
     near_wait: float  # ns until a load comes
     far_wait: float
     more_inputs: float
+    flight: float  # registers that compilers spend on loads that are under way
     start: float
     warp: float  # ns by which one warp starts after the other
     chained: float  # ns for an operation that waits for the last
-    round: float
+    round: float  # ns for a round of a walk, and for each load in it
+    round_load: float
+    wander: float  # ns for a round whose loads go where others say
     own: float  # ns for an instruction in a thread's own time
-    one_by_one: float
+    one_by_one: float  # more, where the items of a thread run one by one
     group: float  # ns for handing out a group
     first: float  # ns by which the groups of a unit begin one after the other
     uneven: float
@@ -76,8 +80,8 @@ class Constants:
     near_atomic: float
     crowded: float
     clear: float
-    far_add: float
-    same_add: float
+    far_add: float  # ns for adding one counter of a group to all others'
+    slices: float  # the power of further counters: they are spread over parts of the cache
     barrier: float
     atomic: float
     register: float
@@ -85,6 +89,7 @@ class Constants:
     overlap: float  # how sharply the slowest decides
     overlap_memory: float
     overlap_groups: float
+    overlap_adds: float
 
 
 def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
@@ -95,16 +100,20 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     mean = a.groups * a.threads * a.items / device.units
     on_unit = mean + c.uneven * (share * a.threads * a.items - mean)
     instructions = _instructions(a, c)
-    issue = on_unit * (instructions + c.thread / a.items) * c.issue
+    alone = instructions + c.load * (a.single - a.loads)  # where no neighbour shares a load
+    mixed = instructions + a.partial * (alone - instructions)
+    issue = on_unit * (mixed + c.thread / a.items) * c.issue
     lines = on_unit * (c.line_loaded * a.lines_loaded + c.line_stored * a.lines_stored)
     missing = 1.0 / (1.0 + (c.cache * device.scale / a.footprint) ** 3)
     cache, memory = _moving(a, c, device, missing, resident)
-    waiting, tail = _waiting(a, c, instructions, missing, waves)
+    waiting, tail = _waiting(a, c, instructions, alone, missing, waves)
     moved = _slowest(c.overlap_memory, cache, memory, waiting)
-    body = _slowest(c.overlap, issue, lines, moved)
+    near, far, more = _atomics(a, c, device, share, waves)
+    body = _slowest(c.overlap, issue, lines, moved) + near
     body = _slowest(c.overlap_groups, body, c.group * a.groups / device.scale)
     body = body * (1.0 + c.drain * a.threads / device.unit_threads * np.minimum(waves, 2.0))
-    return c.launch + c.first * resident + body + tail + _atomics(a, c, device, share, waves)
+    body = _slowest(c.overlap_adds, body + tail + more, far)
+    return c.launch + c.first * resident + body
 
 
 def _slowest(sharp: Any, *spans: Numbers) -> Numbers:
@@ -149,39 +158,52 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
         + c.address * a.addresses
         + c.check * a.checks
         + c.check_run * a.check_runs
+        + c.turn * (a.rounds - 1.0) / (a.items + a.looped * (1.0 - a.items))
         + c.item
     )
 
 
 def _waiting(
-    a: Amounts, c: Any, instructions: Numbers, missing: Numbers, waves: Numbers
+    a: Amounts, c: Any, instructions: Numbers, single: Numbers, missing: Numbers, waves: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Waves of threads, each as long as one takes; and what the last group takes longer."""
     wait = (c.near_wait + c.far_wait * missing) * (
         1.0 + c.more_inputs * np.log2(np.maximum(a.inputs, 1.0))
     )
-    chain = c.chained * a.chain + c.round * (a.rounds - 1.0)
+    at_once = np.maximum(a.held_loads / c.flight, 1.0)
+    chain = c.chained * a.chain + c.wander * a.wandered + c.round * (a.rounds - 1.0)
+    each = c.round_load * (a.rounds - 1.0)
     begin = c.start + c.warp * np.ceil(a.threads / 32.0)
     together = 1.0 + a.looped * (a.items - 1.0)
-    full = begin + wait + chain * together + c.own * instructions * a.items
-    alone = begin + c.one_by_one * a.left * (wait + chain + c.own * instructions)
+    full = (
+        begin
+        + wait * at_once
+        + chain * together
+        + each * a.round_loads
+        + c.own * instructions * a.items
+    )
+    one = wait + chain + each * a.single_round + c.own * single
+    alone = begin + (1.0 + c.one_by_one * (a.items > 1.0)) * a.left * one
     waves = waves + c.last_wave * (np.ceil(waves) - waves)
     waiting = waves * (full + a.partial * (alone - full))
     some = (a.partial > 0.0) * (a.partial < 1.0)
     return waiting, c.last_group * some * np.maximum(alone - full, 0.0)
 
 
-def _atomics(a: Amounts, c: Any, device: Figures, share: Numbers, waves: Numbers) -> Numbers:
-    """A group of several items adds up its counters on its own, and then to all others'."""
+def _atomics(
+    a: Amounts, c: Any, device: Figures, share: Numbers, waves: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Of a unit's own counters, of those of all, and what a group waits for.
+
+    A group of several items adds up its counters on its own, and then to all others'.
+    """
     if not np.any(a.atomics):
-        return 0.0
+        return 0.0, 0.0, 0.0
     own = (a.counters > 0.0) * (a.items > 1.0)
     counters = np.maximum(a.counters, 1.0)
     added = np.minimum(counters, a.threads * a.items)
-    near = (
-        share * a.threads * a.items * a.atomics * c.near_atomic * (1.0 + c.crowded / counters)
-        + share * c.clear * counters / a.threads
-        + a.groups * (c.far_add * added + c.same_add)
-        + waves * c.barrier
-    )
-    return own * near + (1.0 - own) * a.positions / device.scale * a.atomics * c.atomic
+    near = share * a.threads * a.items * a.atomics * c.near_atomic * (1.0 + c.crowded / counters)
+    flushed = a.groups * c.far_add * added**c.slices
+    far = own * flushed + (1.0 - own) * a.positions / device.scale * a.atomics * c.atomic
+    more = share * c.clear * counters / a.threads + waves * c.barrier
+    return own * near, far, own * more

@@ -6,7 +6,7 @@ columns and rows it reaches. Streams that differ in their array alone are one, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -14,6 +14,7 @@ from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.analysis.forms import Linear, Poly
 from vyre.analysis.reader import ATOMIC, LOAD, Touch, extent_of
 from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import Expr, Var
 from vyre.model import Dim3
 
 LINE = 128  # bytes that a cache looks up
@@ -44,27 +45,63 @@ class Stream:
     copies: int = 1  # such streams, of several arrays
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a program's text tells of its accesses, whatever is launched."""
+
+    buffers: Mapping[str, BufferDecl]
+    together: frozenset[str]  # the statements that all items come by side by side
+    segments: frozenset[str]  # the variables of loops from one loaded number to another
+
+    def is_segment(self, index: Expr) -> bool:
+        """Whether an access walks a part of its array that loaded numbers bound."""
+        return isinstance(index, Var) and index.name in self.segments
+
+
 def streams_of(
-    accesses: Iterable[tuple[Touch, MemoryAccess]],
-    buffers: Mapping[str, BufferDecl],
-    together: frozenset[str],
+    accesses: Sequence[tuple[Touch, MemoryAccess]],
+    written: Written,
+    positions: int,
     number: Number,
 ) -> tuple[Stream, ...]:
     """The streams of a program's accesses.
 
     Args:
         accesses: what touches an array, and what is proved of it.
-        buffers: the arrays by name.
-        together: the statements that all items come by side by side.
+        written: what the program's text tells of them.
+        positions: of the launch.
         number: what the launch makes of a form.
     """
+    lengths: dict[float, float] = {}  # of segments, by how many rounds were supposed
     merged: dict[tuple[object, ...], list[_Place]] = {}
     for touch, access in accesses:
-        decl = buffers[touch.buffer]
-        if not decl.is_shared:
-            place = _placed(touch, access, decl, number, in_turn=touch.statement not in together)
-            merged.setdefault(place.key, []).append(place)
-    return _counted(_merged(places) for places in merged.values())
+        decl = written.buffers[touch.buffer]
+        if decl.is_shared:
+            continue
+        place = _placed(
+            touch, access, decl, number, in_turn=touch.statement not in written.together
+        )
+        if place.strides is None and written.is_segment(touch.index):
+            place = _segment(place, positions)
+            lengths[touch.rounds] = place.rounds
+        merged.setdefault(place.key, []).append(place)
+    found = (_merged(places) for places in merged.values())
+    return _counted(
+        replace(one, rounds=lengths.get(one.rounds, one.rounds)) if one.strides is None else one
+        for one in found
+    )
+
+
+def _segment(place: _Place, positions: int) -> _Place:
+    """Each position has its own part of the array, one after the other: their mean length tells."""
+    length = max(1.0, place.footprint / place.size / positions)
+    return replace(
+        place,
+        key=(*place.key, "segment"),
+        strides=(round(length), 0, 0),
+        rounds=length,
+        walk=1,
+    )
 
 
 @dataclass(frozen=True, slots=True)

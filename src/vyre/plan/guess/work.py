@@ -16,13 +16,13 @@ from vyre.analysis.forms import Launch, Poly, Symbol
 from vyre.analysis.reader import Reading, read, read_for
 from vyre.emit.lanes import variation
 from vyre.ir.accuracy import ULP_BOUND
-from vyre.ir.expr import BinaryOp, Id, UnaryOp
+from vyre.ir.expr import BinaryOp, Expr, Id, Load, UnaryOp, Var
 from vyre.ir.node import Assign, Let, Loop, Node, Store, While
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
-from vyre.ir.walk import bodies, statements
+from vyre.ir.walk import bodies, expressions, statements
 from vyre.model import Dim3
-from vyre.plan.guess.streams import Stream, streams_of
+from vyre.plan.guess.streams import Stream, Written, streams_of
 from vyre.plan.launch_numbers import NumberNotKnown
 
 
@@ -82,7 +82,7 @@ def work_of(program: Program, facts: Facts, launch: Launch) -> Work:
     x, y, z = (max(launch.value(Symbol("extent", axis=axis)), 1) for axis in range(3))
     buffers = {decl.name: decl for decl in program.buffers}
     accesses = list(zip(reading.touches, facts.accesses, strict=True))
-    streams = streams_of(accesses, buffers, _together(program), number)
+    streams = streams_of(accesses, _written(program), x * y * z, number)
     counts = reading.counts
     loops = [node for node in statements(program.entry) if isinstance(node, (Loop, While))]
     walks = any(s.rounds > 1 for s in streams)
@@ -128,6 +128,28 @@ _FUNCTIONS: Mapping[BinaryOp | UnaryOp, float] = {
     UnaryOp.TAN: 2.5,
 }
 """Where a function takes more or less than the others, such as a logarithm."""
+
+
+@lru_cache(maxsize=256)
+def _written(program: Program) -> Written:
+    loops = [node for node in statements(program.entry) if isinstance(node, Loop)]
+    loaded = {
+        node.name
+        for node in statements(program.entry)
+        if isinstance(node, Let) and _loads(node.value)
+    }
+
+    def is_loaded(bound: Expr) -> bool:
+        return _loads(bound) or (isinstance(bound, Var) and bound.name in loaded)
+
+    segments = {node.var for node in loops if is_loaded(node.start) and is_loaded(node.stop)}
+    return Written(
+        {decl.name: decl for decl in program.buffers}, _together(program), frozenset(segments)
+    )
+
+
+def _loads(value: Expr) -> bool:
+    return any(isinstance(one, Load) for one in expressions(value))
 
 
 @lru_cache(maxsize=256)
