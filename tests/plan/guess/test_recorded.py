@@ -1,0 +1,85 @@
+"""With the constants that ship, the first guess is near the best of what was recorded on a GPU."""
+
+import gzip
+import importlib
+import json
+import sys
+from dataclasses import replace
+from functools import cache
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vyre import kernels
+from vyre.analysis import Facts, analyse
+from vyre.backend.replayed import GPU
+from vyre.ir.program import Program
+from vyre.model import Code, Order, Schedule
+from vyre.plan.guess import guess
+from vyre.plan.space import Space
+from vyre.runtime.devices.launcher import Numbers
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+RECORDED = BENCHMARKS / "data" / "spaces-h200.json.gz"
+H200 = replace(GPU, model="NVIDIA H200")
+BUNDLED = {kernel.name for kernel in kernels.ALL}
+
+pytestmark = pytest.mark.skipif(
+    not RECORDED.exists(), reason="the recordings are not part of a package"
+)
+
+
+@cache
+def programs() -> dict[str, tuple[Program, Facts]]:
+    """The recorded kernels; scripts import those that are not bundled by name."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        calls = importlib.import_module("spaces_kernels").CALLS
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    found = [*kernels.ALL, *(kernel for kernel, _ in calls.values())]
+    return {kernel.name: (kernel.program, analyse(kernel.program)) for kernel in found}
+
+
+def schedule_of(row: list[Any]) -> Schedule:
+    x, y, z, items, vector, unroll, order, checked, rows, staged = row
+    code = {"items": items, "vector": vector, "unroll": unroll, "order": Order(order)}
+    return Schedule((x, y, z), Code(**code, checked=checked, rows=rows, staged=staged))
+
+
+@cache
+def ratios() -> dict[tuple[str, int], float]:
+    """What the first guess took of every recorded space, over the best."""
+    with gzip.open(RECORDED, "rt") as file:
+        spaces = json.load(file)["spaces"]
+    found = {}
+    for one in spaces:
+        times = {schedule_of(row[:-1]): row[-1] for row in one["rows"]}
+        shapes = {name: tuple(shape) for name, shape in one["shapes"].items()}
+        numbers = Numbers(tuple(one["extent"]), shapes, one["scalars"])
+        space = Space(schedule_of(one["default"]), tuple(times), ())
+        first = guess(space, *programs()[one["kernel"]], H200, numbers).ordered[0]
+        found[one["kernel"], one["size"]] = times[first] / min(times.values())
+    return found
+
+
+def mean(values: list[float]) -> float:
+    return exp(sum(map(log, values)) / len(values))
+
+
+def test_every_recorded_kernel_is_guessed_for():
+    assert {name for name, _ in ratios()} == set(programs())
+
+
+def test_the_bundled_kernels_start_within_3_per_cent_of_the_best():
+    assert mean([ratio for (name, _), ratio in ratios().items() if name in BUNDLED]) <= 1.03
+
+
+def test_all_recorded_kernels_start_within_6_per_cent_of_the_best():
+    assert mean(list(ratios().values())) <= 1.06
+
+
+def test_no_recorded_launch_starts_30_per_cent_from_the_best():
+    assert {cell: ratio for cell, ratio in ratios().items() if ratio > 1.3} == {}
