@@ -10,7 +10,7 @@ from vyre.model import DeviceInfo, DeviceKind
 _SHARE = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.03}
 _ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.1}
 
-_AT_ONCE = {DeviceKind.CPU: 1, DeviceKind.GPU: 4}
+_AT_ONCE = {DeviceKind.CPU: 1, DeviceKind.GPU: 2}
 """Callers of a GPU enqueue many launches before the time of the first is back."""
 
 _LOADED_NS = 50_000.0

@@ -67,7 +67,7 @@ _BESIDE = 8  # dispatches after which the default is measured again beside what 
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
 _AHEAD = 0.5  # of the dispatches so far are expected to follow, but at least
 _AHEAD_LEAST = 30
-_SHORTLIST = 24  # candidates that a step weighs: more do not change it, and cost their cube
+_SHORTLIST = 16  # candidates that a step weighs: more do not change it, and cost their cube
 _UNLIKE = 7.0  # default dispatches that one which is unlike all so far may lose: a factor of eight
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
 _CONTRADICTED = 4.0  # standard deviations from what is remembered, at which that is forgotten
@@ -138,6 +138,7 @@ class NaturalGradient:
     noise: float = noise_of(())
     belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
     place: Mapping[Config, int] = field(default_factory=dict, compare=False, repr=False)
+    base: int = field(default=0, compare=False, repr=False)  # the default's place
 
     def __post_init__(self) -> None:
         if self.place:  # one that was told something
@@ -155,6 +156,7 @@ class NaturalGradient:
                 "give one for each, or none",
             )
         object.__setattr__(self, "place", {one: at for at, one in enumerate(self.space)})
+        object.__setattr__(self, "base", self.place[self.default])
         object.__setattr__(self, "belief", self._believed_first())
         object.__setattr__(self, "times", ((),) * len(self.space))
 
@@ -552,7 +554,8 @@ class NaturalGradient:
 
     @property
     def _base(self) -> int:
-        return self.place[self.default]
+        """The default's place, found once: a hash of it costs more than all else that asks."""
+        return self.base
 
     @property
     def _default_is_known(self) -> bool:
