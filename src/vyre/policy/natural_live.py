@@ -666,10 +666,19 @@ class NaturalGradient:
         """What is worth a try and fits the budget, the most worth first."""
         more = self._worth(best)
         worst = self.share * plausible_worst(self.belief, self._base, self.budget.worst)
-        open_ = able & (more > 0.0) & (worst <= self._left)
+        open_ = able & (more > 0.0) & (worst <= self._left) & ~self._told_enough(best)
         open_[best] = False
         places = np.flatnonzero(open_)
         return places[np.argsort(-more[places], kind="stable")]
+
+    def _told_enough(self, best: int) -> Mask:
+        """What is known too well to come out as so much faster that it would be launched."""
+        if not self.expected:
+            return np.zeros(len(self.space), np.bool_)
+        held = best if self.adopted is None else self.adopted
+        slower, variance = self.belief.against(held)
+        least: Mask = slower - 2.0 * np.sqrt(variance) > -max(_STAYS, self.noise)
+        return least & (self.belief.precision > 0.0)
 
     def _recalled(self, best: int, places: NDArray[np.intp]) -> int | None:
         """What is remembered as the fastest, as long as it was not timed here."""
