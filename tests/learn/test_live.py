@@ -287,6 +287,15 @@ def test_calls_run_the_default_once_what_a_guess_may_cost_is_spent_and_nothing_w
     assert live.deciders.desk.drained(10)
 
 
+def test_the_default_is_timed_twice_as_soon_as_that_costs_little(bench):
+    live = bench()
+
+    assert live.call(200, done=lambda s: s.decision.reason is Reason.ADOPTED)
+
+    assert live.standing().timed[DEFAULT] >= 2
+    assert live.device.backend.launched.count(DEFAULT) <= 4
+
+
 def test_what_is_lost_stays_within_the_budget(bench):
     def worse(schedule):
         return 1e6 if schedule == DEFAULT else 3e6

@@ -631,7 +631,7 @@ class NaturalGradient:
             extra = times_slower(float(self.belief.mean[base] - self.belief.mean[best]))
             if not default_fits(extra, since, timed=bool(self.times[base])):
                 return False
-            if not self.times[base]:
+            if len(self.times[base]) < SURE_OF:
                 return True
         if best != self._base and self._confidence(best) < CONFIDENT:
             return since >= _BESIDE * len(self.times[self._base])
