@@ -296,6 +296,34 @@ def test_the_default_is_timed_twice_as_soon_as_that_costs_little(bench):
     assert live.device.backend.launched.count(DEFAULT) <= 4
 
 
+def test_a_guess_that_cannot_be_launched_is_dropped_and_the_default_runs(bench):
+    first = bench()
+    first.call(1)
+    guess = first.device.backend.launched[0]
+    live = bench(falls={guess: "out of registers"})
+
+    live.call(20)
+
+    assert live.device.backend.launched[0] == DEFAULT
+    assert live.standing().failures[guess] == "out of registers"
+    assert f"dropped     {guess.text}: out of registers" in str(live.kernel.explain())
+
+
+def test_a_prepared_launch_of_a_guess_that_cannot_be_launched_runs_the_default(bench):
+    first = bench()
+    first.call(1)
+    guess = first.device.backend.launched[0]
+    live = bench(falls={guess: "out of registers"})
+    x, out = live.arrays(1 << 14)
+    launch = live.kernel.prepare(x, out=out)
+
+    for _ in range(3):
+        launch()
+
+    assert np.array_equal(out, 2 * np.arange(1 << 14, dtype=np.float32))
+    assert live.device.backend.launched[0] == DEFAULT
+
+
 def test_what_is_lost_stays_within_the_budget(bench):
     def worse(schedule):
         return 1e6 if schedule == DEFAULT else 3e6

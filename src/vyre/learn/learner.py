@@ -69,6 +69,8 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
             return standing, ()
         case Spent() if standing.policy is None and at.dispatches >= standing.limit:
             return _held_back(standing), ()  # nothing is weighed yet, or ever
+        case Fell(reasons) if standing.policy is None:
+            return _fallen(standing, reasons), ()
         case _ if standing.policy is None:
             return standing, ()
         case Woke(ask):
@@ -100,6 +102,9 @@ def _asked_for(standing: Standing) -> tuple[Wanted, ...]:
 
 def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     question, inherited = event.question, event.inherited
+    if standing.failures:  # what fell before this
+        fallen = {**inherited.failures, **standing.failures}
+        inherited = replace(inherited, failures=fallen)
     started = standing.inherited
     launched = (standing.decision.config, *(one.config for one in _asked_for(standing)))
     candidates = _shortened(question, inherited, launched, pace)
@@ -313,6 +318,16 @@ def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace
     """Never try these again, and go on with others."""
     standing, effects = _without(standing, reasons)
     return (standing, effects) if standing.is_over else _then(_next(standing, at, pace), effects)
+
+
+def _fallen(standing: Standing, reasons: Mapping[Config, str]) -> Standing:
+    """The standing without a guess that cannot be launched, before it began or after it is over."""
+    guess, failures = standing.decision.config, {**reasons, **standing.failures}
+    is_guess = standing.decision.reason in _PROVISIONAL and guess != standing.default
+    if not is_guess or guess not in reasons:
+        return standing
+    left = _default(standing, f"{guess.text}: {reasons[guess]}")
+    return replace(standing, decision=left, failures=failures, limit=inf)
 
 
 def _without(standing: Standing, reasons: Mapping[Config, str]) -> Advanced:
