@@ -67,6 +67,7 @@ _BESIDE = 8  # dispatches after which the default is measured again beside what 
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
 _AHEAD = 0.5  # of the dispatches so far are expected to follow, but at least
 _AHEAD_LEAST = 30
+_WORTH = 0.05  # dispatches that a try must bring, where the guess has ordered them all
 _SHORTLIST = 16  # candidates that a step weighs: more do not change it, and cost their cube
 _UNLIKE = 7.0  # default dispatches that one which is unlike all so far may lose: a factor of eight
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
@@ -631,7 +632,7 @@ class NaturalGradient:
             extra = times_slower(float(self.belief.mean[base] - self.belief.mean[best]))
             if not default_fits(extra, since, timed=bool(self.times[base])):
                 return False
-            if not self.times[base]:
+            if len(self.times[base]) < SURE_OF:
                 return True
         if best != self._base and self._confidence(best) < CONFIDENT:
             return since >= _BESIDE * len(self.times[self._base])
@@ -666,7 +667,8 @@ class NaturalGradient:
         """What is worth a try and fits the budget, the most worth first."""
         more = self._worth(best)
         worst = self.share * plausible_worst(self.belief, self._base, self.budget.worst)
-        open_ = able & (more > 0.0) & (worst <= self._left)
+        least = _WORTH if self.expected else 0.0
+        open_ = able & (more > least) & (worst <= self._left)
         open_[best] = False
         places = np.flatnonzero(open_)
         return places[np.argsort(-more[places], kind="stable")]
