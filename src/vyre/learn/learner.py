@@ -67,6 +67,8 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
             return _broken(standing, error, at, pace)
         case Began() | Broke():  # once is enough
             return standing, ()
+        case Spent() if standing.policy is None and at.dispatches >= standing.limit:
+            return _held_back(standing), ()  # nothing is weighed yet, or ever
         case _ if standing.policy is None:
             return standing, ()
         case Woke(ask):
@@ -434,15 +436,21 @@ def _bounded(standing: Standing, at: Moment) -> Standing:
     limit = standing.told + policy.allowance(decision.config)
     if limit > at.dispatches or standing.default not in standing.ready:
         return replace(standing, limit=limit)
-    spent = f"what {decision.config.text} may cost is spent, until more of its times are back"
     ahead = at.dispatches - standing.told
     return replace(
-        standing,
-        decision=_default(standing, spent),
+        _held_back(standing),
         policy=policy.ran(decision.config, ahead) if ahead > 0 else policy,
         told=max(at.dispatches, standing.told),
-        limit=inf,
     )
+
+
+def _held_back(standing: Standing) -> Standing:
+    """The standing where calls run the default, because what they ran may have cost enough."""
+    guess, times = standing.decision.config, "until more of its times are back"
+    if guess == standing.default:
+        return replace(standing, limit=inf)
+    spent = f"what {guess.text} may cost is spent" + ("" if standing.is_over else f", {times}")
+    return replace(standing, decision=_default(standing, spent), limit=inf)
 
 
 def _when(standing: Standing, at: Moment, pace: Pace, *, resting: bool) -> tuple[Standing, float]:

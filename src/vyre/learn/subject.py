@@ -83,6 +83,7 @@ class Opening:
         reason: whether the guess alone said so, or what is known nearby as well.
         risk: default dispatches that a launch of it may lose.
         timed: what the first calls launch to be timed, each once, in this order; ready as well.
+        default_ready: whether the default is, too, and can take over at any call.
     """
 
     config: Config
@@ -90,6 +91,7 @@ class Opening:
     reason: Reason = Reason.COLD_START
     risk: float = 0.0
     timed: tuple[Config, ...] = ()
+    default_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

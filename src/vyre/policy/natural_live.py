@@ -68,7 +68,6 @@ _BESIDE = 8  # dispatches after which the default is measured again beside what 
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
 _AHEAD = 0.5  # of the dispatches so far are expected to follow, but at least
 _AHEAD_LEAST = 30
-_WORTH = 0.05  # dispatches that a try must bring, where the guess has ordered them all
 _SHORTLIST = 16  # candidates that a step weighs: more do not change it, and cost their cube
 _UNLIKE = 7.0  # default dispatches that one which is unlike all so far may lose: a factor of eight
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
@@ -671,11 +670,19 @@ class NaturalGradient:
         """What is worth a try and fits the budget, the most worth first."""
         more = self._worth(best)
         worst = self.share * plausible_worst(self.belief, self._base, self.budget.worst)
-        least = _WORTH if self.expected else 0.0
-        open_ = able & (more > least) & (worst <= self._left)
+        open_ = able & (more > 0.0) & (worst <= self._left) & ~self._told_enough(best)
         open_[best] = False
         places = np.flatnonzero(open_)
         return places[np.argsort(-more[places], kind="stable")]
+
+    def _told_enough(self, best: int) -> Mask:
+        """What is known too well to come out as so much faster that it would be launched."""
+        if not self.expected:
+            return np.zeros(len(self.space), np.bool_)
+        held = best if self.adopted is None else self.adopted
+        slower, variance = self.belief.against(held)
+        least: Mask = slower - 2.0 * np.sqrt(variance) > -max(_STAYS, self.noise)
+        return least & (self.belief.precision > 0.0)
 
     def _recalled(self, best: int, places: NDArray[np.intp]) -> int | None:
         """What is remembered as the fastest, as long as it was not timed here."""
