@@ -135,7 +135,10 @@ def bench(monkeypatch):
         monkeypatch.setattr(Pace, "beside", at_once)
         store = store or MemoryStore()
         helper = Helper(refuses or {}, answers)
-        deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(store, linger_s=0.01)
+        deciders, recorder = (
+            Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+            Recorder(store, linger_s=0.01),
+        )
         monkeypatch.setattr(dispatch, "helper_of", lambda _: helper)
         monkeypatch.setattr(process, "deciders", lambda: deciders)
         monkeypatch.setattr(process, "recorder", lambda: recorder)

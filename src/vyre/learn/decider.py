@@ -130,6 +130,7 @@ class Decider:
         if self._opening:
             self.asked.extend(self._opening)
             self._opening = ()
+        self._desk.called(_STRETCH)
         standing = self.standing
         if dispatches < standing.limit:
             return int(min(standing.limit, dispatches + _STRETCH))

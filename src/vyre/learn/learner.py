@@ -132,6 +132,7 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
         share=question.share,
         expected=_expected(question, candidates),
         risk=question.risk,
+        noise=question.noise,
     )
     standing = replace(standing, policy=table.make(event.policy, given))
     decision = inherited.decision

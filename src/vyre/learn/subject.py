@@ -12,6 +12,7 @@ import blake3
 from vyre.backend.base import Ticket
 from vyre.errors import InvalidInput
 from vyre.model import Config, DeviceInfo, Reason, Workload
+from vyre.policy.evidence import NOISE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class Question:
         expected: of each candidate, log(time / time of the default) as the guess expects it;
             nothing where the guess is an order and no more.
         risk: default dispatches that a launch of the guess may lose.
+        noise: of one log time, before any was repeated.
     """
 
     workload: Workload
@@ -42,6 +44,7 @@ class Question:
     share: float = 1.0
     expected: tuple[float, ...] = ()
     risk: float = 0.0
+    noise: float = NOISE
 
     def __post_init__(self) -> None:
         if len(set(self.candidates)) < len(self.candidates):

@@ -23,6 +23,7 @@ from vyre.policy.belief import Belief, Prior, Remembered, Vector
 from vyre.policy.budget import Budget
 from vyre.policy.evidence import (
     GAPS,
+    NOISE,
     RECENT,
     SURPRISE,
     WINDOW,
@@ -135,7 +136,8 @@ class NaturalGradient:
     taken_back: int | None = None
     left_at: float | None = None  # the default's log time before a change, until it is known anew
     unweighed: Mapping[int, int] = field(default_factory=dict)  # dispatches before any of its times
-    noise: float = noise_of(())
+    noise: float = NOISE
+    noise_before: float = NOISE  # what is believed of it before any time was repeated
     belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
     place: Mapping[Config, int] = field(default_factory=dict, compare=False, repr=False)
     base: int = field(default=0, compare=False, repr=False)  # the default's place
@@ -391,6 +393,8 @@ class NaturalGradient:
             remembered={**self.remembered, **told},
             expected=self.expected,
             risk=self.risk,
+            noise=self.noise,
+            noise_before=self.noise_before,
             prior=self.prior,
             budget=self.budget,
             step=self.step,
@@ -435,7 +439,7 @@ class NaturalGradient:
             dispatches=self.dispatches + 1,
             default_at=self.dispatches + 1 if place == self._base else self.default_at,
         )
-        noise = noise_of(gaps)
+        noise = noise_of(gaps, self.noise_before)
         if not 0.8 < noise / self.noise < 1.25:
             told = told._believed_anew(noise)
         else:
