@@ -22,7 +22,7 @@ log = logging.getLogger("vyre.learning")
 _BEGINS_S = 0.002
 """The call that starts a desk is a program's first: it keeps the interpreter until it is done."""
 
-_AT_ONCE, _PER_S = 24, 50.0
+_AT_ONCE, _PER_S = 12, 20.0
 """Pieces of planned work that may be done one after the other, and how many a second later.
 
 Each may keep the interpreter from a caller for up to a millisecond; of ten thousand calls a second

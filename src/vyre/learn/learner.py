@@ -133,6 +133,9 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
     standing, effects = _started_from(standing, decision, pace)
     if standing.default not in standing.ready:
         standing, effects = _fetching(standing, (*effects, Fetch((standing.default,))))
+    if given.expected and candidates[0] not in standing.ready:
+        best = tuple(one for one in candidates if one not in standing.ready)
+        standing, effects = _fetching(standing, (*effects, Fetch(best[: pace.together])))
     return _then(_next(standing, at, pace), effects)
 
 
@@ -180,7 +183,8 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
     if event.throttled:
         standing = replace(standing, ledger=standing.ledger.held_back(event.throttled))
     standing, comparable = _clocked(standing, event, pace)
-    if not comparable:
+    if not comparable or (pace.cores and _guesses(standing) and standing.ledger.fetching):
+        # Other clocks, or a compiler on the cores that the launch ran on, say something else.
         return replace(standing, told=standing.told + 1), ()
     if event.rough and elapsed < pace.shortest_ns:
         standing = replace(standing, told=standing.told + 1, rough=standing.rough + 1)
@@ -388,7 +392,7 @@ def _next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         kept = _taken_back(standing, _decision(standing, keep), keep)
         standing, effects = _settled(standing, kept, pace)
     standing = _bounded(standing, at)
-    standing, effects = _then(_compiled_ahead(standing, pace), effects)
+    standing, effects = _then(_compiled_ahead(standing, at, pace), effects)
     overdue = _default_is_overdue(standing)
     if overdue:
         ask = standing.default  # it is launched anyway
@@ -559,14 +563,19 @@ def _settled(standing: Standing, decision: Decision, pace: Pace) -> Advanced:
     return replace(standing, certain=decision), (Put(decision, news),)
 
 
-def _compiled_ahead(standing: Standing, pace: Pace) -> Advanced:
+def _compiled_ahead(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     """Fetch the next candidates, while they can still pay."""
     policy, ledger = standing.policy, standing.ledger
-    default_ns = ledger.default_ns
-    if policy is None or ledger.fetching or standing.broken or default_ns is None:
+    if policy is None or ledger.fetching or standing.broken:
         return standing, ()
-    default_s = default_ns * 1e-9
-    seen_s = policy.budget.spent * default_s
+    if _guesses(standing) and ledger.fastest_ns < inf:  # the default may never be timed
+        default_s = ledger.fastest_ns * 1e-9
+        seen_s = at.dispatches * default_s
+    elif ledger.default_ns is not None:
+        default_s = ledger.default_ns * 1e-9
+        seen_s = policy.budget.spent * default_s
+    else:
+        return standing, ()
     if seen_s < pace.enough_s:
         return standing, ()
     cost_s, charge = ledger.fetch_cost_s(pace.first_fetch_s), 0.0
@@ -579,7 +588,7 @@ def _compiled_ahead(standing: Standing, pace: Pace) -> Advanced:
             return standing, ()
     elif ledger.fetched_s + cost_s > pace.per_seen * seen_s:
         return standing, ()
-    wanted = policy.wanted(16, standing.mask, cost=charge)
+    wanted = policy.wanted(pace.together, standing.mask, cost=charge)
     if not wanted:
         return standing, ()
     standing = replace(standing, policy=policy.paid(0.0, charge))

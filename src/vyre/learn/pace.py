@@ -10,7 +10,7 @@ from vyre.model import DeviceInfo, DeviceKind
 _SHARE = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.03}
 _ADVANCE_S = {DeviceKind.CPU: 0.002, DeviceKind.GPU: 0.1}
 
-_AT_ONCE = {DeviceKind.CPU: 1, DeviceKind.GPU: 4}
+_AT_ONCE = {DeviceKind.CPU: 1, DeviceKind.GPU: 2}
 """Callers of a GPU enqueue many launches before the time of the first is back."""
 
 _LOADED_NS = 50_000.0
@@ -43,6 +43,7 @@ class Pace:
     enough_s: float = 0.05  # of launches must have been seen before anything is compiled for them
     per_seen: float = 2.0  # seconds of compiling beside a GPU per second of launches
     first_fetch_s: float = 0.3  # what a fetch is expected to take before one was made
+    together: int = 16  # candidates that a fetch may bring
     news: float = 0.05  # by how much a remembered gain must have changed to be written again
     kept_back: float = 4.0  # default dispatches of the budget that compiling leaves to probes
     strikes: int = 3  # times that are none, from one config, until it is dropped

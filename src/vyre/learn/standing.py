@@ -115,14 +115,14 @@ class Standing:
             detail=opening.detail,
             default=default,
         )
-        first, *others = [Wanted(config=one, phase=Phase.ASKED) for one in opening.timed] or [None]
+        wanted = tuple(Wanted(config=one, phase=Phase.ASKED) for one in opening.timed)
         return cls(
             decision=guess,
             default=default,
             ready=frozenset((opening.config, *opening.timed)),
             launched=frozenset((opening.config,)),
-            wanted=first,
-            beside=tuple(one for one in others if one is not None),
+            wanted=wanted[0] if wanted else None,
+            beside=wanted[1:],
             limit=launches_within(FREE, opening.risk) if opening.config != default else inf,
         )
 

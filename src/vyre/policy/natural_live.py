@@ -61,12 +61,13 @@ CONFIDENT = 0.95
 """What is adopted is faster than the default with at least this probability."""
 
 _LIKELY, _UNLIKELY = 0.8, 0.3  # how sure one must be that a guess gains, and times may not deny
+_STAYS = 0.01  # log time by which another must be faster, or by the noise of one time
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
 _BESIDE = 8  # dispatches after which the default is measured again beside what is provisional
 _AGAIN, _AT_LATEST = 500, 1000  # and beside what is adopted, to notice that it no longer pays
 _AHEAD = 0.5  # of the dispatches so far are expected to follow, but at least
 _AHEAD_LEAST = 30
-_SHORTLIST = 24  # candidates that a step weighs: more do not change it, and cost their cube
+_SHORTLIST = 16  # candidates that a step weighs: more do not change it, and cost their cube
 _UNLIKE = 7.0  # default dispatches that one which is unlike all so far may lose: a factor of eight
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
 _CONTRADICTED = 4.0  # standard deviations from what is remembered, at which that is forgotten
@@ -137,6 +138,7 @@ class NaturalGradient:
     noise: float = noise_of(())
     belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
     place: Mapping[Config, int] = field(default_factory=dict, compare=False, repr=False)
+    base: int = field(default=0, compare=False, repr=False)  # the default's place
 
     def __post_init__(self) -> None:
         if self.place:  # one that was told something
@@ -154,6 +156,7 @@ class NaturalGradient:
                 "give one for each, or none",
             )
         object.__setattr__(self, "place", {one: at for at, one in enumerate(self.space)})
+        object.__setattr__(self, "base", self.place[self.default])
         object.__setattr__(self, "belief", self._believed_first())
         object.__setattr__(self, "times", ((),) * len(self.space))
 
@@ -254,6 +257,7 @@ class NaturalGradient:
         best = self._fastest(able)
         if best is None:
             return self._because(int(np.argmax(able)), Reason.COLD_START, "nothing ready was timed")
+        best = self._staying(best, able)
         if best != base and self._is_doubtful(best):
             return self._because(base, Reason.DEFAULT, "nothing is surely faster")
         if best == base:
@@ -527,6 +531,19 @@ class NaturalGradient:
             return self
         return replace(self, adopted=None, taken_back=self.adopted)
 
+    def _staying(self, best: int, able: Mask) -> int:
+        """What is launched already, where the fastest is hardly faster: chance finds as much.
+
+        That is what was adopted, or else the guess.
+        """
+        if not self.expected:
+            return best
+        held = self._best_guess(able) if self.adopted is None else self.adopted
+        gained = self.belief.mean[held] - self.belief.mean[best]
+        if able[held] and self.times[held] and gained < max(_STAYS, self.noise):
+            return held
+        return best
+
     def _is_doubtful(self, best: int) -> bool:
         """Whether a guess that was weighed is too little faster to go on with."""
         if not self.expected or self._base in self.failed or self._is_unweighed:
@@ -537,7 +554,8 @@ class NaturalGradient:
 
     @property
     def _base(self) -> int:
-        return self.place[self.default]
+        """The default's place, found once: a hash of it costs more than all else that asks."""
+        return self.base
 
     @property
     def _default_is_known(self) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from math import prod
 
 from vyre.backend.base import Unbuilt
+from vyre.errors import VyreError
 from vyre.learn.inheritance import Known, nearby
 from vyre.learn.subject import Opening
 from vyre.model import Code, Reason, Schedule, Workload
@@ -19,6 +22,8 @@ RUNNERS_UP = 3
 """Codes to build with the guess's and the default's in a first call, where it builds several."""
 
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
+_FEW, _BETWEEN, _MANY = 1 << 18, 1 << 21, 1 << 24  # elements of calls that ask for different codes
+_WHOLE = 64  # elements that any vector divides
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
 
 
@@ -43,28 +48,59 @@ def opening_of(
         first = launcher.guess(space, numbers)
         if not first.expected:
             return None
-        built = [(launcher.program, code) for code in _first_codes(first, space, launcher)]
+        built = [
+            (launcher.program, code)
+            for code in _first_codes(first, space, launcher, numbers, alignment)
+        ]
         if all(isinstance(one, Unbuilt) for one in device.binaries(built)):
             return None
     space = launcher.space(numbers, alignment, among=launcher.loaded)
     return _opening(launcher, space, launcher.guess(space, numbers), workload, neighbours)
 
 
-def _first_codes(first: Guess, space: Space, launcher: Launcher) -> list[Code]:
+def _first_codes(
+    first: Guess, space: Space, launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]
+) -> list[Code]:
     """The guess's code, the default's, and the best of others, each once, as many as are built.
 
-    One of them checks its bounds wherever that can be asked for, so that no size has to wait.
+    One of them checks its bounds wherever that can be asked for, and one is good at quite another
+    size, so that no size has to wait or to do with what is bad for it.
     """
-    usual = space.default.code
+    usual, most = space.default.code, launcher.device.backend.builds_first
     codes = dict.fromkeys([first.ordered[0].code, usual])
     if not usual.checked:
         codes[Code(checked=True) if launcher.device.info.simd is None else _checked(usual)] = None
-    most = len(codes) + RUNNERS_UP - (not usual.checked)
+    if len(codes) < most:
+        far = at_another_size(numbers)
+        with suppress(VyreError):  # a size that cannot be launched has no best
+            codes[launcher.guess(launcher.space(far, alignment), far).ordered[0].code] = None
     for schedule, expected in zip(first.ordered, first.expected, strict=True):
         if len(codes) >= most or expected > first.expected[0] + _NEAR:
             break
         codes[schedule.code] = None
-    return list(codes)[: launcher.device.backend.builds_first]
+    return list(codes)[:most]
+
+
+def at_another_size(numbers: Numbers) -> Numbers:
+    """The numbers of a call over many more elements, or over many fewer where these are many.
+
+    >>> at_another_size(Numbers((1000, 1, 1), {"x": (1000,), "w": (9,)}, {})).shapes["x"]
+    (16777216,)
+    """
+    total = prod(numbers.extent)
+    wanted = _MANY if total < _BETWEEN else _FEW
+    axes = [axis for axis in range(3) if numbers.extent[axis] > 1] or [0]
+    factor = (wanted / max(total, 1)) ** (1 / len(axes))
+    x, y, z = (
+        max(round(size * factor / _WHOLE), 1) * _WHOLE if axis in axes else size
+        for axis, size in enumerate(numbers.extent)
+    )
+    sizes = {**dict(zip(numbers.extent, (x, y, z), strict=True)), total: x * y * z, 1: 1}
+    shapes = {
+        name: tuple(sizes.get(size, size) for size in shape)
+        for name, shape in numbers.shapes.items()
+    }
+    return Numbers((x, y, z), shapes, numbers.scalars)
 
 
 def _checked(code: Code) -> Code:
