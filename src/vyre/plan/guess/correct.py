@@ -6,10 +6,10 @@ machine together, as far as the evidence outweighs how well they were known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import exp, isfinite
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,19 @@ def corrected(constants: Constants, correction: Correction | None) -> Constants:
 
 def correct(evidence: Sequence[Evidence], info: DeviceInfo) -> Correction | None:
     """What evidence on kernels says of a device; None where it says nothing."""
+    pieces = correcting(evidence, info)
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as found:
+            correction: Correction | None = found.value
+            return correction
+
+
+def correcting(
+    evidence: Sequence[Evidence], info: DeviceInfo
+) -> Generator[None, None, Correction | None]:
+    """The same with a rest after each piece of work that takes about a millisecond."""
     told = [one for one in evidence if any(isfinite(ratio) for _, ratio in one.ratios)]
     if not told:
         return None
@@ -102,8 +115,13 @@ def correct(evidence: Sequence[Evidence], info: DeviceInfo) -> Correction | None
     shifts = np.zeros(len(MACHINES))
     with np.errstate(all="ignore"):  # what is no number is left out
         rows = _Rows.of(told[-MOST_KERNELS:])
-        for _ in range(STEPS):
-            shifts = _step(shifts, rows, known.constants, device, known.spread)
+    yield
+    for _ in range(STEPS):
+        times = []
+        for tried in np.vstack([shifts, shifts + NUDGE * np.eye(len(shifts))]):
+            times.append(_log_times(rows, known.constants, tried, device))
+            yield
+        shifts = _step(shifts, rows, np.stack(times), known.spread)
     return Correction(tuple(float(shift) for shift in shifts), len(told[-MOST_KERNELS:]))
 
 
@@ -158,13 +176,23 @@ def _weights(ratios: Vector) -> Vector:
     return near * min(1.0, KERNEL / float(near.sum()))
 
 
-def _step(
-    shifts: Vector, rows: _Rows, constants: Constants, device: Figures, spread: float
-) -> Vector:
-    """One step of Gauss and Newton towards what prior and evidence make most likely."""
+def _log_times(rows: _Rows, constants: Constants, shifts: Vector, device: Figures) -> Vector:
+    moved = corrected(constants, Correction(tuple(map(float, shifts))))
+    with np.errstate(all="ignore"):
+        found: Vector = np.log(nanoseconds(rows.amounts, moved, device))
+    return found
+
+
+def _step(shifts: Vector, rows: _Rows, times: Vector, spread: float) -> Vector:
+    """One step of Gauss and Newton towards what prior and evidence make most likely.
+
+    Args:
+        shifts: where it begins.
+        rows: what was measured.
+        times: log times there, and where each machine in turn is nudged.
+        spread: of the model's errors.
+    """
     count = len(shifts)
-    tried = shifts + np.vstack([np.zeros(count), NUDGE * np.eye(count)])
-    times = np.log(nanoseconds(rows.amounts, _moved(constants, tried), device))
     known = np.isfinite(times).all(axis=0)
     times, weight = np.where(known, times, 0.0), np.where(known, rows.weight, 0.0)
     slopes = rows.around((times[1:] - times[0]) / NUDGE, weight)
@@ -176,12 +204,3 @@ def _step(
     pull = weighed @ (missed + slopes.T @ shifts)
     found: Vector = np.clip(np.linalg.solve(precision, pull), -MOST_SHIFT, MOST_SHIFT)
     return found
-
-
-def _moved(constants: Constants, shifts: Vector) -> SimpleNamespace:
-    """The constants under each row of shifts, as columns."""
-    moved = {one.name: getattr(constants, one.name) for one in fields(Constants)}
-    for place, names in enumerate(MACHINES.values()):
-        for name in names:
-            moved[name] = moved[name] * np.exp(shifts[:, place, None])
-    return SimpleNamespace(**moved)

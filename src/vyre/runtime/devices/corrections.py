@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from vyre.learn import process
 from vyre.learn.deciders import MOST as MOST_LEARNED
 from vyre.model import DeviceKind, Schedule, Workload
-from vyre.plan.guess import Evidence, correct, work_of
+from vyre.plan.guess import Evidence, correcting, work_of
 
 if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
@@ -26,8 +27,8 @@ def began(launcher: Launcher, numbers: Numbers, workload: Workload) -> None:
         launched.pop(next(iter(launched)), None)
 
 
-def renew(device: Device) -> None:
-    """Correct a device's guesses by what was timed since; for the thread that learns.
+def renewing(device: Device) -> Iterator[None]:
+    """Correct a device's guesses by what was timed since; in pieces, for the thread that learns.
 
     Calls read `device.correction` as it is; they never wait for it.
     """
@@ -37,7 +38,11 @@ def renew(device: Device) -> None:
     if len(timed) == device.corrected_by:
         return
     device.corrected_by = len(timed)
-    device.correction = correct([_evidence(*one) for one in timed[-MOST:]], device.info)
+    told = []
+    for one in timed[-MOST:]:
+        told.append(_evidence(*one))
+        yield
+    device.correction = yield from correcting(told, device.info)
 
 
 Timed = tuple["Launcher", "Numbers", dict[Schedule, float]]

@@ -72,8 +72,7 @@ class ProgramSubject:
         launcher, info = self.launcher, self.launcher.device.info
         space = launcher.space(self.numbers, self.alignment)
         yield
-        corrections.renew(launcher.device)
-        yield
+        yield from corrections.renewing(launcher.device)
         guess = launcher.guess(space, self.numbers)
         yield
         workload = launcher.workload(self.numbers, self.alignment)
