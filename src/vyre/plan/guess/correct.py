@@ -113,8 +113,11 @@ def correcting(
         return None
     device, known = figures(info)
     shifts = np.zeros(len(MACHINES))
-    with np.errstate(all="ignore"):  # what is no number is left out
-        rows = _Rows.of(told[-MOST_KERNELS:])
+    counted = []
+    for one in told[-MOST_KERNELS:]:
+        counted.append(_counted(one))
+        yield
+    rows = _Rows.of(counted)
     yield
     for _ in range(STEPS):
         times = []
@@ -136,14 +139,8 @@ class _Rows:
     weight: Vector
 
     @classmethod
-    def of(cls, told: Sequence[Evidence]) -> _Rows:
-        found: list[Amounts] = []
-        measured: list[Vector] = []
-        for one in told:
-            known = [(schedule, at) for schedule, at in one.ratios if isfinite(at)][-MOST_ROWS:]
-            schedules = [one.default, *(schedule for schedule, _ in known)]
-            found.append(amounts(one.work, Shapes.of(schedules)))
-            measured.append(np.clip([0.0, *(at for _, at in known)], -MOST_RATIO, MOST_RATIO))
+    def of(cls, counted: Sequence[tuple[Amounts, Vector]]) -> _Rows:
+        found, measured = zip(*counted, strict=True)
         counts = np.array([len(one) for one in measured])
         columns = {
             field.name: np.concatenate(
@@ -168,6 +165,15 @@ class _Rows:
         mean = np.add.reduceat(values * weight, self.starts, axis=-1) / np.maximum(total, 1e-9)
         found: Vector = values - np.repeat(mean, self.counts, axis=-1)
         return found
+
+
+def _counted(one: Evidence) -> tuple[Amounts, Vector]:
+    """The rows of one kernel, its default first."""
+    known = [(schedule, at) for schedule, at in one.ratios if isfinite(at)][-MOST_ROWS:]
+    schedules = [one.default, *(schedule for schedule, _ in known)]
+    measured: Vector = np.clip([0.0, *(at for _, at in known)], -MOST_RATIO, MOST_RATIO)
+    with np.errstate(all="ignore"):  # what is no number is left out
+        return amounts(one.work, Shapes.of(schedules)), measured
 
 
 def _weights(ratios: Vector) -> Vector:
