@@ -42,6 +42,8 @@ def table() -> str:
         lines = [*cpu_table(load("cpu")), "", *lines]
     if (RESULTS / "gpu.json").exists():
         lines += ["", *gpu_table(load("gpu"))]
+    if (RESULTS / "first_calls.json").exists():
+        lines += ["", *first_table(load("first_calls"))]
     return "\n".join(lines) + "\n"
 
 
@@ -110,6 +112,30 @@ def gpu_table(gpu: dict) -> list[str]:
         f"| {spoken(what)} | {row['ratio']:.2f}x | {row['low']:.2f} to {row['high']:.2f} |"
         for what, row in launches.items()
     ]
+    return lines
+
+
+def first_table(first: dict) -> list[str]:
+    """What the first calls of a process cost, with nothing remembered."""
+    words = {
+        "flat": "flat out",
+        "paced": "a call a millisecond",
+        "in turn": "six sizes in one process",
+    }
+    lines = [
+        f"First calls with an empty store, {first['device']}, {first['date']}: device time over that "
+        "of as many launches of the best schedule, geometric means over ten kernels at 2^18 to "
+        "2^26 (in turn, from 2^16):",
+        "",
+        "| | the default | the first launch | first 100 | first 1000 |",
+        "|---|---|---|---|---|",
+    ]
+    for part, word in words.items():
+        found = first["results"]["figures"].get(part)
+        if found:
+            keys = ("default", "first", "at_100", "at_1000")
+            shown = ["" if found[key] is None else f"{found[key]:.2f}" for key in keys]
+            lines.append(f"| {word} | {' | '.join(shown)} |")
     return lines
 
 

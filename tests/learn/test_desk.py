@@ -191,3 +191,19 @@ def test_a_thread_that_was_ended_starts_anew():
     assert desk.drained(LONG_S)
     assert seen == [1, 2]
     assert desk._thread is not thread
+
+
+def test_planned_work_is_done_at_once_for_a_while_and_rarely_then():
+    desk, seen, planned = Desk(at_once=3, per_s=1e-6), [], threading.Event()
+
+    def plan():
+        for number in range(5):
+            desk.at(0.0, lambda number=number: seen.append(number))
+        planned.set()
+
+    desk.post(plan)
+    assert planned.wait(LONG_S)
+    wait_for(lambda: len(seen) == 3)
+    desk.drained(LONG_S)
+
+    assert seen == [0, 1, 2]

@@ -150,7 +150,10 @@ def call_until(twice: Twice, done: Callable[[], bool], most: int = 600) -> bool:
 @pytest.fixture(autouse=True)
 def own_process(monkeypatch):
     """A memory and deciders of its own for each test."""
-    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = (
+        Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+        Recorder(MemoryStore(), linger_s=0.01),
+    )
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
     return recorder

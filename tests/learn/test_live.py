@@ -135,7 +135,10 @@ def bench(monkeypatch):
         monkeypatch.setattr(Pace, "beside", at_once)
         store = store or MemoryStore()
         helper = Helper(refuses or {}, answers)
-        deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(store, linger_s=0.01)
+        deciders, recorder = (
+            Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+            Recorder(store, linger_s=0.01),
+        )
         monkeypatch.setattr(dispatch, "helper_of", lambda _: helper)
         monkeypatch.setattr(process, "deciders", lambda: deciders)
         monkeypatch.setattr(process, "recorder", lambda: recorder)
@@ -248,6 +251,80 @@ def test_a_further_size_begins_on_what_is_loaded(bench):
 
     assert live.device.codes(live.kernel.program) == loaded
     assert live.device.backend.launched[-1].code in loaded
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_calls_run_the_default_once_what_a_guess_may_cost_is_spent_and_nothing_weighs_it(
+    bench, monkeypatch, ends
+):
+    asking, usual = threading.Event(), decider_module.asked
+
+    def never(subject):
+        while not asking.is_set():
+            yield
+        return (yield from usual(subject))
+
+    monkeypatch.setattr(decider_module, "asked", never)
+    live = bench(lambda schedule: 1e6 if schedule == DEFAULT else 3e6)
+    x, out = live.arrays(1 << 14)
+
+    def call(times):
+        for _ in range(times):
+            live.kernel(x, out=out)
+            posted = threading.Event()
+            live.deciders.desk.post(posted.set)
+            assert posted.wait(10)
+
+    call(1)
+    limit = int(live.standing().limit)
+    if ends:
+        live.learner().stop("it is to end")
+    call(limit + 100)
+
+    launched = live.device.backend.launched
+    assert launched[0] != DEFAULT
+    assert set(launched[limit + 2 :]) == {DEFAULT}
+    assert live.standing().decision.config == DEFAULT
+    assert "may cost is spent" in str(live.kernel.explain())
+    asking.set()
+    assert live.deciders.desk.drained(10)
+
+
+def test_the_default_is_timed_twice_as_soon_as_that_costs_little(bench):
+    live = bench()
+
+    assert live.call(200, done=lambda s: s.decision.reason is Reason.ADOPTED)
+
+    assert live.standing().timed[DEFAULT] >= 2
+    assert live.device.backend.launched.count(DEFAULT) <= 4
+
+
+def test_a_guess_that_cannot_be_launched_is_dropped_and_the_default_runs(bench):
+    first = bench()
+    first.call(1)
+    guess = first.device.backend.launched[0]
+    live = bench(falls={guess: "out of registers"})
+
+    live.call(20)
+
+    assert live.device.backend.launched[0] == DEFAULT
+    assert live.standing().failures[guess] == "out of registers"
+    assert f"dropped     {guess.text}: out of registers" in str(live.kernel.explain())
+
+
+def test_a_prepared_launch_of_a_guess_that_cannot_be_launched_runs_the_default(bench):
+    first = bench()
+    first.call(1)
+    guess = first.device.backend.launched[0]
+    live = bench(falls={guess: "out of registers"})
+    x, out = live.arrays(1 << 14)
+    launch = live.kernel.prepare(x, out=out)
+
+    for _ in range(3):
+        launch()
+
+    assert np.array_equal(out, 2 * np.arange(1 << 14, dtype=np.float32))
+    assert live.device.backend.launched[0] == DEFAULT
 
 
 def test_what_is_lost_stays_within_the_budget(bench):

@@ -49,3 +49,46 @@ def test_every_tick_of_every_thread_counts_while_others_look(alone):
     for found in seen:
         assert found == sorted(found)
         assert all(0 <= value <= threads * ticks for value in found)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_interrupt_where_a_count_is_reached_ends_one_tick_alone(alone):
+    asked = []
+
+    def reached(count):
+        asked.append(count)
+        if count == 3:
+            raise KeyboardInterrupt
+        return count + 3
+
+    tally = Tally(reached, alone=alone)
+    for _ in range(3):
+        tally.tick()
+    with pytest.raises(KeyboardInterrupt):
+        tally.tick()
+
+    for _ in range(6):
+        tally.tick()
+
+    assert asked == [0, 3, 4, 7]
+    assert tally.value == 10
+
+
+def test_threads_that_reach_a_count_together_lose_no_tick():
+    threads, ticks = 8, 3000
+    tally = Tally(lambda count: count + 2, alone=True)
+    callers = [
+        threading.Thread(target=lambda: [tally.tick() for _ in range(ticks)])
+        for _ in range(threads)
+    ]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in callers:
+            thread.start()
+        for thread in callers:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+
+    assert tally.value == threads * ticks

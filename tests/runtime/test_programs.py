@@ -59,7 +59,10 @@ def device(monkeypatch):
         made = usual(*given, **named)
         return replace(made, advance_s=1e9, shortest_s=0.0, resting_s=0.0, enough_s=0.0)
 
-    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = (
+        Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+        Recorder(MemoryStore(), linger_s=0.01),
+    )
     monkeypatch.setattr(Pace, "beside", at_once)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)

@@ -50,7 +50,7 @@ from vyre.learn.recorder import Recorder
 from vyre.learn.standing import Phase, Standing
 from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject, asked
 from vyre.learn.tally import Tally
-from vyre.model import Clocks, Config, Decision, Failed, Workload
+from vyre.model import Clocks, Config, Decision, Failed, Reason, Workload
 from vyre.policy.natural_step import Step as NaturalStep
 from vyre.policy.natural_step import natural_step_q16
 from vyre.policy.table import DEFAULT_POLICY
@@ -130,6 +130,7 @@ class Decider:
         if self._opening:
             self.asked.extend(self._opening)
             self._opening = ()
+        self._desk.called(_STRETCH)
         standing = self.standing
         if dispatches < standing.limit:
             return int(min(standing.limit, dispatches + _STRETCH))
@@ -166,8 +167,16 @@ class Decider:
         self._post(watch)
 
     def fell(self, config: Config, reason: str) -> None:
-        """A launch that was asked for failed."""
+        """A launch failed: one that was asked for, or of what was chosen."""
+        if config == self.best != self.standing.default:
+            self._launch(self.standing.default)  # by every call from now on, heard or not
         self._post(lambda: self._happened(Fell({config: reason})))
+
+    def is_guess(self, config: Config) -> bool:
+        """Whether calls launch this on a guess, before it was ever timed."""
+        standing = self.standing
+        provisional = standing.decision.reason in (Reason.COLD_START, Reason.TRANSFERRED)
+        return provisional and config != standing.default and not standing.timed.get(config)
 
     def skipped(self) -> None:
         """What was asked for is not launched after all."""

@@ -23,10 +23,13 @@ _BEGINS_S = 0.002
 """The call that starts a desk is a program's first: it keeps the interpreter until it is done."""
 
 _AT_ONCE, _PER_S = 12, 20.0
-"""Pieces of planned work that may be done one after the other, and how many a second later.
+"""Pieces of planned work that may be done one after the other, and how many a second later."""
 
-Each may keep the interpreter from a caller for up to a millisecond; of ten thousand calls a second
-less than one in a hundred is to feel it.
+_DENSE, _CALLS_APART = 5_000.0, 2_000
+"""Calls a second, beyond which so many of them lie between two pieces.
+
+Each may keep the interpreter from a caller for a millisecond; of a thousand calls not one is to
+feel it.
 """
 
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
@@ -48,9 +51,18 @@ class Desk:
     with the first piece and does not keep the interpreter from exiting.
     """
 
-    def __init__(self, *, at_once: int = _AT_ONCE, per_s: float = _PER_S) -> None:
-        """Do so many pieces of planned work one after the other, and so many a second later."""
-        self._at_once, self._per_s = at_once, per_s
+    def __init__(
+        self,
+        *,
+        at_once: int = _AT_ONCE,
+        per_s: float = _PER_S,
+        calls_apart: float = _CALLS_APART,
+    ) -> None:
+        """Do so many pieces of planned work one after the other, and so many a second later.
+
+        Beside many calls a second, there are so many calls between two pieces.
+        """
+        self._at_once, self._per_s, self._calls_apart = at_once, per_s, calls_apart
         self._begin()
         _desks.add(self)
 
@@ -60,6 +72,7 @@ class Desk:
         self._number = count()
         self._allowed = float(self._at_once)  # pieces of planned work, at the time that follows
         self._allowed_at = time.monotonic()
+        self._calls = self._calls_at = 0  # so far, about, and at that time
         self._under_way: deque[tuple[Ticket, Hears]] = deque()  # the longest not looked at first
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -83,6 +96,10 @@ class Desk:
             _, given_up = self._under_way.popleft()
             self._do(lambda: given_up(None))
         self._under_way.append((ticket, then))
+
+    def called(self, count: int) -> None:
+        """Hear of so many calls; any thread may say it, and one that is lost does no harm."""
+        self._calls += count
 
     def drained(self, timeout_s: float) -> bool:
         """Whether all that was posted or due has been done; for tests and for exits.
@@ -128,8 +145,12 @@ class Desk:
         now = time.monotonic()
         if not self._later or self._later[0][0] > now:
             return None
-        regained = (now - self._allowed_at) * self._per_s
-        self._allowed, self._allowed_at = min(self._allowed + regained, self._at_once), now
+        elapsed_s, calls = now - self._allowed_at, self._calls - self._calls_at
+        regained = elapsed_s * self._per_s
+        if calls > _DENSE * elapsed_s:
+            regained = min(regained, calls / self._calls_apart)
+        self._allowed = min(self._allowed + regained, self._at_once)
+        self._allowed_at, self._calls_at = now, self._calls
         if self._allowed < 1.0:
             return None
         self._allowed -= 1.0

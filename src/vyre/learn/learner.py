@@ -67,6 +67,10 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
             return _broken(standing, error, at, pace)
         case Began() | Broke():  # once is enough
             return standing, ()
+        case Spent() if standing.policy is None and at.dispatches >= standing.limit:
+            return _held_back(standing), ()  # nothing is weighed yet, or ever
+        case Fell(reasons) if standing.policy is None:
+            return _fallen(standing, reasons), ()
         case _ if standing.policy is None:
             return standing, ()
         case Woke(ask):
@@ -98,6 +102,9 @@ def _asked_for(standing: Standing) -> tuple[Wanted, ...]:
 
 def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     question, inherited = event.question, event.inherited
+    if standing.failures:  # what fell before this
+        fallen = {**inherited.failures, **standing.failures}
+        inherited = replace(inherited, failures=fallen)
     started = standing.inherited
     launched = (standing.decision.config, *(one.config for one in _asked_for(standing)))
     candidates = _shortened(question, inherited, launched, pace)
@@ -125,6 +132,7 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
         share=question.share,
         expected=_expected(question, candidates),
         risk=question.risk,
+        noise=question.noise,
     )
     standing = replace(standing, policy=table.make(event.policy, given))
     decision = inherited.decision
@@ -313,6 +321,16 @@ def _dropped(standing: Standing, reasons: Mapping[Config, str], at: Moment, pace
     return (standing, effects) if standing.is_over else _then(_next(standing, at, pace), effects)
 
 
+def _fallen(standing: Standing, reasons: Mapping[Config, str]) -> Standing:
+    """The standing without a guess that cannot be launched, before it began or after it is over."""
+    guess, failures = standing.decision.config, {**reasons, **standing.failures}
+    is_guess = standing.decision.reason in _PROVISIONAL and guess != standing.default
+    if not is_guess or guess not in reasons:
+        return standing
+    left = _default(standing, f"{guess.text}: {reasons[guess]}")
+    return replace(standing, decision=left, failures=failures, limit=inf)
+
+
 def _without(standing: Standing, reasons: Mapping[Config, str]) -> Advanced:
     """The standing without what cannot be launched; over, where that is the default."""
     policy, effects = standing.policy, list[Effect]()
@@ -433,15 +451,21 @@ def _bounded(standing: Standing, at: Moment) -> Standing:
     limit = standing.told + policy.allowance(decision.config)
     if limit > at.dispatches or standing.default not in standing.ready:
         return replace(standing, limit=limit)
-    spent = f"what {decision.config.text} may cost is spent, until more of its times are back"
     ahead = at.dispatches - standing.told
     return replace(
-        standing,
-        decision=_default(standing, spent),
+        _held_back(standing),
         policy=policy.ran(decision.config, ahead) if ahead > 0 else policy,
         told=max(at.dispatches, standing.told),
-        limit=inf,
     )
+
+
+def _held_back(standing: Standing) -> Standing:
+    """The standing where calls run the default, because what they ran may have cost enough."""
+    guess, times = standing.decision.config, "until more of its times are back"
+    if guess == standing.default:
+        return replace(standing, limit=inf)
+    spent = f"what {guess.text} may cost is spent" + ("" if standing.is_over else f", {times}")
+    return replace(standing, decision=_default(standing, spent), limit=inf)
 
 
 def _when(standing: Standing, at: Moment, pace: Pace, *, resting: bool) -> tuple[Standing, float]:

@@ -63,7 +63,21 @@ class Site:
         """Make a call here: what is asked for, and timed; or what was chosen."""
         self.tick()
         if not self.asked or not self.launched_asked(arguments, stream):
-            (self.best or self.refreshed()).start(arguments, stream)
+            step, config = self.best or self.refreshed(), self.chosen
+            try:
+                step.start(arguments, stream)
+            except VyreError as error:
+                usual = self.instead(config, error)
+                if usual is None:
+                    raise
+                usual.start(arguments, stream)
+
+    def instead(self, config: Config, error: VyreError) -> Any:
+        """What to launch where a guess failed; None for what people and times have chosen."""
+        decider = self.decider
+        if decider is None or not decider.is_guess(config):
+            return None
+        return self.fell(config, error)
 
     def next_asked(self) -> tuple[Any, Config] | None:
         """The launch whose time is asked for, if it fits these numbers."""

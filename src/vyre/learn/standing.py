@@ -119,7 +119,7 @@ class Standing:
         return cls(
             decision=guess,
             default=default,
-            ready=frozenset((opening.config, *opening.timed)),
+            ready=frozenset((opening.config, *opening.timed, *([default] * opening.default_ready))),
             launched=frozenset((opening.config,)),
             wanted=wanted[0] if wanted else None,
             beside=wanted[1:],

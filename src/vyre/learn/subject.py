@@ -12,6 +12,7 @@ import blake3
 from vyre.backend.base import Ticket
 from vyre.errors import InvalidInput
 from vyre.model import Config, DeviceInfo, Reason, Workload
+from vyre.policy.evidence import NOISE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,7 @@ class Question:
         expected: of each candidate, log(time / time of the default) as the guess expects it;
             nothing where the guess is an order and no more.
         risk: default dispatches that a launch of the guess may lose.
+        noise: of one log time, before any was repeated.
     """
 
     workload: Workload
@@ -42,6 +44,7 @@ class Question:
     share: float = 1.0
     expected: tuple[float, ...] = ()
     risk: float = 0.0
+    noise: float = NOISE
 
     def __post_init__(self) -> None:
         if len(set(self.candidates)) < len(self.candidates):
@@ -80,6 +83,7 @@ class Opening:
         reason: whether the guess alone said so, or what is known nearby as well.
         risk: default dispatches that a launch of it may lose.
         timed: what the first calls launch to be timed, each once, in this order; ready as well.
+        default_ready: whether the default is, too, and can take over at any call.
     """
 
     config: Config
@@ -87,6 +91,7 @@ class Opening:
     reason: Reason = Reason.COLD_START
     risk: float = 0.0
     timed: tuple[Config, ...] = ()
+    default_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from itertools import chain, count
+from itertools import chain, count, islice, repeat
 
 
 class Tally:
@@ -40,7 +40,7 @@ class Tally:
         self._looking = threading.RLock()  # a signal's handler may look, too
         steps: Callable[[], int] = count().__next__
         if reached is not None:
-            steps = chain.from_iterable(_Stretches(reached, self)).__next__
+            steps = _Stretches(reached, self).steps
         self.tick = steps if _is_alone(alone) else self._locked(steps)
 
     @property
@@ -62,18 +62,24 @@ class Tally:
 
 
 class _Stretches:
-    """Counts from one number that somebody asked for to the next; a range costs as a count does."""
+    """Steps of one counter, from one number that somebody asked for to the next.
+
+    Python runs between two stretches alone, where an interrupt or another thread may come in. A
+    chain whose source raises is at its end for good, so chains of stretches are chained in turn:
+    the next one goes on. Each is kept, because a thread may still be inside when another leaves it.
+    """
 
     def __init__(self, reached: Callable[[int], int], tally: Tally) -> None:
-        self._reached, self._tally, self._at = reached, tally, 0
+        self._reached, self._tally, self._count = reached, tally, count()
+        stretches = map(self._stretch, repeat(None))
+        kept: dict[int, Iterator[int]] = {}
+        chains = map(kept.setdefault, count(), map(chain.from_iterable, repeat(stretches)))
+        self.steps: Callable[[], int] = chain.from_iterable(chains).__next__
 
-    def __iter__(self) -> Iterator[range]:
-        return self
-
-    def __next__(self) -> range:
-        looks, begin = self._tally._looks, self._at
-        self._at = max(self._reached(begin - looks) + looks, begin + 1)
-        return range(begin, self._at)
+    def _stretch(self, _: None) -> Iterator[int]:
+        begin, looks = next(self._count), self._tally._looks
+        more = self._reached(begin - looks) + looks - begin - 1
+        return chain((begin,), islice(self._count, max(more, 0)))
 
 
 def _is_alone(said: bool | None) -> bool:

@@ -14,7 +14,9 @@ WINDOW = 128
 GAPS = 64
 """Distances between times that are kept to judge the noise by."""
 
-_NOISE = 0.03  # of one time, believed before any was repeated
+NOISE = 0.03
+"""Of one log time on a device of its own, believed before any was repeated."""
+
 _NOISE_WORTH = 6  # repeats that outweigh that
 _NOISE_LEAST = 0.004
 _SEVERAL, _NOISE_OF_FEW = 4, 0.1  # repeats, and the most that fewer can say of the noise
@@ -30,21 +32,23 @@ RECENT = 8
 """Times that tell a change from those before."""
 
 
-def noise_of(gaps: Sequence[float]) -> float:
+def noise_of(gaps: Sequence[float], before: float = NOISE) -> float:
     """The spread of one log time, from distances between consecutive times of a schedule.
+
+    It is what was believed `before` where there are none, and for a while counts beside them.
 
     A timer of few distinct values gives many distances of 0; its step is then what is not known.
     """
     if not gaps:
-        return _NOISE
+        return before
     ordered = sorted(gaps)
     spread = ordered[int(_TWO_THIRDS * (len(ordered) - 1))] / sqrt(2)
     if spread == 0.0:
         spread = next((gap for gap in ordered if gap > 0.0), 0.0) / sqrt(12)
     if len(gaps) < _SEVERAL:  # one disturbed time is most of them
-        spread = min(spread, _NOISE_OF_FEW)
+        spread = min(spread, max(_NOISE_OF_FEW, before))
     count = len(gaps)
-    pooled = (_NOISE_WORTH * _NOISE**2 + count * spread**2) / (_NOISE_WORTH + count)
+    pooled = (_NOISE_WORTH * before**2 + count * spread**2) / (_NOISE_WORTH + count)
     return max(sqrt(pooled), _NOISE_LEAST)
 
 

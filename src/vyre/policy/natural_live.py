@@ -23,6 +23,7 @@ from vyre.policy.belief import Belief, Prior, Remembered, Vector
 from vyre.policy.budget import Budget
 from vyre.policy.evidence import (
     GAPS,
+    NOISE,
     RECENT,
     SURPRISE,
     WINDOW,
@@ -135,7 +136,8 @@ class NaturalGradient:
     taken_back: int | None = None
     left_at: float | None = None  # the default's log time before a change, until it is known anew
     unweighed: Mapping[int, int] = field(default_factory=dict)  # dispatches before any of its times
-    noise: float = noise_of(())
+    noise: float = NOISE
+    noise_before: float = NOISE  # what is believed of it before any time was repeated
     belief: Belief = field(default=None, compare=False, repr=False)  # type: ignore[assignment]  # made below
     place: Mapping[Config, int] = field(default_factory=dict, compare=False, repr=False)
     base: int = field(default=0, compare=False, repr=False)  # the default's place
@@ -391,6 +393,8 @@ class NaturalGradient:
             remembered={**self.remembered, **told},
             expected=self.expected,
             risk=self.risk,
+            noise=self.noise,
+            noise_before=self.noise_before,
             prior=self.prior,
             budget=self.budget,
             step=self.step,
@@ -435,7 +439,7 @@ class NaturalGradient:
             dispatches=self.dispatches + 1,
             default_at=self.dispatches + 1 if place == self._base else self.default_at,
         )
-        noise = noise_of(gaps)
+        noise = noise_of(gaps, self.noise_before)
         if not 0.8 < noise / self.noise < 1.25:
             told = told._believed_anew(noise)
         else:
@@ -631,7 +635,7 @@ class NaturalGradient:
             extra = times_slower(float(self.belief.mean[base] - self.belief.mean[best]))
             if not default_fits(extra, since, timed=bool(self.times[base])):
                 return False
-            if not self.times[base]:
+            if len(self.times[base]) < SURE_OF:
                 return True
         if best != self._base and self._confidence(best) < CONFIDENT:
             return since >= _BESIDE * len(self.times[self._base])
@@ -666,10 +670,19 @@ class NaturalGradient:
         """What is worth a try and fits the budget, the most worth first."""
         more = self._worth(best)
         worst = self.share * plausible_worst(self.belief, self._base, self.budget.worst)
-        open_ = able & (more > 0.0) & (worst <= self._left)
+        open_ = able & (more > 0.0) & (worst <= self._left) & ~self._told_enough(best)
         open_[best] = False
         places = np.flatnonzero(open_)
         return places[np.argsort(-more[places], kind="stable")]
+
+    def _told_enough(self, best: int) -> Mask:
+        """What is known too well to come out as so much faster that it would be launched."""
+        if not self.expected:
+            return np.zeros(len(self.space), np.bool_)
+        held = best if self.adopted is None else self.adopted
+        slower, variance = self.belief.against(held)
+        least: Mask = slower - 2.0 * np.sqrt(variance) > -max(_STAYS, self.noise)
+        return least & (self.belief.precision > 0.0)
 
     def _recalled(self, best: int, places: NDArray[np.intp]) -> int | None:
         """What is remembered as the fastest, as long as it was not timed here."""

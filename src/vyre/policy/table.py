@@ -11,6 +11,7 @@ from vyre.plain import shown
 from vyre.policy.base import Chooser, Policy
 from vyre.policy.baselines import Fixed, Seed
 from vyre.policy.belief import Remembered
+from vyre.policy.evidence import NOISE
 from vyre.policy.natural_live import NaturalGradient
 from vyre.policy.natural_step import Step, natural_step_q16
 from vyre.policy.plain import Plain
@@ -33,6 +34,7 @@ class Given:
     share: float = 1.0  # of a dispatch, that a try takes
     expected: tuple[float, ...] = ()  # of each of the space: log times over the default's
     risk: float = 0.0  # default dispatches that a launch of the guess may lose
+    noise: float = NOISE  # of one log time, before any was repeated
 
 
 def _natural(given: Given) -> Chooser:
@@ -44,6 +46,8 @@ def _natural(given: Given) -> Chooser:
         share=given.share,
         expected=given.expected,
         risk=given.risk,
+        noise=given.noise,
+        noise_before=given.noise,
     )
 
 

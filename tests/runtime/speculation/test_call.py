@@ -77,7 +77,10 @@ def every_call_is_learned_from(monkeypatch):
     monkeypatch.setattr("vyre.runtime.speculation.size.ADVANCE_S", at_once)
     monkeypatch.setattr("vyre.runtime.speculation.size.REST_S", 0.0)
     monkeypatch.setattr("vyre.runtime.speculation.size.BEGINS_NS", dict.fromkeys(DeviceKind, 0))
-    deciders, recorder = Deciders(Desk(per_s=1e9)), Recorder(MemoryStore(), linger_s=0.01)
+    deciders, recorder = (
+        Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+        Recorder(MemoryStore(), linger_s=0.01),
+    )
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
     yield

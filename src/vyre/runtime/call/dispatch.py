@@ -205,13 +205,15 @@ class Dispatcher:
         launcher = bound.launcher
         site = self._site(bound, pinned)
         step, asked = site.take(capturing=launcher.device.backend.is_capturing(bound.stream))
+        chosen = site.chosen
         try:
             ticket = bound.launch(step, timed=asked is not None)
         except VyreError as error:
-            if asked is None:
+            usual = site.instead(chosen, error) if asked is None else site.fell(asked, error)
+            if usual is None:
                 raise
-            step, asked = _prepared(site.fell(asked, error)), None
-            ticket = bound.launch(step)
+            asked = None
+            ticket = bound.launch(_prepared(usual))
         except BaseException:  # an interrupt, or what no driver should raise
             if asked is not None:
                 site.lost()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vyre.backend.base import Fixed
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, VyreError
 from vyre.learn.site import Site
 from vyre.runtime.arrays.array import AnyArray, DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray, handle_of, result_of
@@ -107,8 +107,14 @@ class Launch:
             self._start = self._fix(
                 step.binary, step.grid, step.workgroup, step.words, self._arguments
             )
-            self._step = step
-            self._start(stream)
+            self._step, chosen = step, site.chosen
+            try:
+                self._start(stream)
+            except VyreError as error:
+                usual = site.instead(chosen, error)
+                if usual is None:
+                    raise
+                usual.start(self._arguments, stream)
         return self._results
 
 

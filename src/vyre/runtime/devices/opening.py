@@ -145,6 +145,7 @@ def _opening(
         reason=reason,
         risk=risk(launcher.device.info, -expected[best]),
         timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
+        default_ready=space.default in expected,
     )
 
 

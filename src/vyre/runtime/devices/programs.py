@@ -86,15 +86,16 @@ class Programs:
         self, site: Site, program: Program, arrays: Mapping[str, Array], label: str | None
     ) -> None:
         step, asked = site.take()
+        chosen = site.chosen
         if label is not None:
             name = self._device.name
             log.debug("%s: grid %s of %s on %s", label, step.grid, step.workgroup, name)
         try:
             ticket = self._launch(step, program, arrays, timed=asked is not None)
         except VyreError as error:
-            if asked is None:
+            usual = site.instead(chosen, error) if asked is None else site.fell(asked, error)
+            if usual is None:
                 raise
-            usual = site.fell(asked, error)
             assert isinstance(usual, Prepared)
             self._launch(usual, program, arrays)
             return

@@ -12,16 +12,28 @@ from vyre.learn import process
 from vyre.learn.decide import Call
 from vyre.learn.pace import Pace
 from vyre.learn.subject import Fetched, Later, Opening, Question
-from vyre.model import Code, Config, Decision, Reason, Schedule, Workload, scheduled
+from vyre.model import (
+    Code,
+    Config,
+    Decision,
+    DeviceKind,
+    Reason,
+    Schedule,
+    Workload,
+    scheduled,
+)
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import risk
 from vyre.plan.space import why_not_free
+from vyre.policy.evidence import NOISE
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Pending, Ready, Refused
 from vyre.runtime.devices import corrections
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.devices.opening import opening_of
 from vyre.store.exchange.imported import imported_choice
+
+_SHARED_NOISE = 0.1  # of one log time on cores that others use as well
 
 TOGETHER = 4
 """Workgroups of one code that are compiled at once."""
@@ -86,6 +98,7 @@ class ProgramSubject:
             refused=tuple(str(one) for one in space.refused),
             expected=() if launcher.device.backend.compiles_per_workgroup else guess.expected,
             risk=risk(info, guess.gain),
+            noise=_SHARED_NOISE if info.kind is DeviceKind.CPU else NOISE,
         )
 
     def is_ready(self, config: Config) -> bool:

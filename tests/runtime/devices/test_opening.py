@@ -1,0 +1,87 @@
+"""What a program's first call builds, and what later sizes find there."""
+
+import gzip
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vyre import kernels
+from vyre.backend.replayed import GPU, Replayed
+from vyre.model import Code, Order, Schedule
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.launcher import Launcher, Numbers
+from vyre.runtime.devices.opening import _first_codes, at_another_size
+
+RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-h200.json.gz"
+H200 = replace(GPU, model="NVIDIA H200")
+
+
+def schedule_of(row):
+    x, y, z, items, vector, unroll, order, checked, rows, staged, _ = row
+    code = Code(
+        items=items,
+        vector=vector,
+        unroll=unroll,
+        order=Order(order),
+        checked=checked,
+        rows=rows,
+        staged=staged,
+    )
+    return Schedule((x, y, z), code)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    if not RECORDED.exists():
+        pytest.skip("the recordings are not in this distribution")
+    with gzip.open(RECORDED, "rt") as file:
+        found = json.load(file)["spaces"]
+    names = {kernel.name for kernel in kernels.ALL}
+    return {(one["kernel"], one["size"]): one for one in found if one["kernel"] in names}
+
+
+def numbers_of(space):
+    shapes = {name: tuple(shape) for name, shape in space["shapes"].items()}
+    return Numbers(tuple(space["extent"]), shapes, space["scalars"])
+
+
+@pytest.mark.parametrize("first", [1 << 18, 1 << 26])
+def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
+    device = Device("replay:0", Replayed(lambda _: 1.0, info=H200))
+    ratios = {}
+    for kernel in kernels.ALL:
+        launcher = Launcher(kernel._translation, device)
+        begun = recorded[kernel.name, first]
+        numbers, alignment = numbers_of(begun), begun["alignment"]
+        whole = launcher.space(numbers, alignment)
+        guessed = launcher.guess(whole, numbers)
+        codes = frozenset(_first_codes(guessed, whole, launcher, numbers, alignment))
+        assert len(codes) <= device.backend.builds_first
+        for (name, size), space in recorded.items():
+            if name == kernel.name:
+                later = numbers_of(space)
+                times = {schedule_of(row): row[-1] for row in space["rows"]}
+                among = launcher.space(later, space["alignment"], among=codes)
+                ordered = launcher.guess(among, later).ordered
+                taken = next(one for one in ordered if one.code in codes and one in times)
+                ratios[name, size] = times[taken] / min(times.values())
+
+    assert max(ratios.values()) <= 1.15
+    assert math.exp(sum(map(math.log, ratios.values())) / len(ratios)) <= 1.04
+
+
+@pytest.mark.parametrize("extent", [(1, 1, 1), (1 << 26, 1, 1), (1000, 999, 1), (7, 5, 3)])
+def test_another_size_is_far_away_and_keeps_what_is_not_of_the_size(extent):
+    total = math.prod(extent)
+    numbers = Numbers(extent, {"x": (total,), "w": (9,), "y": extent}, {"k": 4})
+
+    far = at_another_size(numbers)
+
+    assert max(total, math.prod(far.extent)) / min(total, math.prod(far.extent)) > 4
+    assert far.shapes["w"] == (9,)
+    assert math.prod(far.shapes["x"]) == math.prod(far.extent) or total == 1
+    assert far.scalars == {"k": 4}
+    assert [size > 1 for size in far.extent[1:]] == [size > 1 for size in extent[1:]]
