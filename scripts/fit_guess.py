@@ -24,6 +24,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from correction_worth import worth
 from descent import Tracked, accumulate, least
 
 ROOT = Path(__file__).parents[1]
@@ -414,13 +415,27 @@ def entry(device: dict[str, Any], constants: Constants, by_kernel: list[Outcome]
     return "\n".join(lines) + "\n"
 
 
+def check_correction(data: Path) -> None:
+    """What evidence on other kernels is worth, on devices unlike the fitted ones."""
+    results = {}
+    for path in sorted(data.glob("spaces-*.json.gz")):
+        device, spaces = read(path)
+        if spaces:
+            results[device["model"]] = worth(device, spaces)
+    provenance.save(ROOT / "benchmarks" / "results" / "guess_correction.json", results)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT / "benchmarks" / "data")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="fit and write, validate nothing")
+    parser.add_argument("--correction", action="store_true", help="check what evidence corrects")
     given = parser.parse_args()
+    if given.correction:
+        check_correction(given.data)
+        return
     entries, results, names = "", {}, []
     for path in sorted(given.data.glob("spaces-*.json.gz")):
         device, spaces = read(path)

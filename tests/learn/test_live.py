@@ -37,7 +37,7 @@ from vyre.policy.natural_live import NaturalGradient
 from vyre.runtime.call import dispatch
 from vyre.runtime.compile.helper import Pending, Ready, Refused
 from vyre.runtime.devices.device import Device
-from vyre.runtime.devices.opening import RUNNERS_UP
+from vyre.runtime.devices.opening import RUNNERS_UP, opening_of
 from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 
@@ -1073,3 +1073,28 @@ def test_threads_share_what_is_learned_and_lose_no_timing(bench):
     assert learner.dispatches == len(live.device.backend.launched)
     kept = sum(s.count for s in live.recorder.summaries(learner.workload))
     assert kept == learner.standing.ledger.timings
+
+
+def make_sum():
+    @vyre.kernel
+    def three(x: In[f32], out: Out[f32]):
+        i = vyre.gid()
+        out[i] = x[i] * 2.0 + x[i] * x[i] * 0.0
+
+    return three
+
+
+def test_what_was_timed_of_one_kernel_corrects_the_guess_of_another(bench):
+    here = bench()
+    assert here.call(2000, done=lambda s: s.policy is not None and len(s.policy.ratios()) > 1)
+    assert here.device.correction is None  # nothing else was guessed since
+    here.kernel = make_sum()
+    here.call(2, n=1 << 16)
+    correction = here.device.correction
+    assert correction is not None
+    assert correction.kernels == 1
+    assert any(correction.shifts)
+    workload = here.learner(1 << 16).workload
+    launcher, numbers = here.device.launched[workload]
+    opening = opening_of(launcher, numbers, {"x": 64, "out": 64}, workload, ())
+    assert ", corrected by 1 kernel;" in opening.detail

@@ -18,7 +18,7 @@ from vyre.ir.program import Program
 from vyre.model import DeviceInfo, DeviceKind, Schedule
 from vyre.plan.guess import lanes
 from vyre.plan.guess.amounts import Shapes, Vector, amounts
-from vyre.plan.guess.correct import Correction, Evidence, correct, corrected
+from vyre.plan.guess.correct import Correction, Evidence, correct, corrected, correcting
 from vyre.plan.guess.cpu import efforts
 from vyre.plan.guess.device import figures, nearest
 from vyre.plan.guess.model import nanoseconds
@@ -32,6 +32,7 @@ __all__ = (
     "Guess",
     "Work",
     "correct",
+    "correcting",
     "guess",
     "order",
     "risk",

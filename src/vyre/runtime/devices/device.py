@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,16 +24,20 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.ir.walk import all_expressions
 from vyre.learn.explain import Explanation
-from vyre.model import Code, DeviceInfo, Mode
+from vyre.model import Code, DeviceInfo, Mode, Workload
 from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
 from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.default import default_for
+from vyre.plan.guess import Correction
 from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import refuse_unbounded
 from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.arrays.lending import Loan, Loans
 from vyre.runtime.devices.programs import Programs
+
+if TYPE_CHECKING:
+    from vyre.runtime.devices.launcher import Launcher, Numbers
 
 log = logging.getLogger("vyre.calls")
 
@@ -59,6 +63,9 @@ class Device:
         self.backend = backend
         self._built: dict[tuple[bytes, Code], Any] = {}
         self._facts: dict[bytes, Facts] = {}
+        self.correction: Correction | None = None  # of guesses, by what was timed here
+        self.corrected_by = 0  # workloads that it was last reckoned from
+        self.launched: dict[Workload, tuple[Launcher, Numbers]] = {}  # what is being learned
         self._building = threading.Lock()
         self.loans = Loans(backend)
         self.programs = Programs(self)

@@ -190,7 +190,8 @@ class Launcher:
 
     def guess(self, space: Space, numbers: Numbers) -> Guess:
         """The schedules of a space in the order of what they are expected to take."""
-        return guess(space, self.program, self.facts, self.device.info, numbers)
+        device = self.device
+        return guess(space, self.program, self.facts, device.info, numbers, device.correction)
 
     @property
     def loaded(self) -> frozenset[Code]:

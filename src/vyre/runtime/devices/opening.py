@@ -140,12 +140,20 @@ def _opening(
         reason = Reason.TRANSFERRED
     return Opening(
         config=best,
-        detail=f"{why} of {len(guessed.ordered)}; the default is timed beside it",
+        detail=f"{why} of {len(guessed.ordered)}{_corrected(launcher)}; "
+        "the default is timed beside it",
         reason=reason,
         risk=risk(launcher.device.info, -expected[best]),
         timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
         default_ready=space.default in expected,
     )
+
+
+def _corrected(launcher: Launcher) -> str:
+    correction = launcher.device.correction
+    if correction is None:
+        return ""
+    return f", corrected by {correction.kernels} kernel{'s' * (correction.kernels != 1)}"
 
 
 def timed_first(

@@ -28,6 +28,7 @@ from vyre.plan.space import why_not_free
 from vyre.policy.evidence import NOISE
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Pending, Ready, Refused
+from vyre.runtime.devices import corrections
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.devices.opening import opening_of
 from vyre.store.exchange.imported import imported_choice
@@ -83,10 +84,13 @@ class ProgramSubject:
         launcher, info = self.launcher, self.launcher.device.info
         space = launcher.space(self.numbers, self.alignment)
         yield
+        yield from corrections.renewing(launcher.device)
         guess = launcher.guess(space, self.numbers)
         yield
+        workload = launcher.workload(self.numbers, self.alignment)
+        corrections.began(launcher, self.numbers, workload)
         return Question(
-            workload=launcher.workload(self.numbers, self.alignment),
+            workload=workload,
             name=launcher.kernel.name,
             device=info,
             default=space.default,
