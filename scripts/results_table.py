@@ -123,8 +123,8 @@ def first_table(first: dict) -> list[str]:
         "in turn": "six sizes in one process",
     }
     lines = [
-        f"First calls with an empty store, {first['device']}, {first['date']}: device time over that "
-        "of as many launches of the best schedule, geometric means over ten kernels at 2^18 to "
+        f"First calls with an empty store, {first['device']}, {first['date']}: device time over "
+        "that of as many launches of the best schedule, geometric means over ten kernels at 2^18 to "
         "2^26 (in turn, from 2^16):",
         "",
         "| | the default | the first launch | first 100 | first 1000 |",
