@@ -124,7 +124,7 @@ def first_table(first: dict) -> list[str]:
     }
     lines = [
         f"First calls with an empty store, {first['device']}, {first['date']}: device time over "
-        "that of as many launches of the best schedule, geometric means over ten kernels at 2^18 to "
+        "that of as many launches of the best schedule, geometric means over ten kernels, 2^18 to "
         "2^26 (in turn, from 2^16):",
         "",
         "| | the default | the first launch | first 100 | first 1000 |",
