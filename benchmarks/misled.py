@@ -105,6 +105,14 @@ def figures(rows: list[dict[str, Any]], risk: float) -> dict[str, Any]:
     return found
 
 
+def said(row: dict[str, Any]) -> str:
+    """What a misled guess cost, for people."""
+    return (
+        f"table {row['table']} ({row['kind']}), {row['lead']} ahead: its guess takes "
+        f"{row['misled']:.2f} of the default, {row['lost']:.1f} default dispatches lost"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", type=int, default=1000)
@@ -136,12 +144,9 @@ def main() -> None:
     over = [row for row in listed if row["lost"] > FREE]
     print(f"guesses misled beyond {given.risk}: {len(listed)}, of which {len(over)} lost more")
     for row in (over or listed)[:8]:
-        print(
-            f"  table {row['table']} ({row['kind']}), {row['lead']} ahead: its guess takes "
-            f"{row['misled']:.2f} of the default, {row['lost']:.1f} default dispatches lost"
-        )
+        print(f"  {said(row)}")
     if not given.print_only:
-        path = save("misled", {"figures": found, "beyond": over, "rows": rows}, risk=given.risk)
+        path = save("misled", {"figures": found, "beyond": list(map(said, over))}, risk=given.risk)
         print(f"saved to {path.name}")
 
 
