@@ -362,7 +362,7 @@ def test_equal_keys_mean_the_same_launch_and_others_do_not():
 class Stood:
     """A site that launches whatever it is given."""
 
-    asked, numbers = (), None
+    asked, numbers, chosen = (), None, None
     launcher = SimpleNamespace(warmed=lambda numbers, schedule: None)  # noqa: ARG005  # as called
 
     def __init__(self):
