@@ -18,9 +18,6 @@ from vyre.policy.natural_live import NaturalGradient
 from vyre.policy.provisional import default_fits, times_slower
 from vyre.runtime.devices.launcher import Launcher, Numbers
 
-RUNNERS_UP = 3
-"""Codes to build with the guess's and the default's in a first call, where it builds several."""
-
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
 _FEW, _BETWEEN, _MANY = 1 << 18, 1 << 21, 1 << 24  # elements of calls that ask for different codes
 _WHOLE = 64  # elements that any vector divides
