@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from vyre.backend.replay import Noise
-from vyre.backend.replayed import GPU
+from vyre.backend.replayed import GPU, Replayed
 from vyre.learn import Call, Pace, Question, process, site_of, workload_of
 from vyre.learn.deciders import Deciders
 from vyre.learn.recorder import Recorder
 from vyre.learn.subject import Fetched, Opening
 from vyre.model import Code, Config, Schedule
-from vyre.runtime.devices.opening import RUNNERS_UP, timed_first
+from vyre.runtime.devices.opening import timed_first
 from vyre.store.memory import MemoryStore
 
 DEFAULT = Schedule((256, 1, 1), Code(checked=False))
 SHARE = 0.01  # of the time spent, that may be lost
-FIRST_BUILD = 2 + RUNNERS_UP  # codes that the first call compiles
+FIRST_BUILD = Replayed.builds_first  # codes that the first call compiles
 FETCH_S, WORK_S = 0.04, 1e-4  # to compile a code; to learn from an event
 NOISE = Noise(spread=0.03, outliers=0.01)
 

@@ -22,7 +22,7 @@ from measure import save
 from vyre import kernels
 from vyre.analysis import analyse
 from vyre.backend.replay import Noise, Replay
-from vyre.backend.replayed import GPU
+from vyre.backend.replayed import GPU, Replayed
 from vyre.model import Code, Schedule
 from vyre.plan.guess import guess, risk
 from vyre.plan.space import LaunchTraits, space
@@ -32,7 +32,6 @@ from vyre.policy.natural_live import NaturalGradient
 from vyre.policy.seed_cold_start import WORKGROUP_CANDIDATES, estimate_cold_start_ns
 from vyre.policy.sweep import Sweep
 from vyre.runtime.devices.launcher import Numbers
-from vyre.runtime.devices.opening import RUNNERS_UP
 
 H200 = replace(GPU, model="NVIDIA H200")
 NOISES = {
@@ -98,7 +97,7 @@ def built_first(table: Table) -> list[Schedule]:
     """One schedule of each code that a program's first call builds."""
     codes = {table.guess[0].code: table.guess[0], table.default.code: table.default}
     for schedule in table.guess:
-        if len(codes) < 2 + RUNNERS_UP:
+        if len(codes) < Replayed.builds_first:
             codes.setdefault(schedule.code, schedule)
     return list(codes.values())
 

@@ -37,7 +37,7 @@ from vyre.policy.natural_live import NaturalGradient
 from vyre.runtime.call import dispatch
 from vyre.runtime.compile.helper import Pending, Ready, Refused
 from vyre.runtime.devices.device import Device
-from vyre.runtime.devices.opening import RUNNERS_UP, opening_of
+from vyre.runtime.devices.opening import opening_of
 from vyre.store.memory import MemoryStore
 from vyre.store.sqlite.database import Database
 
@@ -224,7 +224,7 @@ def test_the_first_call_builds_the_guess_the_default_and_a_few_more(bench):
 
     codes = live.device.codes(live.kernel.program)
     assert {live.device.backend.launched[0].code, DEFAULT.code, Code()} <= codes
-    assert len(codes) <= 2 + RUNNERS_UP
+    assert len(codes) <= live.device.backend.builds_first
 
 
 def test_what_is_not_ready_is_not_tried_and_no_call_waits_for_it(bench):
