@@ -135,10 +135,11 @@ def _opening(
         assert isinstance(chosen, Schedule)
         best, why = chosen, "the best guess, by other sizes or programs"
         reason = Reason.TRANSFERRED
+    same = best == space.default
+    beside = "it is the default" if same else "the default is timed beside it"
     return Opening(
         config=best,
-        detail=f"{why} of {len(guessed.ordered)}{_corrected(launcher)}; "
-        "the default is timed beside it",
+        detail=f"{why} of {len(guessed.ordered)}{_corrected(launcher)}; {beside}",
         reason=reason,
         risk=risk(launcher.device.info, -expected[best]),
         timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
