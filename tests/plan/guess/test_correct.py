@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from math import inf, isfinite, nan
 
@@ -85,13 +84,6 @@ KERNELS = [
     work(inputs, operations, 1 << size)
     for inputs, operations, size in ((1, 1, 24), (3, 4, 22), (2, 40, 20), (4, 1, 26), (1, 9, 16))
 ]
-
-
-def test_work_and_evidence_come_back_from_their_values():
-    evidence = told(KERNELS[1])
-    kept = json.loads(json.dumps(evidence.value()))
-    assert Evidence.of(kept) == evidence
-    assert Work.of(kept["work"]) == evidence.work
 
 
 def test_without_evidence_nothing_is_corrected():

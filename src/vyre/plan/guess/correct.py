@@ -10,7 +10,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import exp, isfinite
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,20 +64,6 @@ class Evidence:
     work: Work
     default: Schedule
     ratios: tuple[tuple[Schedule, float], ...]
-
-    def value(self) -> dict[str, Any]:
-        """What stores keep of it; `of` reads it back."""
-        return {
-            "work": self.work.value(),
-            "default": self.default.value(),
-            "ratios": [[schedule.value(), ratio] for schedule, ratio in self.ratios],
-        }
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Evidence:
-        """The evidence of its value."""
-        ratios = tuple((Schedule.of(one), float(ratio)) for one, ratio in value["ratios"])
-        return cls(Work.of(value["work"]), Schedule.of(value["default"]), ratios)
 
 
 def corrected(constants: Constants, correction: Correction | None) -> Constants:

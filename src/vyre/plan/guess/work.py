@@ -6,10 +6,9 @@ Everything here is known before anything is compiled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 from vyre.analysis import Facts
 from vyre.analysis.forms import Launch, Poly, Symbol
@@ -48,25 +47,6 @@ class Work:
     @property
     def positions(self) -> int:
         return prod(self.extent)
-
-    def value(self) -> dict[str, Any]:
-        """What stores keep of it; `of` reads it back."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        streams = [[getattr(s, one.name) for one in fields(s)] for s in self.streams]
-        return found | {"extent": list(self.extent), "streams": streams}
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Work:
-        """The work of its value."""
-        names = [one.name for one in fields(Stream)]
-        streams = tuple(_stream(dict(zip(names, row, strict=True))) for row in value["streams"])
-        return cls(**{**value, "extent": tuple(value["extent"]), "streams": streams})
-
-
-def _stream(found: dict[str, Any]) -> Stream:
-    strides = found["strides"]
-    found["strides"] = None if strides is None else tuple(strides)
-    return Stream(**{**found, "reach": tuple(found["reach"])})
 
 
 def work_of(program: Program, facts: Facts, launch: Launch) -> Work:
