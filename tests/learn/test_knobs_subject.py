@@ -147,13 +147,15 @@ def call_until(twice: Twice, done: Callable[[], bool], most: int = 600) -> bool:
     return False
 
 
+def deciders_at_ease() -> Deciders:
+    """Those who plan whenever asked, and not so often a second."""
+    return Deciders(Desk(per_s=1e9, calls_apart=1e-9))
+
+
 @pytest.fixture(autouse=True)
 def own_process(monkeypatch):
     """A memory and deciders of its own for each test."""
-    deciders, recorder = (
-        Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
-        Recorder(MemoryStore(), linger_s=0.01),
-    )
+    deciders, recorder = deciders_at_ease(), Recorder(MemoryStore(), linger_s=0.01)
     monkeypatch.setattr(process, "deciders", lambda: deciders)
     monkeypatch.setattr(process, "recorder", lambda: recorder)
     return recorder
@@ -482,6 +484,8 @@ def _vyre(folder: Path, *words: str) -> str:
 
 def main(calls: int) -> None:
     """Call it, and say how it began and what it came to."""
+    deciders = deciders_at_ease()
+    process.deciders = lambda: deciders
     twice = Twice()
     twice()
     first, reason = twice.ran[0], twice.site.decision.reason

@@ -79,7 +79,9 @@ def test_so_is_every_atomic(dtype, code):
     valid(program, RICH, code)
 
 
-@pytest.mark.parametrize("op", [*WAVE, *UNPACKS], ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    "op", sorted([*WAVE, *UNPACKS], key=lambda op: op.name), ids=lambda op: op.name
+)
 def test_the_rest_is_refused_and_not_written_wrongly(op):
     a = ir.gid()
     expr = ir.binary(op, a, a) if isinstance(op, ir.BinaryOp) else ir.unary(op, a)
