@@ -144,6 +144,9 @@ def _begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced
     if given.expected and candidates[0] not in standing.ready:
         best = tuple(one for one in candidates if one not in standing.ready)
         standing, effects = _fetching(standing, (*effects, Fetch(best[: pace.together])))
+    if standing.wanted is not None:  # an interrupt may have lost what the first calls took
+        standing, looks = _look_after(standing, at, pace)
+        effects = (*effects, *looks)
     return _then(_next(standing, at, pace), effects)
 
 
@@ -191,8 +194,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
     if event.throttled:
         standing = replace(standing, ledger=standing.ledger.held_back(event.throttled))
     standing, comparable = _clocked(standing, event, pace)
-    if not comparable or (pace.cores and _guesses(standing) and standing.ledger.fetching):
-        # Other clocks, or a compiler on the cores that the launch ran on, say something else.
+    if not comparable:
         return replace(standing, told=standing.told + 1), ()
     if event.rough and elapsed < pace.shortest_ns:
         standing = replace(standing, told=standing.told + 1, rough=standing.rough + 1)
