@@ -23,7 +23,7 @@ def test_the_readme_holds_exactly_the_two_set_up_commands_that_ci_runs():
 
     assert commands == [
         "python -m pip install . && vyre tune",
-        "python -m pip install '.[test]' && python -m pytest",
+        "python -m pip install '.[test]' && python -m pytest -n auto",
     ]
 
 

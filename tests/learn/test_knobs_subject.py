@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -34,6 +33,7 @@ from vyre.learn import (
     site_of,
     workload_of,
 )
+from vyre.learn import subject as subject_module
 from vyre.learn.deciders import Deciders
 from vyre.learn.desk import Desk
 from vyre.learn.recorder import Recorder
@@ -400,10 +400,24 @@ class TestWhatIsNotReady:
         assert len(caplog.records) == 1
 
 
-def test_a_function_that_takes_time_is_learned_by_the_hosts_clock():
+@dataclass
+class Clock:
+    """The host's, of which a test says how it goes on."""
+
+    now_ns: int = 0
+
+    def perf_counter_ns(self) -> int:
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += int(seconds * 1e9)
+
+
+def test_a_function_that_takes_time_is_learned_by_the_hosts_clock(monkeypatch):
     spans = dict(zip(SPACE, (3e-3, 1e-3, 5e-3, 4e-3), strict=True))
-    twice = Twice()
-    twice.run = lambda knobs: Elapsed.of(lambda: time.sleep(spans[knobs]))
+    clock, twice = Clock(), Twice()
+    monkeypatch.setattr(subject_module, "time", clock)
+    twice.run = lambda knobs: Elapsed.of(lambda: clock.sleep(spans[knobs]))
 
     assert call_until(twice, lambda: twice.site.chosen == BEST, 300)
 
