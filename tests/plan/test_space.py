@@ -175,9 +175,19 @@ def test_a_row_on_a_gpu_has_hundreds_of_schedules_and_few_codes():
         for vector in (1, 2, 4)
         for order in Order
         if vector < items or (vector == items and order is Order.STRIDED)
-    }
-    assert len(found.legal) == 9 * 15
+    } | {(16, vector, Order.STRIDED) for vector in (2, 4)}
+    assert len(found.legal) == 9 * 17
     assert found.refused == ()
+
+
+def test_sixteen_items_are_for_unchecked_rows_alone():
+    def most(found):
+        return max(code.items for code in found.codes)
+
+    assert most(made(program(), checked_too=True)) == 16
+    y = ir.gid(1) * ir.extent(0) + ir.gid(0)
+    assert most(made(program(ir.store("out", y, ir.load("x", y))), (4096, 4096, 1))) == 8
+    assert max(c.items for c in made(program(), checked_too=True).codes if c.checked) == 8
 
 
 def test_a_row_on_a_cpu_has_hundreds_of_schedules_and_few_codes():
@@ -238,7 +248,7 @@ def test_a_program_that_is_not_free_has_its_own_schedule_only():
 
     assert found.legal == (Schedule((100, 1, 1), Code(checked=False)),)
     assert refusals(found) == [
-        "149 left out, every other schedule: it is not so for this launch that each invocation has"
+        "169 left out, every other schedule: it is not so for this launch that each invocation has"
         " its own elements of a[gid(0)], [gid(0) + 1]"
     ]
 
@@ -300,7 +310,7 @@ def test_a_tile_that_reaches_beyond_32_bits_is_left_out():
     found = made(program(), (U32_MAX, 1, 1))
 
     assert {s.workgroup[0] for s in found.legal}.isdisjoint({192, 384, 768})
-    assert refusals(found) == ["45 left out, tiles along x: the last one would reach beyond 2**32"]
+    assert refusals(found) == ["51 left out, tiles along x: the last one would reach beyond 2**32"]
 
 
 def test_an_undeclared_default_gives_way_to_the_nearest_row_that_fits():
@@ -356,7 +366,7 @@ def test_a_gpu_needs_aligned_arrays_for_vectors_and_a_cpu_does_not():
 
     assert {code.vector for code in found.codes} == {1, 2}
     assert refusals(found) == [
-        "27 left out, vectors of 4: x starts at a multiple of 8 bytes, not 16"
+        "36 left out, vectors of 4: x starts at a multiple of 8 bytes, not 16"
     ]
     assert max(code.vector for code in made(program(), kind=CPU, alignment=4).codes) == 8
 

@@ -32,6 +32,7 @@ class _Menu:
     tiled: tuple[int, ...]  # threads of the workgroups that are more than one row
     items: tuple[int, ...]
     to_count: tuple[int, ...]  # and where a workgroup's sums are added to all others' in the end
+    in_vectors: tuple[int, ...]  # and along a single row, in whole vectors that coalesce
     vectors: tuple[int, ...]
     unrolls: tuple[int, ...]
     access_bytes: int  # the widest load or store
@@ -43,6 +44,7 @@ _MENUS = {
         tiled=(64, 256, 1024),
         items=(1, 2, 4, 8, 16),
         to_count=(),
+        in_vectors=(),
         vectors=(1, 4, 8, 16),
         unrolls=(1, 4),
         # PoCL 3.0 crashes on vectors of 64 bytes where the CPU has AVX-512 (measured: float16,
@@ -55,6 +57,7 @@ _MENUS = {
         tiled=(64, 128, 256, 512, 1024),
         items=(1, 2, 4, 8),
         to_count=(16, 32),
+        in_vectors=(16,),
         vectors=(1, 2, 4),
         unrolls=(1,),
         access_bytes=16,
@@ -211,7 +214,11 @@ def space(
     wide = _wide_axes(program, declared, extent)
     checks = (True, False) if unchecked and checked_too else (not unchecked,)
     shapes = tuple(dict.fromkeys([default.workgroup, *_shapes(kind, wide, extent)]))
-    menu = [c for c in _codes(kind, checks, bool(facts.counters)) if among is None or c in among]
+    offered = (
+        *_codes(kind, checks, bool(facts.counters)),
+        *(_in_vectors(kind) if unchecked and wide <= {0} else ()),
+    )
+    menu = [c for c in offered if among is None or c in among]
     codes = tuple(dict.fromkeys([default.code, *menu]))
     fits = Fit(extent, limits, known)
     why_not = tuple(why_not_free(facts, launch))
@@ -356,6 +363,14 @@ def _codes(kind: DeviceKind, checks: tuple[bool, ...], counts: bool) -> Iterator
         # One vector per invocation is the same code in either order.
         for order in Order if items > vector else (Order.STRIDED,):
             yield Code(items=items, vector=vector, unroll=unroll, order=order, checked=checked)
+
+
+def _in_vectors(kind: DeviceKind) -> Iterator[Code]:
+    """What lets each thread of a long row move more at once: one wave then covers it (measured)."""
+    menu = _MENUS[kind]
+    for items, vector in product(menu.in_vectors, menu.vectors):
+        if vector > 1:
+            yield Code(items=items, vector=vector, checked=False)
 
 
 def _shapes(kind: DeviceKind, wide: frozenset[int], extent: Dim3) -> Iterator[Dim3]:
