@@ -13,7 +13,7 @@ from vyre.learn.ledger import Ledger
 from vyre.learn.subject import Opening, Question
 from vyre.model import Config, Decision, Reason
 from vyre.policy.base import Chooser
-from vyre.policy.natural_live import FREE
+from vyre.policy.charged import FREE
 from vyre.policy.provisional import launches_within
 from vyre.policy.trend import Trend
 

@@ -11,7 +11,7 @@ from vyre.learn.learner.settle import settled
 from vyre.learn.pace import Pace
 from vyre.learn.standing import PROVISIONAL, Advanced, Standing
 from vyre.model import Config, Reason
-from vyre.policy.natural_live import SURE_OF
+from vyre.policy.charged import SURE_OF
 
 
 def bounded(standing: Standing, at: Moment) -> Standing:

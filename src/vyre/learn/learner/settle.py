@@ -10,7 +10,7 @@ from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Standing
 from vyre.model import Decision, Reason
 from vyre.policy.base import Choice
-from vyre.policy.natural_live import SURE_OF
+from vyre.policy.charged import SURE_OF
 
 
 def settled(standing: Standing, decision: Decision, pace: Pace) -> Advanced:
