@@ -30,11 +30,9 @@ from fitting import (
     descended,
     in_order,
     left_out,
-    legal,
     lines_of,
     missed,
     outcome,
-    read,
     show,
     slopes,
     summary,
@@ -48,6 +46,7 @@ from vyre.plan.guess.amounts import Shapes, amounts
 from vyre.plan.guess.model import Constants, Figures, nanoseconds
 from vyre.plan.guess.work import Work
 from vyre.testing import provenance
+from vyre.testing.recordings import Recording, read, space_of
 
 OUT = ROOT / "src" / "vyre" / "plan" / "guess" / "fitted.py"
 START: dict[str, float] = {
@@ -132,8 +131,8 @@ def spaces_of(path: Path) -> tuple[dict[str, Any], list[OnGpu]]:
     return data["device"], in_order(map(recorded, found))
 
 
-def recorded(one: dict[str, Any]) -> OnGpu:
-    work, space = worked(one), legal(one)
+def recorded(one: Recording) -> OnGpu:
+    work, space = worked(one), space_of(one)
     return OnGpu(
         one["kernel"],
         one["size"],

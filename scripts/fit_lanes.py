@@ -30,12 +30,10 @@ from fitting import (
     descended,
     in_order,
     left_out,
-    legal,
     lines_of,
     missed,
     outcome,
     program_of,
-    read,
     show,
     slopes,
     summary,
@@ -49,6 +47,7 @@ from vyre.plan.guess.lanes import ALIKE, with_doubt
 from vyre.plan.guess.lanes.amounts import Core, Form, Tiles, amounts
 from vyre.plan.guess.lanes.model import Constants, nanoseconds
 from vyre.testing import provenance
+from vyre.testing.recordings import Recording, read, space_of, times_of, undisturbed
 
 OUT = ROOT / "src" / "vyre" / "plan" / "guess" / "lanes" / "fitted.py"
 START: dict[str, float] = {
@@ -102,9 +101,6 @@ START: dict[str, float] = {
 }
 """What each may be by what is published of processors, or seen in a table: where a fit begins."""
 
-DISTURBED = {"spaces-cpu12.json.gz": 5}
-"""The first spaces of a file, which were timed while codes were compiled on the same cores."""
-
 FIRMLY = 10.0  # how much less is left of how the slowest decides, which trades with all others
 FREE = tuple(one.name for one in fields(Constants))
 X0 = np.log([START[name] for name in FREE])
@@ -121,24 +117,19 @@ class OnLanes(Recorded):
 
 def spaces_of(path: Path) -> list[OnLanes]:
     """The spaces of a file."""
-    data = read(path)
-    device = data["device"]
+    device = read(path)["device"]
     core = Core(
         threads=device["compute_units"],
         lanes=device["lanes"],
         l1_bytes=device.get("l1_bytes", 48 << 10),
         l2_bytes=device.get("l2_bytes", 2 << 20),
     )
-    calm = data["spaces"][DISTURBED.get(path.name, 0) :]
-    return in_order(recorded(one, core) for one in calm if has_default(one))
+    calm = [one for one in undisturbed(path) if space_of(one).default in times_of(one)]
+    return in_order(recorded(one, core) for one in calm)
 
 
-def has_default(one: dict[str, Any]) -> bool:
-    return any(row[:-1] == one["default"] for row in one["rows"])
-
-
-def recorded(one: dict[str, Any], core: Core) -> OnLanes:
-    name, space = one["kernel"], legal(one)
+def recorded(one: Recording, core: Core) -> OnLanes:
+    name, space = one["kernel"], space_of(one)
     calm, noise = calmed(space.legal, times(one))
     form, tiles = Form.of(program_of(name)[0]), Tiles.of(space.legal)
     of = amounts(worked(one), form, tiles, core)

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -26,11 +24,10 @@ import spaces_kernels  # noqa: E402  # of benchmarks/
 from vyre import kernels  # noqa: E402
 from vyre.analysis import Facts, analyse  # noqa: E402
 from vyre.ir.program import Program  # noqa: E402
-from vyre.model import Code, Schedule  # noqa: E402
 from vyre.plan.guess.ranking import ranked  # noqa: E402
 from vyre.plan.guess.work import Work, work_of  # noqa: E402
 from vyre.plan.space import Space  # noqa: E402
-from vyre.runtime.devices.launcher import Numbers  # noqa: E402
+from vyre.testing.recordings import Recording, numbers_of, times_of  # noqa: E402
 
 DATA = ROOT / "benchmarks" / "data"
 STEEP = 3.0  # near-best schedules count: what takes e times as long counts for exp(-STEEP)
@@ -59,34 +56,13 @@ def program_of(kernel: str) -> tuple[Program, Facts]:
     return program, analyse(program)
 
 
-def schedule_of(row: list[Any]) -> Schedule:
-    """A schedule as `record_spaces.place_of` writes it."""
-    x, y, z, items, vector, unroll, order, checked, rows, staged = row
-    code = {"items": items, "vector": vector, "unroll": unroll, "order": order}
-    return Schedule((x, y, z), Code(**code, checked=checked, rows=rows, staged=staged))
-
-
-def read(path: Path) -> dict[str, Any]:
-    """What a file says of its device, and its spaces."""
-    with gzip.open(path, "rt") as file:
-        return json.load(file)
-
-
-def worked(space: dict[str, Any]) -> Work:
+def worked(space: Recording) -> Work:
     """What a launch of a recorded space does."""
-    shapes = {array: tuple(shape) for array, shape in space["shapes"].items()}
-    numbers = Numbers(tuple(space["extent"]), shapes, space["scalars"])
-    return work_of(*program_of(space["kernel"]), numbers)
+    return work_of(*program_of(space["kernel"]), numbers_of(space))
 
 
-def legal(space: dict[str, Any]) -> Space:
-    """The schedules of a recorded space, in the order of its rows."""
-    rows = tuple(schedule_of(row[:-1]) for row in space["rows"])
-    return Space(schedule_of(space["default"]), rows, ())
-
-
-def times(space: dict[str, Any]) -> np.ndarray:
-    return np.array([row[-1] for row in space["rows"]])
+def times(space: Recording) -> np.ndarray:
+    return np.array(list(times_of(space).values()))
 
 
 def in_order(spaces: Iterator[Recorded]) -> list[Recorded]:
