@@ -35,12 +35,9 @@ class Settled(Charged):
         """
         able = self._able(ready)
         if not able.any():
-            raise NothingToTry(
-                "every schedule of the space has failed"
-                if len(self.failed) == len(self.space)
-                else "every schedule that is ready has failed",
-                "look at the reasons of the failures",
-            )
+            all_failed = len(self.failed) == len(self.space)
+            which = "of the space" if all_failed else "that is ready"
+            raise NothingToTry.of(f"schedule {which}")
         base = self.base
         if self._is_unweighed:
             return self._guessed(able)
