@@ -26,10 +26,11 @@ from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.arguments import out_shape, read, unpacked
 from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.short import ShortWays, listed, put, same_memory
+from vyre.runtime.call.short import MOST_KEPT, ShortWays, listed, same_memory
 from vyre.runtime.call.tune import tune
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.keep import keep
 from vyre.runtime.devices.launcher import Launcher, Prepared
 from vyre.runtime.devices.opened import default
 from vyre.runtime.devices.subject import ProgramSteps, call_of
@@ -248,7 +249,7 @@ class Dispatcher:
             'or freeze with missing="default"',
         )
         site = site_of(call, by)
-        put(self._sites, key, site)
+        keep(self._sites, key, site, MOST_KEPT)
         return site
 
 

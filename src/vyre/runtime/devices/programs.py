@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from vyre.backend.base import Array, Ticket
 from vyre.errors import VyreError
@@ -19,6 +19,7 @@ from vyre.plan.config import DispatchConfig
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.explain import explanation
+from vyre.runtime.devices.keep import keep
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.devices.subject import call_of
 
@@ -31,9 +32,6 @@ MOST_KEPT = 1024
 """Programs and sites that are kept; a stream of ever-new ones starts anew there."""
 
 _OVERRIDES = ("workgroup_override", "grid_override", "dispatch_grid", "fixpoint_iterations")
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class Programs:
         free = self._free.get(what)
         if free is None:
             free = self._device.facts(program).free_for(numbers)
-            _put(self._free, what, free)
+            keep(self._free, what, free, MOST_KEPT)
         if free:
             self._run(self._site(program, numbers, what, arrays), program, arrays, config.label)
         return free
@@ -140,9 +138,9 @@ class Programs:
             launcher = self._launchers.get(name)
             if launcher is None:
                 launcher = Launcher(HandBuilt(program), self._device)
-                _put(self._launchers, name, launcher)
+                keep(self._launchers, name, launcher, MOST_KEPT)
             site = site_of(call_of(launcher, numbers, alignment, helper_of(self._device)), by)
-            _put(self._sites, key, site)
+            keep(self._sites, key, site, MOST_KEPT)
         return site
 
 
@@ -162,9 +160,3 @@ def _numbers(program: Program, n: int, arrays: Mapping[str, Array]) -> Numbers:
             if decl.is_scalar_argument and decl.element.is_int
         },
     )
-
-
-def _put(kept: dict[K, T], key: K, value: T) -> None:
-    if len(kept) >= MOST_KEPT:
-        kept.clear()
-    kept[key] = value
