@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vyre.backend.base import Array, Ticket
-from vyre.errors import VyreError
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.learn.decide import site_of
@@ -84,25 +83,16 @@ class Programs:
         self, site: Site, program: Program, arrays: Mapping[str, Array], label: str | None
     ) -> None:
         step, asked = site.take()
-        chosen = site.chosen
         if label is not None:
             name = self._device.name
             log.debug("%s: grid %s of %s on %s", label, step.grid, step.workgroup, name)
-        try:
-            ticket = self._launch(step, program, arrays, timed=asked is not None)
-        except VyreError as error:
-            usual = site.instead(chosen, error) if asked is None else site.fell(asked, error)
-            if usual is None:
-                raise
-            assert isinstance(usual, Prepared)
-            self._launch(usual, program, arrays)
-            return
-        except BaseException:
-            if asked is not None:
-                site.lost()
-            raise
-        if asked is not None:
-            site.ran(asked, ticket)
+
+        def launch(step: Prepared, *, timed: bool) -> Ticket:
+            return self._device.run(
+                step.binary, step.grid, step.workgroup, arrays, program, step.words, timed=timed
+            )
+
+        site.run(step, asked, launch)
 
     def explain(self, program: Program) -> Explanation:
         """What is proved of a program that was dispatched here, how it runs, and why."""
@@ -110,18 +100,6 @@ class Programs:
         known = tuple(self._sites.items())  # other threads may be dispatching
         sites = [site for key, site in known if key[1] == wanted]
         return explanation(HandBuilt(program).name, self._device.facts(program), sites)
-
-    def _launch(
-        self,
-        step: Prepared,
-        program: Program,
-        arrays: Mapping[str, Array],
-        *,
-        timed: bool = False,
-    ) -> Ticket:
-        return self._device.run(
-            step.binary, step.grid, step.workgroup, arrays, program, step.words, timed=timed
-        )
 
     def _site(
         self,
