@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--stands", type=float, default=0.7, help="seconds that a choice stood")
     parser.add_argument("--measure", type=float, default=0.6, help="seconds of timing schedules")
     parser.add_argument("--longest", type=float, default=20.0, help="seconds of calls in a cell")
-    parser.add_argument("--spaces", type=Path, default=SPACES, help="a recording of the best")
+    parser.add_argument("--spaces", type=Path, help="a recording of the best on this machine")
     parser.add_argument(
         "--sweep", type=float, default=0.0, help="seconds to sweep a cell that is not recorded"
     )
@@ -72,6 +72,7 @@ def arguments() -> argparse.Namespace:
     given.jobs = given.jobs or (1 if kind == "cpu" else 3)
     name = "first_calls_cpu.json" if kind == "cpu" else "first_calls.json"
     given.out = given.out or RESULTS / name
+    given.spaces = given.spaces or (SPACES if kind == "cuda" else None)
     return given
 
 
@@ -83,7 +84,7 @@ def tasks(given: argparse.Namespace, lock: Path, done: set[tuple[str, int, str]]
     """What each process does, the one that may say most first."""
     names = given.kernels.split(",") if given.kernels else [k.name for k in kernels.ALL]
     paces = [word.strip() for word in given.paces.split(",")]
-    best = recorded(given.spaces) if not given.device.startswith("cpu") else {}
+    best = recorded(given.spaces) if given.spaces else {}
     common = {
         "device": given.device,
         "calls": given.calls,

@@ -128,6 +128,13 @@ def chosen(workload: object) -> tuple[Schedule, bool] | None:
     return None
 
 
+def leave_alone() -> None:
+    """Learn no more: what compiles would take cores from what is timed now."""
+    for decider in process.deciders().all():
+        decider.stop("its calls are over")
+    process.deciders().desk.drained(10.0)
+
+
 def one(target: Target, noted: Noted, task: Mapping[str, Any]) -> Row:
     """A cell: so many calls of one size, then what each launch takes."""
     calls, paced = task["calls"], task["pace"] == "paced"
@@ -139,6 +146,7 @@ def one(target: Target, noted: Noted, task: Mapping[str, Any]) -> Row:
     if task["settle"]:
         settled, more = settle(target, task["settle"], task["stands"])
     waits = [w for w in noted.waits if w.caller and 0 < w.launches < len(noted)]
+    leave_alone()
     found = measured(target, launched, settled, task)
     return {
         "kernel": task["kernel"],
@@ -164,6 +172,7 @@ def in_turn(targets: list[Target], noted: Noted, task: Mapping[str, Any]) -> lis
         hosts.append(run(target.call, SHORT, 0.0, task["longest"]))
         marks.append(len(noted))
     targets[0].bound.launcher.device.synchronize()
+    leave_alone()
     launched = noted.schedules()
     waits = [w for w in noted.waits if w.caller and 0 < w.launches < len(launched)]
     rows = []

@@ -35,8 +35,8 @@ from vyre.learn.inheritance import Inherited
 from vyre.learn.learner.advance import advance
 from vyre.learn.ledger import Ledger
 from vyre.learn.pace import Pace
-from vyre.learn.standing import Phase, Standing
-from vyre.learn.subject import Fetched, Question
+from vyre.learn.standing import Phase, Standing, Wanted
+from vyre.learn.subject import Fetched, Opening, Question
 from vyre.model import (
     Config,
     Decision,
@@ -891,6 +891,20 @@ class TestLost:
 
         assert world.tell(look) == ()
         assert not world.standing.looking
+
+    def test_what_the_first_calls_took_before_it_began_is_looked_after_as_well(self):
+        """Nobody hears of an interrupt that came before there was a question."""
+        world = World()
+        opening = Opening(config=BEST, detail="", timed=(DEFAULT, BEST), default_ready=True)
+        world.standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        world.begin(expected=(0.0,) * len(SPACE))
+        assert world.standing.wanted == Wanted(config=DEFAULT, phase=Phase.ASKED)
+        world.dispatches += 16
+
+        (again, *_) = world.tell(Looked(0, 0, 1.0))
+
+        assert isinstance(again.event, Woke)
+        assert world.standing.wanted.phase is Phase.PLANNED
 
     def test_one_that_was_taken_while_another_is_looked_after_is_looked_after_then(self):
         """Else it would be waited for until the process ends."""

@@ -13,7 +13,7 @@ import pytest
 import vyre
 from vyre import In, Out, f32
 from vyre.backend.replay import Noise
-from vyre.backend.replayed import Replayed
+from vyre.backend.replayed import GPU, Replayed
 from vyre.errors import InvalidInput, NotRemembered
 from vyre.learn import decider as decider_module
 from vyre.learn import process, rules
@@ -25,6 +25,7 @@ from vyre.model import (
     Clocks,
     Code,
     Decision,
+    DeviceKind,
     Measurement,
     Mode,
     Reason,
@@ -215,6 +216,45 @@ def test_the_guess_runs_first_and_the_default_is_timed_by_the_third_call(bench):
     assert first.reason is Reason.COLD_START
     assert first.gain is None
     assert launched[:3].count(DEFAULT) == 1
+
+
+USUAL = Schedule((64, 1, 1), Code(checked=False))
+"""A processor's default."""
+
+
+class TestOnAProcessor:
+    """Its cores are what learning works on as well."""
+
+    @staticmethod
+    def bench(bench, **more):
+        return bench(info=replace(GPU, kind=DeviceKind.CPU, compute_units=2), **more)
+
+    def test_guess_and_default_take_turns_before_anything_is_learned(self, bench):
+        live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 9e5)
+
+        live.call(1)
+        turns = len(live.learner()._opening)
+        live.call(turns)
+        before, asked = live.standing(), list(live.helper.asked)
+        launched = live.device.backend.launched[: turns + 1]
+        live.call(5)
+
+        assert turns >= 2
+        assert launched == [launched[0], *[USUAL, launched[0]] * (turns // 2)]
+        assert before.question is None
+        assert not asked
+        assert live.standing().question is not None
+        assert live.standing().timed[USUAL] >= turns // 2
+        assert live.standing().decision.config == launched[0] != USUAL
+
+    def test_a_guess_that_is_slower_is_left_at_once(self, bench):
+        live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 2e6)
+
+        live.call(40)
+
+        assert live.standing().decision.config == USUAL
+        assert live.device.backend.launched[0] != USUAL
+        assert live.device.backend.launched[-20:].count(USUAL) >= 18
 
 
 def test_the_first_call_builds_the_guess_the_default_and_a_few_more(bench):

@@ -1,4 +1,5 @@
 from itertools import pairwise
+from math import log
 from random import Random
 from statistics import median
 
@@ -60,6 +61,21 @@ def test_of_two_times_that_disagree_the_lower_counts_and_not_much():
 
     assert location == 0.0
     assert precision < locate([0.0], 0.03)[1]
+
+
+def test_where_others_share_the_device_the_lowest_times_count():
+    rng = Random(0)
+    fast, slow = (
+        [log(ns) + rng.expovariate(4.0) * rng.choice((0.1, 1.0)) for _ in range(8)]
+        for ns in (100.0, 108.0)
+    )
+    noise = 0.2
+
+    (here, known), (there, known_too) = locate(fast, noise), locate(slow, noise)
+
+    assert min(fast) <= here < sorted(fast)[2]
+    assert here < there
+    assert known == known_too == pytest.approx((1.5 * noise / 8) ** -2, rel=0.01)
 
 
 def test_more_times_are_more_precise_up_to_a_floor():

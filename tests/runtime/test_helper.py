@@ -199,6 +199,18 @@ class TestServer:
             )
             assert second.wait(LONG_S) == Ready((0,))
 
+    @pytest.mark.skipif(os.name != "posix", reason="there is no niceness here")
+    def test_it_gives_way_to_the_callers_kernels(self):
+        """Its session is a group of its own to Linux, which counts before its niceness does."""
+        with CompileHelper(REFERENCE) as helper:
+            helper.submit(bundle()).wait(LONG_S)
+            nice = os.getpriority(os.PRIO_PROCESS, helper._child.pid)
+            group = Path(f"/proc/{helper._child.pid}/autogroup")
+            weighed = group.read_text().split()[1:] if group.exists() else []
+
+        assert nice == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+        assert weighed in ([], ["nice", "10"])
+
     def test_what_a_compiler_prints_is_no_answer(self):
         noisy = """
             import os, sys

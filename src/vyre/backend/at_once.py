@@ -30,7 +30,7 @@ class AtOnce:
 
     compiles_per_workgroup = False
     loads_together = 1
-    builds_first = 1  # one after the other, some 20 to 100 ms each
+    builds_first = 2  # one after the other, some 20 to 100 ms each
     sharing = None
     shortest_ns = 0
     strayed = False

@@ -57,8 +57,6 @@ from vyre.policy.table import DEFAULT_POLICY
 
 logger = logging.getLogger("vyre.learning")
 
-_BEGINNING_S = 1e-3  # after which what came in too early is told
-
 _STRETCH = 32
 """Calls between two looks at how far they may go."""
 
@@ -109,7 +107,11 @@ class Decider:
         self._fetching: list[Fetching] = []
         self._came_in: list[_CameIn] = []
         self._worked_s = 0.0
-        self._post(self._begin)
+        # What runs on the host's own cores is timed before anything else is done on them.
+        self._begins_later = bool(self._opening) and self._pace.cores > 0
+        self._ran_before: list[tuple[Config, Ticket, int, float]] = []
+        if not self._begins_later:
+            self._post(self._begin)
 
     @property
     def dispatches(self) -> int:
@@ -127,13 +129,17 @@ class Decider:
         """How far calls may go before this is asked again; what they go too far on is held back."""
         if dispatches == 0 and self._opening:
             return 1  # the first launch also loads what it needs, and says little
-        if self._opening:
-            self.asked.extend(self._opening)
-            self._opening = ()
-        self._desk.called(_STRETCH)
+        stretch, opening = _STRETCH, self._opening
+        if opening:
+            self.asked.extend(opening)
+            stretch, self._opening = len(opening), ()
+        elif self._begins_later:
+            self._begins_later = False
+            self._post(self._begin)
+        self._desk.called(stretch)
         standing = self.standing
         if dispatches < standing.limit:
-            return int(min(standing.limit, dispatches + _STRETCH))
+            return int(min(standing.limit, dispatches + stretch))
         default = standing.default
         if self.best != default and default in standing.ready:
             self._launch(default)
@@ -149,22 +155,15 @@ class Decider:
 
     def taking(self) -> None:
         """A call is about to take what is asked for."""
-        self._post(lambda: self._happened(Took()))
+        if not self._begins_later:
+            self._post(lambda: self._happened(Took()))
 
     def ran(self, config: Config, ticket: Ticket, size: int, share: float = 1.0) -> None:
         """A launch that was asked for is under way, so much of it as was asked."""
-        rough = ticket.rough
-
-        def heard(came: int | VyreError | None) -> None:
-            if not self._came_in:  # what comes until then is told together
-                self._desk.at(time.monotonic(), lambda: self._do(self._tell))
-            self._came_in.append(partial(self._heard, config, came, size, share, rough=rough))
-
-        def watch() -> None:
-            self._happened(Launched(config))
-            self._desk.watch(ticket, heard)
-
-        self._post(watch)
+        if self._begins_later:
+            self._ran_before.append((config, ticket, size, share))
+        else:
+            self._post(lambda: self._watch(config, ticket, size, share))
 
     def fell(self, config: Config, reason: str) -> None:
         """A launch failed: one that was asked for, or of what was chosen."""
@@ -203,6 +202,19 @@ class Decider:
             logger.exception("%s: a piece of learning failed", self.name)
             self._happened(Broke(repr(error)))
 
+    def _watch(self, config: Config, ticket: Ticket, size: int, share: float) -> None:
+        """Tell the learner that a launch is under way, and what came of it."""
+
+        def heard(came: int | VyreError | None) -> None:
+            if not self._came_in:  # what comes until then is told together
+                self._desk.at(time.monotonic(), lambda: self._do(self._tell))
+            self._came_in.append(
+                partial(self._heard, config, came, size, share, rough=ticket.rough)
+            )
+
+        self._happened(Launched(config))
+        self._desk.watch(ticket, heard)
+
     def _begin(self) -> None:
         beginning = self._beginning()
 
@@ -225,6 +237,10 @@ class Decider:
         ready = frozenset(filter(self._subject.is_ready, legal))
         began = Began(question, inherited, ready, self._size, self.policy, self._step)
         self._happened(began)
+        for before in self._ran_before:
+            self._watch(*before)
+        self._ran_before = []
+        self._tell()
 
     def _heard(
         self,
@@ -246,9 +262,8 @@ class Decider:
 
     def _tell(self) -> None:
         """Tell the learner all that has come in: the clocks are looked at once, too."""
-        if self.standing.question is None and not self.standing.is_over:  # it is about to begin
-            self._desk.at(time.monotonic() + _BEGINNING_S, lambda: self._do(self._tell))
-            return
+        if self.standing.question is None and not self.standing.is_over:
+            return  # they are told when it has begun
         came, self._came_in = self._came_in, []
         clocks = self._clocks()
         heard = [one(clocks=clocks) for one in came]

@@ -17,6 +17,10 @@ GAPS = 64
 NOISE = 0.03
 """Of one log time on a device of its own, believed before any was repeated."""
 
+SHARED = 0.05
+"""Noise of which most is what others do on the same device."""
+
+_LOWEST = 3  # one in so many times is hardly disturbed then
 _NOISE_WORTH = 6  # repeats that outweigh that
 _NOISE_LEAST = 0.004
 _SEVERAL, _NOISE_OF_FEW = 4, 0.1  # repeats, and the most that fewer can say of the noise
@@ -55,14 +59,17 @@ def noise_of(gaps: Sequence[float], before: float = NOISE) -> float:
 def locate(times: Sequence[float], noise: float) -> tuple[float, float]:
     """Where the log times lie, and the precision (one over the variance) of that.
 
-    Single outliers move it by a fraction of the noise. Of two times that disagree the lower counts:
-    what disturbs a measurement makes it longer.
+    Single outliers move it by a fraction of the noise. What disturbs a measurement makes it longer:
+    of two times that disagree the lower counts, and where others share the device the lowest do.
     """
     if len(times) <= 2:
         low, high = min(times), max(times)
         if high - low > 4 * noise:
             return low, 1 / (noise + 0.1 * (high - low)) ** 2
         return (low + high) / 2, 1 / (noise**2 / len(times) + _FLOOR**2)
+    if noise >= SHARED:
+        lowest = sorted(times)[: max(len(times) // _LOWEST, 1)]
+        return sum(lowest) / len(lowest), 1 / ((_LOWEST / 2 * noise / len(times)) ** 2 + _FLOOR**2)
     middle = median(times)
     if len(times) > _FEW:  # a tenth of the time that Python takes for all
         held = np.array(times)

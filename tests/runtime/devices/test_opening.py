@@ -8,9 +8,10 @@ import pytest
 
 from vyre import kernels
 from vyre.backend.replayed import GPU, Replayed
+from vyre.model import Schedule
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher, Numbers
-from vyre.runtime.devices.opening import _first_codes, at_another_size
+from vyre.runtime.devices.opening import _first_codes, at_another_size, timed_in_turns
 from vyre.testing.recordings import numbers_of, read, times_of
 
 RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-h200.json.gz"
@@ -63,3 +64,22 @@ def test_another_size_is_far_away_and_keeps_what_is_not_of_the_size(extent):
     assert math.prod(far.shapes["x"]) == math.prod(far.extent) or total == 1
     assert far.scalars == {"k": 4}
     assert [size > 1 for size in far.extent[1:]] == [size > 1 for size in extent[1:]]
+
+
+class TestInTurns:
+    GUESS, DEFAULT = Schedule((64, 1, 1)), Schedule((256, 1, 1))
+
+    @pytest.mark.parametrize(
+        ("slower", "turns"), [(0.0, 8), (-0.3, 8), (0.1, 8), (0.3, 2), (0.5, 1), (0.8, 0), (9.0, 0)]
+    )
+    def test_the_times_of_the_default_cost_about_a_dispatch_together(self, slower, turns):
+        expected = {self.GUESS: 0.0, self.DEFAULT: slower}
+
+        found = timed_in_turns(self.GUESS, expected, self.DEFAULT)
+
+        assert found == (self.DEFAULT, self.GUESS) * turns
+        assert turns * (math.exp(slower) - 1) <= 1
+
+    def test_a_default_that_is_the_guess_or_not_ready_is_not_timed(self):
+        assert timed_in_turns(self.GUESS, {self.GUESS: 0.0}, self.GUESS) == ()
+        assert timed_in_turns(self.GUESS, {self.GUESS: 0.0}, self.DEFAULT) == ()

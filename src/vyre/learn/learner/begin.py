@@ -10,6 +10,7 @@ from vyre.learn.inheritance import Inherited
 from vyre.learn.learner.fetch import fetching
 from vyre.learn.learner.next import decide_next
 from vyre.learn.learner.settle import settled
+from vyre.learn.learner.wanted import look_after
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Standing, then
 from vyre.learn.subject import Question
@@ -49,6 +50,8 @@ def begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     if given.expected and candidates[0] not in standing.ready:
         best = tuple(one for one in candidates if one not in standing.ready)
         standing, effects = fetching(standing, (*effects, Fetch(best[: pace.together])))
+    if standing.wanted is not None:  # an interrupt may have lost what the first calls took
+        standing, effects = then(look_after(standing, at, pace), effects)
     return then(decide_next(standing, at, pace), effects)
 
 

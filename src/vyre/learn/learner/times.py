@@ -48,8 +48,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
     if event.throttled:
         standing = replace(standing, ledger=standing.ledger.held_back(event.throttled))
     standing, comparable = _clocked(standing, event, pace)
-    if not comparable or (pace.cores and standing.guesses and standing.ledger.fetching):
-        # Other clocks, or a compiler on the cores that the launch ran on, say something else.
+    if not comparable:
         return replace(standing, told=standing.told + 1), ()
     if event.rough and elapsed < pace.shortest_ns:
         standing = replace(standing, told=standing.told + 1, rough=standing.rough + 1)

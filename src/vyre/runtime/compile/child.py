@@ -44,6 +44,7 @@ class Child:
                 bufsize=0,
                 env=variables,
                 start_new_session=True,
+                creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),  # of Windows
             )
         except OSError:
             self._errors.close()

@@ -6,21 +6,26 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from vyre.backend.base import Unbuilt
 from vyre.errors import VyreError
 from vyre.learn.inheritance import Known, nearby
 from vyre.learn.subject import Opening
-from vyre.model import Code, Reason, Schedule, Workload
+from vyre.model import Code, DeviceKind, Reason, Schedule, Workload
 from vyre.plan.guess import Guess, risk
 from vyre.plan.space import Space
 from vyre.policy.natural_live import NaturalGradient
 from vyre.policy.provisional import default_fits, times_slower
 from vyre.runtime.devices.launcher import Launcher, Numbers
 
+if TYPE_CHECKING:
+    from vyre.runtime.devices.device import Device
+
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
 _FEW, _BETWEEN, _MANY = 1 << 18, 1 << 21, 1 << 24  # elements of calls that ask for different codes
 _WHOLE = 64  # elements that any vector divides
+_TURNS = 8  # of guess and default on a processor: the first one also loads, and says little
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
 
 
@@ -113,7 +118,7 @@ def _opening(
 ) -> Opening | None:
     if not guessed.expected:
         return None
-    loaded = launcher.loaded
+    loaded, device = launcher.loaded, launcher.device
     expected = {
         one: at
         for one, at in zip(guessed.ordered, guessed.expected, strict=True)
@@ -141,8 +146,8 @@ def _opening(
         config=best,
         detail=f"{why} of {len(guessed.ordered)}{_corrected(launcher)}; {beside}",
         reason=reason,
-        risk=risk(launcher.device.info, -expected[best]),
-        timed=timed_first(best, expected, space.default) if launcher.device.backend.streams else (),
+        risk=risk(device.info, -expected[best]),
+        timed=_timed(device, best, expected, space.default),
         default_ready=space.default in expected,
     )
 
@@ -154,10 +159,19 @@ def _corrected(launcher: Launcher) -> str:
     return f", corrected by {correction.kernels} kernel{'s' * (correction.kernels != 1)}"
 
 
+def _timed(
+    device: Device, best: Schedule, expected: Mapping[Schedule, float], default: Schedule
+) -> tuple[Schedule, ...]:
+    """What the first calls launch to be timed."""
+    if device.info.kind is DeviceKind.CPU:
+        return timed_in_turns(best, expected, default)
+    return timed_first(best, expected, default) if device.backend.streams else ()
+
+
 def timed_first(
     best: Schedule, expected: Mapping[Schedule, float], default: Schedule
 ) -> tuple[Schedule, ...]:
-    """What the first calls launch to be timed: callers may be far ahead of what is heard.
+    """What a GPU's first calls launch to be timed: callers may be far ahead of what is heard.
 
     The default where it costs little, and what is expected to be about as fast as the guess.
     """
@@ -171,3 +185,18 @@ def timed_first(
     # Of another code first: what workgroups are worth is told by any of them.
     others.sort(key=lambda one: one.code in codes)
     return (*first, *others[:_TIMED])
+
+
+def timed_in_turns(
+    best: Schedule, expected: Mapping[Schedule, float], default: Schedule
+) -> tuple[Schedule, ...]:
+    """What a processor's first calls launch to be timed: guess and default in turns.
+
+    Others share its cores, and one time says little. All times of the default together may cost
+    about one dispatch.
+    """
+    if default == best or default not in expected:
+        return ()
+    extra = times_slower(expected[default] - expected[best])
+    turns = min(int(1.0 / max(extra, 1.0 / _TURNS)), _TURNS)
+    return (default, best) * turns
