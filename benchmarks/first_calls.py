@@ -14,7 +14,6 @@ other, a hundred times each. Processes get ready beside each other and have the 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import math
 import shutil
@@ -32,6 +31,7 @@ from measure import RESULTS
 
 from vyre import kernels, settings
 from vyre.testing import provenance
+from vyre.testing.recordings import read
 
 HERE = Path(__file__).parent
 SPACES = HERE / "data" / "spaces-h200.json.gz"
@@ -124,7 +124,7 @@ def recorded(path: Path) -> Recorded:
     if not path.exists():
         print(f"no recording {path.name}; without --sweep the best is what was launched")
         return {}
-    spaces = json.loads(gzip.decompress(path.read_bytes()))["spaces"]
+    spaces = read(path)["spaces"]
     found = {}
     for one in spaces:
         rows = sorted(one["rows"], key=lambda row: row[-1])[:LEADERS]

@@ -22,8 +22,9 @@ from vyre import kernels
 from vyre.kernels.samples import Sample, sample
 from vyre.lang import Role
 from vyre.learn import process
-from vyre.model import Code, Order, Schedule
+from vyre.model import Schedule
 from vyre.runtime.call.bound import Bound
+from vyre.testing.recordings import schedule_of
 
 SHORT = 100
 PACE_S = 1e-3
@@ -257,21 +258,6 @@ def rivals(target: Target, task: Mapping[str, Any]) -> tuple[list[Schedule], str
     guessed = [one for question in questions if question for one in question.candidates]
     few = [one for one in guessed[:FEW_GUESSED] if isinstance(one, Schedule)]
     return [*rows, *few], source or "what was launched, and the first guesses"
-
-
-def schedule_of(row: list[Any]) -> Schedule:
-    """A row of a recording as a schedule; its time comes last."""
-    x, y, z, items, vector, unroll, order, checked, rows, staged, *_ = row
-    code = Code(
-        items=items,
-        vector=vector,
-        unroll=unroll,
-        order=Order(order),
-        checked=bool(checked),
-        rows=rows,
-        staged=bool(staged),
-    )
-    return Schedule((x, y, z), code)
 
 
 if __name__ == "__main__":

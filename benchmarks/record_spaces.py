@@ -12,8 +12,6 @@ goes on with what is missing there.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import multiprocessing
 import os
 import random
@@ -34,6 +32,7 @@ from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.devices.launcher import Prepared
 from vyre.testing import provenance
+from vyre.testing.recordings import read, row_of, write
 
 BLOCK_NS = 3e5  # of launches in a row
 MOST_IN_ROW = 40
@@ -42,37 +41,6 @@ BY_HOST_ROUNDS = 3  # of every schedule: no spike alone condemns one
 NEAR = 1.35  # of the best so far: what is slower was timed once, and that is enough
 LONG_NS = 2e7  # one launch of this is measured once
 AHEAD = 3  # calls whose arrays are made while another is measured
-
-
-def place_of(schedule: Schedule) -> list[Any]:
-    """A schedule as a row of the file begins with it."""
-    code = schedule.code
-    return [
-        *schedule.workgroup,
-        code.items,
-        code.vector,
-        code.unroll,
-        code.order.value,
-        code.checked,
-        code.rows,
-        code.staged,
-    ]
-
-
-def read(path: Path) -> dict[str, Any]:
-    """What a file holds, or nothing."""
-    if not path.exists():
-        return {"spaces": []}
-    with gzip.open(path, "rt") as file:
-        found: dict[str, Any] = json.load(file)
-        return found
-
-
-def write(path: Path, found: dict[str, Any]) -> None:
-    partial = path.with_suffix(".part")
-    with gzip.GzipFile(partial, "wb", mtime=0) as file:
-        file.write(json.dumps(found, separators=(",", ":")).encode())
-    partial.replace(path)
 
 
 def compile_ahead(device_name: str, name: str, code: Code) -> None:
@@ -129,7 +97,7 @@ class Space:
             resources = getattr(step.binary, "resources", None)
             if resources is not None:
                 found[schedule.code] = [resources.registers, resources.local_bytes]
-        return [[*place_of(Schedule((1, 1, 1), code))[3:], *of] for code, of in found.items()]
+        return [[*row_of(Schedule((1, 1, 1), code))[3:], *of] for code, of in found.items()]
 
     def record(self, rounds: int, rng: random.Random) -> dict[str, Any]:
         by_device = isinstance(self.device.backend, TimesBlocks)
@@ -160,9 +128,9 @@ class Space:
             "shapes": {name: list(shape) for name, shape in self.numbers.shapes.items()},
             "scalars": dict(self.numbers.scalars),
             "alignment": self.alignment,
-            "default": place_of(self.space.default),
+            "default": row_of(self.space.default),
             "registers": self.registers(steps),
-            "rows": [[*place_of(s), round(middle(t), 1)] for s, t in times.items() if t],
+            "rows": [[*row_of(s), round(middle(t), 1)] for s, t in times.items() if t],
         }
 
 
@@ -233,7 +201,7 @@ def main() -> None:
     given = parser.parse_args()
     began = time.monotonic()
     device = vyre.open(given.device)
-    found = read(given.path)
+    found = read(given.path) if given.path.exists() else {"spaces": []}
     todo = cells(given, found)
     found |= provenance.provenance()
     found["device"] = told(device.info)

@@ -13,30 +13,41 @@ spikes: one far above its neighbours' counts as their median.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
 from functools import partial
 from math import log2
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from descent import Tracked, accumulate, least
-from fit_guess import ROOT, Outcome, missed, schedule_of, show, spaces_kernels, summary
+from descent import accumulate
+from fitting import (
+    DATA,
+    ROOT,
+    Outcome,
+    Pool,
+    Recorded,
+    descended,
+    in_order,
+    left_out,
+    lines_of,
+    missed,
+    outcome,
+    program_of,
+    show,
+    slopes,
+    summary,
+    times,
+    tracked,
+    worked,
+)
 
-from vyre.analysis import analyse
 from vyre.model import Schedule
 from vyre.plan.guess.lanes import ALIKE, with_doubt
-from vyre.plan.guess.lanes.amounts import Amounts, Core, Form, Tiles, amounts
+from vyre.plan.guess.lanes.amounts import Core, Form, Tiles, amounts
 from vyre.plan.guess.lanes.model import Constants, nanoseconds
-from vyre.plan.guess.ranking import ranked
-from vyre.plan.guess.work import work_of
-from vyre.plan.space import Space
-from vyre.runtime.devices.launcher import Numbers
 from vyre.testing import provenance
+from vyre.testing.recordings import Recording, read, space_of, times_of, undisturbed
 
 OUT = ROOT / "src" / "vyre" / "plan" / "guess" / "lanes" / "fitted.py"
 START: dict[str, float] = {
@@ -90,9 +101,6 @@ START: dict[str, float] = {
 }
 """What each may be by what is published of processors, or seen in a table: where a fit begins."""
 
-DISTURBED = {"spaces-cpu12.json.gz": 5}
-"""The first spaces of a file, which were timed while codes were compiled on the same cores."""
-
 FIRMLY = 10.0  # how much less is left of how the slowest decides, which trades with all others
 FREE = tuple(one.name for one in fields(Constants))
 X0 = np.log([START[name] for name in FREE])
@@ -100,59 +108,32 @@ FIRM = np.array([FIRMLY if name.startswith("overlap") else 1.0 for name in FREE]
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """One space: what every schedule took, on how many threads."""
+class OnLanes(Recorded):
+    """One space of a processor, of which spikes are taken away, on how many threads."""
 
-    kernel: str
-    size: int
     threads: int
-    space: Space
-    times: np.ndarray  # without spikes
     noise: float  # log time by which neighbours differ, mostly
-    amounts: Amounts
-
-    @property
-    def default_ns(self) -> float:
-        return float(self.times[self.space.legal.index(self.space.default)])
 
 
-def read(path: Path) -> list[Recorded]:
+def spaces_of(path: Path) -> list[OnLanes]:
     """The spaces of a file."""
-    with gzip.open(path, "rt") as file:
-        data = json.load(file)
-    device = data["device"]
+    device = read(path)["device"]
     core = Core(
         threads=device["compute_units"],
         lanes=device["lanes"],
         l1_bytes=device.get("l1_bytes", 48 << 10),
         l2_bytes=device.get("l2_bytes", 2 << 20),
     )
-    programs, found = {}, []
-    for one in data["spaces"][DISTURBED.get(path.name, 0) :]:
-        name = one["kernel"]
-        if name not in programs:
-            program = spaces_kernels.called(name, 64)[0].program
-            programs[name] = program, analyse(program)
-        shapes = {array: tuple(shape) for array, shape in one["shapes"].items()}
-        numbers = Numbers(tuple(one["extent"]), shapes, one["scalars"])
-        legal = tuple(schedule_of(row[:-1]) for row in one["rows"])
-        default = schedule_of(one["default"])
-        if default not in legal:
-            continue
-        work, form = work_of(*programs[name], numbers), Form.of(programs[name][0])
-        times, noise = calmed(legal, np.array([row[-1] for row in one["rows"]]))
-        found.append(
-            Recorded(
-                name,
-                one["size"],
-                device["compute_units"],
-                Space(default, legal, ()),
-                times,
-                noise,
-                amounts(work, form, Tiles.of(legal), core),
-            )
-        )
-    return sorted(found, key=lambda one: (one.kernel, one.size))
+    calm = [one for one in undisturbed(path) if space_of(one).default in times_of(one)]
+    return in_order(recorded(one, core) for one in calm)
+
+
+def recorded(one: Recording, core: Core) -> OnLanes:
+    name, space = one["kernel"], space_of(one)
+    calm, noise = calmed(space.legal, times(one))
+    form, tiles = Form.of(program_of(name)[0]), Tiles.of(space.legal)
+    of = amounts(worked(one), form, tiles, core)
+    return OnLanes(name, one["size"], space, calm, of, core.threads, noise)
 
 
 SPIKE = 1.12  # above a time's second slowest neighbour of five
@@ -189,41 +170,7 @@ def calmed(schedules: tuple[Schedule, ...], times: np.ndarray) -> tuple[np.ndarr
 # -- the fit
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Many spaces as columns."""
-
-    amounts: Amounts
-    log_ns: np.ndarray
-    slower: np.ndarray  # than the best of its space, in log time
-    space: np.ndarray
-    weights: np.ndarray  # of the spaces
-
-    @classmethod
-    def of(cls, spaces: list[Recorded]) -> Pool:
-        columns = {
-            field.name: np.concatenate(
-                [
-                    np.broadcast_to(
-                        np.asarray(getattr(one.amounts, field.name), float), one.times.shape
-                    )
-                    for one in spaces
-                ]
-            )
-            for field in fields(Amounts)
-        }
-        logs = [np.log(one.times) for one in spaces]
-        return cls(
-            Amounts(**columns),
-            np.concatenate(logs),
-            np.concatenate([log - log.min() for log in logs]),
-            np.repeat(np.arange(len(spaces)), [len(log) for log in logs]),
-            np.array([1.0 if one.threads > 1 else ALONE for one in spaces]),
-        )
-
-
 ALONE = 0.3  # what a space of one thread counts, which others disturbed
-STEEP = 3.0  # near-best schedules count: what takes e times as long counts for exp(-STEEP)
 SHARP = 0.04  # of the soft choice whose loss is fitted
 FAR = 0.25  # log time beyond which a miss counts by its size and not by its square
 WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 1e-2}
@@ -231,16 +178,10 @@ WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 1e-2}
 
 def objective(x: np.ndarray, pool: Pool) -> tuple[float, np.ndarray]:
     """How badly constants fit, and its slopes by their logarithms."""
-    constants = SimpleNamespace(**{n: Tracked(v) for n, v in zip(FREE, np.exp(x), strict=True)})
+    constants = tracked(FREE, x)
     found = np.log(nanoseconds(pool.amounts, constants))
-    space, count = pool.space, len(pool.weights)
+    space, per_space, weight = pool.space, pool.per_space, pool.near_best()
     share = (pool.weights / pool.weights.sum())[space]
-
-    def per_space(values: np.ndarray) -> np.ndarray:
-        return np.bincount(space, values, count)
-
-    weight = np.exp(-STEEP * np.minimum(pool.slower, 2.0))
-    weight = weight / per_space(weight)[space]
     missed = found.value - pool.log_ns
     level = per_space(weight * missed)
     around = missed - level[space]
@@ -251,60 +192,25 @@ def objective(x: np.ndarray, pool: Pool) -> tuple[float, np.ndarray]:
     near = np.abs(level) < 1.0
     total += WEIGHTS["level"] * (share * weight * np.minimum(level**2, 1.0)[space]).sum()
     slope = slope + WEIGHTS["level"] * 2.0 * (level * near)[space] * weight * share
-    lowest = np.full(count, np.inf)
-    np.minimum.at(lowest, space, found.value)
-    chosen = np.exp(-(found.value - lowest[space]) / SHARP)
-    chosen = chosen / per_space(chosen)[space]
+    chosen = pool.softly_chosen(found.value, SHARP)
     loss = np.minimum(pool.slower, 1.0)
     expected = per_space(chosen * loss)
     total += WEIGHTS["loss"] * (share * chosen * loss).sum()
     slope = slope - WEIGHTS["loss"] * share * chosen * (loss - expected[space]) / SHARP
     accumulate(found, slope)
-    tracked = [getattr(constants, name) for name in FREE]
-    slopes = np.array([0.0 if t.slope is None else float(t.slope * t.value) for t in tracked])
     total += WEIGHTS["start"] * (FIRM * (x - X0) ** 2).mean()
-    return float(total), slopes + 2.0 * WEIGHTS["start"] * FIRM * (x - X0) / len(x)
+    return float(total), slopes(FREE, constants) + 2.0 * WEIGHTS["start"] * FIRM * (x - X0) / len(x)
 
 
-def fitted(spaces: list[Recorded], starts: int = 1, most: int = 150) -> Constants:
+def fitted(spaces: list[OnLanes], starts: int = 1, most: int = 150) -> Constants:
     """The constants that fit some spaces best, of several starts."""
-    pool, rng = Pool.of(spaces), np.random.default_rng(0)
-    results = [
-        least(
-            partial(objective, pool=pool),
-            X0 + (rng.normal(0.0, 0.3, len(X0)) if start else 0.0),
-            most,
-        )
-        for start in range(starts)
-    ]
-    _, best = min(results, key=lambda result: result[0])
-    return Constants(**{n: float(f"{v:.4g}") for n, v in zip(FREE, np.exp(best), strict=True)})
+    pool = Pool.of(spaces, [1.0 if one.threads > 1 else ALONE for one in spaces])
+    return Constants(**descended(partial(objective, pool=pool), FREE, X0, starts, most))
 
 
-def outcome(one: Recorded, constants: Constants) -> Outcome:
-    log_times = with_doubt(one.space, np.log(nanoseconds(one.amounts, constants)))
-    guess = ranked(one.space, log_times, ALIKE)
-    ns = float(one.times[one.space.legal.index(guess.ordered[0])])
-    logs = np.log(one.times)
-    near = logs < logs.min() + 0.3
-    off = (logs - log_times)[near]
-    return Outcome(
-        one.kernel,
-        one.size,
-        ns / one.times.min(),
-        guess.gain,
-        float(np.log(ns / one.default_ns)) + guess.gain,
-        off - np.median(off),
-    )
-
-
-def left_out(spaces: list[Recorded], jobs: int) -> list[Outcome]:
-    """What is guessed of each kernel by constants that were fitted without it."""
-    names = list(dict.fromkeys(one.kernel for one in spaces))
-    rest = [[one for one in spaces if one.kernel != name] for name in names]
-    with ProcessPoolExecutor(jobs) as pool:
-        found = dict(zip(names, pool.map(fitted, rest), strict=True))
-    return [outcome(one, found[one.kernel]) for one in spaces]
+def guessed(one: OnLanes, constants: Constants) -> Outcome:
+    log_ns = with_doubt(one.space, np.log(nanoseconds(one.amounts, constants)))
+    return outcome(one, log_ns, ALIKE)
 
 
 HEADER = '''"""The constants of the guess for processors, and what it may lose on kernels left out.
@@ -325,7 +231,7 @@ def written(constants: Constants, outcomes: list[Outcome], names: list[str]) -> 
         f"MISSED = ({least:.3f}, {share:.2f})  # as `Missed` has it",
         "",
         "CONSTANTS: dict[str, float] = {",
-        *(f'    "{f.name}": {getattr(constants, f.name)!r},' for f in fields(Constants)),
+        *lines_of(constants, " " * 4),
         "}",
     ]
     return HEADER.format(data="\n    ".join(names)) + "\n".join(lines) + "\n"
@@ -333,19 +239,19 @@ def written(constants: Constants, outcomes: list[Outcome], names: list[str]) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT / "benchmarks" / "data")
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--starts", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="fit and write, validate nothing")
     given = parser.parse_args()
     paths = sorted(given.data.glob("spaces-cpu*.json.gz"))
     names = [path.relative_to(ROOT).as_posix() for path in paths]
-    spaces = [one for path in paths for one in read(path)]
+    spaces = [one for path in paths for one in spaces_of(path)]
     constants = fitted(spaces, given.starts, 300)
-    outcomes = [outcome(one, constants) for one in spaces]
+    outcomes = [guessed(one, constants) for one in spaces]
     results: dict[str, Any] = {"all in the fit": tables(spaces, outcomes, "all in the fit")}
     if not given.quick:
-        outcomes = left_out(spaces, given.jobs)
+        outcomes = left_out(spaces, "kernel", given.jobs, fitted, guessed)
         results["kernels left out"] = tables(spaces, outcomes, "kernels left out")
     # Of several threads: one alone was timed beside other work, and its misses are mostly that.
     calm = [found for one, found in zip(spaces, outcomes, strict=True) if one.threads > 1]
@@ -354,7 +260,7 @@ def main() -> None:
         provenance.save(ROOT / "benchmarks" / "results" / "guess-cpu.json", results)
 
 
-def tables(spaces: list[Recorded], outcomes: list[Outcome], title: str) -> dict[str, Any]:
+def tables(spaces: list[OnLanes], outcomes: list[Outcome], title: str) -> dict[str, Any]:
     """Of each number of threads on its own."""
     found = {}
     for threads in sorted({one.threads for one in spaces}):

@@ -145,7 +145,7 @@ def test_the_runtime_is_nothing_but_rooms():
     assert folders - {"__pycache__"} == set(ROOMS)
 
 
-@pytest.mark.parametrize("path", sorted((SOURCE / "learn").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((SOURCE / "learn").rglob("*.py")), ids=lambda p: p.name)
 def test_learning_knows_no_kernel_and_no_source(path: Path):
     """What is launched is a subject's: `learn` has no part in programs, plans and emitters."""
     assert layers_used(path) & {"ir", "lang", "analysis", "emit", "plan", "runtime"} == set()

@@ -32,7 +32,7 @@ from vyre.learn.events import (
     Woke,
 )
 from vyre.learn.inheritance import Inherited
-from vyre.learn.learner import advance
+from vyre.learn.learner.advance import advance
 from vyre.learn.ledger import Ledger
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Phase, Standing, Wanted

@@ -12,8 +12,9 @@ from vyre.model import Code, Failed, Reason, Schedule, Timed
 from vyre.policy.base import NothingToTry, Policy
 from vyre.policy.belief import Remembered
 from vyre.policy.budget import Budget
-from vyre.policy.natural_live import FIRST, NaturalGradient
+from vyre.policy.natural_live import NaturalGradient
 from vyre.policy.natural_step import natural_gradient_q16, natural_step_q16
+from vyre.policy.observed import FIRST
 from vyre.testing.policy_contract import PolicyContract
 
 RNG = Random(0)

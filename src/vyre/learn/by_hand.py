@@ -6,7 +6,7 @@ from math import inf
 
 from vyre.learn.events import Began, Event, Fell, Moment, Put, Ran, Record, Wake, What, Woke
 from vyre.learn.inheritance import Inherited
-from vyre.learn.learner import advance
+from vyre.learn.learner.advance import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.learn.standing import Standing

@@ -44,13 +44,13 @@ from vyre.learn.events import (
     Woke,
 )
 from vyre.learn.inheritance import Known, inherit
-from vyre.learn.learner import advance
+from vyre.learn.learner.advance import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
-from vyre.learn.standing import Phase, Standing
+from vyre.learn.standing import PROVISIONAL, Phase, Standing
 from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject, asked
 from vyre.learn.tally import Tally
-from vyre.model import Clocks, Config, Decision, Failed, Reason, Workload
+from vyre.model import Clocks, Config, Decision, Failed, Workload
 from vyre.policy.natural_step import Step as NaturalStep
 from vyre.policy.natural_step import natural_step_q16
 from vyre.policy.table import DEFAULT_POLICY
@@ -174,7 +174,7 @@ class Decider:
     def is_guess(self, config: Config) -> bool:
         """Whether calls launch this on a guess, before it was ever timed."""
         standing = self.standing
-        provisional = standing.decision.reason in (Reason.COLD_START, Reason.TRANSFERRED)
+        provisional = standing.decision.reason in PROVISIONAL
         return provisional and config != standing.default and not standing.timed.get(config)
 
     def skipped(self) -> None:

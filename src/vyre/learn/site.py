@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
@@ -13,6 +13,12 @@ from vyre.learn.decider import Decider
 from vyre.learn.subject import Prepare, Step
 from vyre.learn.tally import Tally
 from vyre.model import Config, Decision, Reason
+
+
+class Launches(Protocol):
+    """Launches a step, and asks for its time where that is wanted."""
+
+    def __call__(self, step: Any, *, timed: bool) -> Ticket | None: ...
 
 
 class Site:
@@ -71,6 +77,24 @@ class Site:
                 if usual is None:
                     raise
                 usual.start(arguments, stream)
+
+    def run(self, step: Any, asked: Config | None, launch: Launches) -> None:
+        """Launch what was taken, and hand in its time; where that fails, what is usual."""
+        chosen = self.chosen
+        try:
+            ticket = launch(step, timed=asked is not None)
+        except VyreError as error:
+            usual = self.instead(chosen, error) if asked is None else self.fell(asked, error)
+            if usual is None:
+                raise
+            launch(usual, timed=False)
+            return
+        except BaseException:  # an interrupt, or what no driver should raise
+            if asked is not None:
+                self.lost()
+            raise
+        if asked is not None:
+            self.ran(asked, ticket)
 
     def instead(self, config: Config, error: VyreError) -> Any:
         """What to launch where a guess failed; None for what people and times have chosen."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from typing import Any
 
-from vyre.learn.events import Moment
+from vyre.learn.events import Effect, Moment
 from vyre.learn.ledger import Ledger
 from vyre.learn.subject import Opening, Question
 from vyre.model import Config, Decision, Reason
 from vyre.policy.base import Chooser
-from vyre.policy.natural_live import FREE
+from vyre.policy.charged import FREE
 from vyre.policy.provisional import launches_within
 from vyre.policy.trend import Trend
+
+PROVISIONAL = (Reason.COLD_START, Reason.TRANSFERRED)
+"""Why something is launched that was not weighed against the default here."""
 
 
 class Phase(StrEnum):
@@ -130,3 +133,50 @@ class Standing:
     def is_over(self) -> bool:
         """Whether nothing more is learned."""
         return bool(self.stopped)
+
+    @property
+    def guesses(self) -> bool:
+        """Whether calls began with what a guess expects to be fast."""
+        return self.question is not None and bool(self.question.expected)
+
+    @property
+    def is_on_a_guess(self) -> bool:
+        """Whether calls launch something else than the default that was not weighed against it."""
+        return self.decision.reason in PROVISIONAL and self.decision.config != self.default
+
+    @property
+    def asked_for(self) -> tuple[Wanted, ...]:
+        """Every launch whose time is wanted."""
+        return (*(() if self.wanted is None else (self.wanted,)), *self.beside)
+
+    def falls_back(self, why: str) -> Decision:
+        """The decision to launch the default."""
+        return Decision(
+            workload=self.decision.workload,
+            config=self.default,
+            reason=Reason.DEFAULT,
+            detail=why,
+        )
+
+    def over(self, why: str) -> Standing:
+        """The standing when nothing more is learned."""
+        return replace(
+            self,
+            policy=None,
+            wanted=None,
+            beside=(),
+            next=None,
+            mask=None,
+            stopped=why,
+            ledger=replace(self.ledger, fetching=0),
+        )
+
+
+Advanced = tuple[Standing, tuple[Effect, ...]]
+"""What is known after an event, and what is to be done about it."""
+
+
+def then(advanced: Advanced, before: tuple[Effect, ...]) -> Advanced:
+    """The same, with what is to be done before."""
+    standing, effects = advanced
+    return standing, (*before, *effects)

@@ -15,6 +15,11 @@ from vyre.policy.budget import Budget
 class NothingToTry(VyreError):
     """Every config of a space has failed."""
 
+    @classmethod
+    def of(cls, what: str) -> NothingToTry:
+        """The error where every one of these has failed."""
+        return cls(f"every {what} has failed", "look at the reasons of the failures")
+
 
 Ready = Collection[Config] | None
 """What can be launched at once; None means all."""

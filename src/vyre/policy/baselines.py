@@ -28,9 +28,7 @@ class Baseline:
     def ask(self, rng: Random, ready: Ready = None) -> Config:
         """What to launch next; of what is ready, if any of it is."""
         if not self.space:
-            raise NothingToTry(
-                "every schedule of the space has failed", "look at the reasons of the failures"
-            )
+            raise NothingToTry.of("schedule of the space")
         able = self.space if ready is None else tuple(one for one in self.space if one in ready)
         if not able or len(able) == len(self.space):
             return self._pick(rng)

@@ -122,9 +122,7 @@ class Plain:
         config = self.policy.ask(Random(self.tells), ready)
         if ready is not None and config not in ready:
             if self.default in self.failed:
-                raise NothingToTry(
-                    "every config that is ready has failed", "look at the reasons of the failures"
-                )
+                raise NothingToTry.of("config that is ready")
             return self.default
         return config
 

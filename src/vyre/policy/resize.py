@@ -161,9 +161,7 @@ class Resize:
         """The width that the windows so far ask for."""
         found = self.settled
         if found is None:
-            raise NothingToTry(
-                "every width of the space has failed", "look at the reasons of the failures"
-            )
+            raise NothingToTry.of("width of the space")
         return found
 
     @property

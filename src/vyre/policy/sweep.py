@@ -52,9 +52,7 @@ class Sweep:
     def ask(self, rng: Random, ready: Ready = None) -> Config:  # noqa: ARG002  # a Policy
         """The first config that needs another time, or the fastest; of what is ready, if any is."""
         if not self.space:
-            raise NothingToTry(
-                "every schedule of the space has failed", "look at the reasons of the failures"
-            )
+            raise NothingToTry.of("schedule of the space")
         untried = self._untried()
         if ready is not None and untried:
             able = [place for place in untried if self.space[place] in ready]

@@ -1,5 +1,3 @@
-import gzip
-import json
 from dataclasses import replace
 from functools import cache
 from math import exp, isfinite, log, prod
@@ -16,19 +14,18 @@ from vyre.analysis import analyse
 from vyre.ir.program import Program
 from vyre.model import (
     U32_MAX,
-    Code,
     DeviceInfo,
     DeviceKind,
     Dim3,
     Limits,
     Order,
-    Schedule,
     Simd,
 )
 from vyre.plan import simd
 from vyre.plan.guess import Guess, guess, risk
 from vyre.plan.space import Space
 from vyre.runtime.devices.launcher import Numbers
+from vyre.testing import recordings
 
 RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-cpu12.json.gz"
 CPU = DeviceInfo(
@@ -201,39 +198,20 @@ def test_what_may_be_lost_by_a_guess_is_little():
 
 
 @cache
-def recorded() -> list[dict[str, Any]]:
+def recorded() -> list[recordings.Recording]:
     """The recorded spaces of bundled kernels, but for those timed beside compilers."""
-    with gzip.open(RECORDED, "rt") as file:
-        spaces = json.load(file)["spaces"][5:]
     bundled = {kernel.name for kernel in kernels.ALL}
-    return [space for space in spaces if space["kernel"] in bundled]
+    return [space for space in recordings.undisturbed(RECORDED) if space["kernel"] in bundled]
 
 
-def schedule_of(row: list[Any]) -> Schedule:
-    x, y, z, items, vector, unroll, order, checked, rows, staged = row
-    code = Code(
-        items=items,
-        vector=vector,
-        unroll=unroll,
-        order=Order(order),
-        checked=checked,
-        rows=rows,
-        staged=staged,
-    )
-    return Schedule((x, y, z), code)
-
-
-def ratios(recording: dict[str, Any]) -> tuple[float, float]:
+def ratios(recording: recordings.Recording) -> tuple[float, float]:
     """What the guess and the default took, over the best."""
     program = next(one for one in kernels.ALL if one.name == recording["kernel"]).program
-    times = {schedule_of(row[:-1]): row[-1] for row in recording["rows"]}
-    default = schedule_of(recording["default"])
-    shapes = {name: tuple(shape) for name, shape in recording["shapes"].items()}
-    numbers = Numbers(tuple(recording["extent"]), shapes, recording["scalars"])
-    space = Space(default, tuple(times), ())
+    times, space = recordings.times_of(recording), recordings.space_of(recording)
+    numbers = recordings.numbers_of(recording)
     first = guess(space, program, analyse(program), CPU, numbers).ordered[0]
     best = min(times.values())
-    return times[first] / best, times[default] / best
+    return times[first] / best, times[space.default] / best
 
 
 def mean(values: list[float]) -> float:

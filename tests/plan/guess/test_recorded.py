@@ -1,14 +1,11 @@
 """With the constants that ship, the first guess is near the best of what was recorded on a GPU."""
 
-import gzip
 import importlib
-import json
 import sys
 from dataclasses import replace
 from functools import cache
 from math import exp, log
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,10 +13,8 @@ from vyre import kernels
 from vyre.analysis import Facts, analyse
 from vyre.backend.replayed import GPU
 from vyre.ir.program import Program
-from vyre.model import Code, Order, Schedule
 from vyre.plan.guess import guess
-from vyre.plan.space import Space
-from vyre.runtime.devices.launcher import Numbers
+from vyre.testing.recordings import numbers_of, read, space_of, times_of
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 RECORDED = BENCHMARKS / "data" / "spaces-h200.json.gz"
@@ -43,24 +38,13 @@ def programs() -> dict[str, tuple[Program, Facts]]:
     return {kernel.name: (kernel.program, analyse(kernel.program)) for kernel in found}
 
 
-def schedule_of(row: list[Any]) -> Schedule:
-    x, y, z, items, vector, unroll, order, checked, rows, staged = row
-    code = {"items": items, "vector": vector, "unroll": unroll, "order": Order(order)}
-    return Schedule((x, y, z), Code(**code, checked=checked, rows=rows, staged=staged))
-
-
 @cache
 def ratios() -> dict[tuple[str, int], float]:
     """What the first guess took of every recorded space, over the best."""
-    with gzip.open(RECORDED, "rt") as file:
-        spaces = json.load(file)["spaces"]
     found = {}
-    for one in spaces:
-        times = {schedule_of(row[:-1]): row[-1] for row in one["rows"]}
-        shapes = {name: tuple(shape) for name, shape in one["shapes"].items()}
-        numbers = Numbers(tuple(one["extent"]), shapes, one["scalars"])
-        space = Space(schedule_of(one["default"]), tuple(times), ())
-        first = guess(space, *programs()[one["kernel"]], H200, numbers).ordered[0]
+    for one in read(RECORDED)["spaces"]:
+        times, numbers = times_of(one), numbers_of(one)
+        first = guess(space_of(one), *programs()[one["kernel"]], H200, numbers).ordered[0]
         found[one["kernel"], one["size"]] = times[first] / min(times.values())
     return found
 

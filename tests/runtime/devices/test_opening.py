@@ -1,7 +1,5 @@
 """What a program's first call builds, and what later sizes find there."""
 
-import gzip
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,42 +8,23 @@ import pytest
 
 from vyre import kernels
 from vyre.backend.replayed import GPU, Replayed
-from vyre.model import Code, Order, Schedule
+from vyre.model import Schedule
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher, Numbers
 from vyre.runtime.devices.opening import _first_codes, at_another_size, timed_in_turns
+from vyre.testing.recordings import numbers_of, read, times_of
 
 RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-h200.json.gz"
 H200 = replace(GPU, model="NVIDIA H200")
-
-
-def schedule_of(row):
-    x, y, z, items, vector, unroll, order, checked, rows, staged, _ = row
-    code = Code(
-        items=items,
-        vector=vector,
-        unroll=unroll,
-        order=Order(order),
-        checked=checked,
-        rows=rows,
-        staged=staged,
-    )
-    return Schedule((x, y, z), code)
 
 
 @pytest.fixture(scope="module")
 def recorded():
     if not RECORDED.exists():
         pytest.skip("the recordings are not in this distribution")
-    with gzip.open(RECORDED, "rt") as file:
-        found = json.load(file)["spaces"]
+    found = read(RECORDED)["spaces"]
     names = {kernel.name for kernel in kernels.ALL}
     return {(one["kernel"], one["size"]): one for one in found if one["kernel"] in names}
-
-
-def numbers_of(space):
-    shapes = {name: tuple(shape) for name, shape in space["shapes"].items()}
-    return Numbers(tuple(space["extent"]), shapes, space["scalars"])
 
 
 @pytest.mark.parametrize("first", [1 << 18, 1 << 26])
@@ -63,7 +42,7 @@ def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
         for (name, size), space in recorded.items():
             if name == kernel.name:
                 later = numbers_of(space)
-                times = {schedule_of(row): row[-1] for row in space["rows"]}
+                times = times_of(space)
                 among = launcher.space(later, space["alignment"], among=codes)
                 ordered = launcher.guess(among, later).ordered
                 taken = next(one for one in ordered if one.code in codes and one in times)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vyre.errors import DeviceFailed, InvalidInput, VyreError
+from vyre.errors import DeviceFailed, InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.lang import Param, Role, Translation
@@ -17,7 +17,6 @@ from vyre.learn import process
 from vyre.learn.decide import site_of
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
-from vyre.learn.subject import Step
 from vyre.model import Decision, Reason, Schedule
 from vyre.policy.contest import Progress
 from vyre.runtime.arrays.array import AnyArray, DeviceArray, alignment_of, host_zeros
@@ -26,11 +25,12 @@ from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.arguments import out_shape, read, unpacked
 from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.launch import Launch
-from vyre.runtime.call.short import ShortWays, listed, put, same_memory
+from vyre.runtime.call.short import MOST_KEPT, ShortWays, listed, same_memory
 from vyre.runtime.call.tune import tune
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.device import Device
-from vyre.runtime.devices.launcher import Launcher, Prepared
+from vyre.runtime.devices.keep import keep
+from vyre.runtime.devices.launcher import Launcher
 from vyre.runtime.devices.opened import default
 from vyre.runtime.devices.subject import ProgramSteps, call_of
 
@@ -202,24 +202,9 @@ class Dispatcher:
         for name in copies_needed(self._translation, arrays):
             arrays = {**arrays, name: arrays[name].copy()}
         bound = replace(bound, arrays=arrays)
-        launcher = bound.launcher
         site = self._site(bound, pinned)
-        step, asked = site.take(capturing=launcher.device.backend.is_capturing(bound.stream))
-        chosen = site.chosen
-        try:
-            ticket = bound.launch(step, timed=asked is not None)
-        except VyreError as error:
-            usual = site.instead(chosen, error) if asked is None else site.fell(asked, error)
-            if usual is None:
-                raise
-            asked = None
-            ticket = bound.launch(_prepared(usual))
-        except BaseException:  # an interrupt, or what no driver should raise
-            if asked is not None:
-                site.lost()
-            raise
-        if asked is not None:
-            site.ran(asked, ticket)
+        capturing = bound.launcher.device.backend.is_capturing(bound.stream)
+        site.run(*site.take(capturing=capturing), bound.launch)
         return site
 
     def _site(self, bound: Bound, pinned: Schedule | Dim3 | None) -> Site:
@@ -248,13 +233,8 @@ class Dispatcher:
             'or freeze with missing="default"',
         )
         site = site_of(call, by)
-        put(self._sites, key, site)
+        keep(self._sites, key, site, MOST_KEPT)
         return site
-
-
-def _prepared(step: Step) -> Prepared:
-    assert isinstance(step, Prepared)
-    return step
 
 
 def _key(by: Rule, bound: Bound) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.fresh import Make, like
 from vyre.runtime.call.repeat import LONGER, Key, Repeat, look, plain_shape, see_arrays
 from vyre.runtime.call.same import Form, Same, Sites, same_of
+from vyre.runtime.devices.keep import keep
 
-T = TypeVar("T")
 Given = tuple[Any, ...]
 
 MOST_KEPT = 4096
@@ -135,7 +135,7 @@ class ShortWays:
             return LONGER
         sites = self._sites.get(very) if known else None
         if sites is not None:  # other whole numbers than its own led here
-            put(sites, self._about(named, alignment), repeat.site)
+            keep(sites, self._about(named, alignment), repeat.site, MOST_KEPT)
         elif repeat.comes_back(very):
             self._know(repeat, very, given, arrays, out, arguments, named, make, alignment)
         return unpacked(outputs)
@@ -183,8 +183,8 @@ class ShortWays:
         gone = partial(_drop, (self.same, self._sites), very)
         same = same_of(repeat, form, given, arguments, sites, gone, make)
         if same is not None:
-            put(self._sites, very, sites)
-            put(self.same, very, same)
+            keep(self._sites, very, sites, MOST_KEPT)
+            keep(self.same, very, same, MOST_KEPT)
 
     def _form(self, arrays: Given, out: Any, named: Mapping[str, Any]) -> Form | None:
         """Where a call's arrays are in what it gave; None where it is not found by them."""
@@ -244,9 +244,9 @@ class ShortWays:
                 return
             self._on_host = True
         if made:
-            put(self._fresh, key, self._maker(bound, made))
+            keep(self._fresh, key, self._maker(bound, made), MOST_KEPT)
             key = (key, tuple(map(alignment_of, made)))
-        put(self._repeats, key, repeat)
+        keep(self._repeats, key, repeat, MOST_KEPT)
 
     def _maker(self, bound: Bound, made: Sequence[AnyArray]) -> Make:
         """What makes the outputs of such a call; zeros, unless every element is surely set."""
@@ -288,10 +288,3 @@ def same_memory(array: AnyArray, other: np.ndarray[Any, Any]) -> bool:
 def listed(out: Any) -> tuple[Any, ...]:
     """What was passed as `out=`, one by one."""
     return () if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
-
-
-def put(kept: dict[Key, T], key: Key, value: T) -> None:
-    """Keep something by its key; what is too much starts anew."""
-    if len(kept) >= MOST_KEPT:
-        kept.clear()
-    kept[key] = value

@@ -36,6 +36,7 @@ from vyre.plan.space import (
 )
 from vyre.plan.workload import workload_of
 from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.devices.keep import keep
 
 if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
@@ -138,9 +139,7 @@ class Launcher:
         key = (numbers.extent, *numbers.shapes.values(), *numbers.scalars.values())
         known = self._defaults.get(key)
         if known is None:
-            if len(self._defaults) >= MOST_PREPARED:
-                self._defaults.clear()
-            known = self._defaults[key] = self._default(numbers)
+            known = keep(self._defaults, key, self._default(numbers), MOST_PREPARED)
         return known
 
     def _default(self, numbers: Numbers) -> Schedule:
@@ -256,10 +255,8 @@ class Launcher:
         )
         known = self._prepared.get(key)
         if known is None:
-            known = self._prepare(numbers, alignment, schedule)
-            if len(self._prepared) >= MOST_PREPARED:
-                self._prepared.clear()
-            self._prepared[key] = known
+            made = self._prepare(numbers, alignment, schedule)
+            known = keep(self._prepared, key, made, MOST_PREPARED)
         return known
 
     def _prepare(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from vyre.backend.base import Array, Ticket
-from vyre.errors import VyreError
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.learn.decide import site_of
@@ -19,6 +18,7 @@ from vyre.plan.config import DispatchConfig
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.compile.helper import helper_of
 from vyre.runtime.devices.explain import explanation
+from vyre.runtime.devices.keep import keep
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.devices.subject import call_of
 
@@ -31,9 +31,6 @@ MOST_KEPT = 1024
 """Programs and sites that are kept; a stream of ever-new ones starts anew there."""
 
 _OVERRIDES = ("workgroup_override", "grid_override", "dispatch_grid", "fixpoint_iterations")
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class Programs:
         free = self._free.get(what)
         if free is None:
             free = self._device.facts(program).free_for(numbers)
-            _put(self._free, what, free)
+            keep(self._free, what, free, MOST_KEPT)
         if free:
             self._run(self._site(program, numbers, what, arrays), program, arrays, config.label)
         return free
@@ -86,25 +83,16 @@ class Programs:
         self, site: Site, program: Program, arrays: Mapping[str, Array], label: str | None
     ) -> None:
         step, asked = site.take()
-        chosen = site.chosen
         if label is not None:
             name = self._device.name
             log.debug("%s: grid %s of %s on %s", label, step.grid, step.workgroup, name)
-        try:
-            ticket = self._launch(step, program, arrays, timed=asked is not None)
-        except VyreError as error:
-            usual = site.instead(chosen, error) if asked is None else site.fell(asked, error)
-            if usual is None:
-                raise
-            assert isinstance(usual, Prepared)
-            self._launch(usual, program, arrays)
-            return
-        except BaseException:
-            if asked is not None:
-                site.lost()
-            raise
-        if asked is not None:
-            site.ran(asked, ticket)
+
+        def launch(step: Prepared, *, timed: bool) -> Ticket:
+            return self._device.run(
+                step.binary, step.grid, step.workgroup, arrays, program, step.words, timed=timed
+            )
+
+        site.run(step, asked, launch)
 
     def explain(self, program: Program) -> Explanation:
         """What is proved of a program that was dispatched here, how it runs, and why."""
@@ -112,18 +100,6 @@ class Programs:
         known = tuple(self._sites.items())  # other threads may be dispatching
         sites = [site for key, site in known if key[1] == wanted]
         return explanation(HandBuilt(program).name, self._device.facts(program), sites)
-
-    def _launch(
-        self,
-        step: Prepared,
-        program: Program,
-        arrays: Mapping[str, Array],
-        *,
-        timed: bool = False,
-    ) -> Ticket:
-        return self._device.run(
-            step.binary, step.grid, step.workgroup, arrays, program, step.words, timed=timed
-        )
 
     def _site(
         self,
@@ -140,9 +116,9 @@ class Programs:
             launcher = self._launchers.get(name)
             if launcher is None:
                 launcher = Launcher(HandBuilt(program), self._device)
-                _put(self._launchers, name, launcher)
+                keep(self._launchers, name, launcher, MOST_KEPT)
             site = site_of(call_of(launcher, numbers, alignment, helper_of(self._device)), by)
-            _put(self._sites, key, site)
+            keep(self._sites, key, site, MOST_KEPT)
         return site
 
 
@@ -162,9 +138,3 @@ def _numbers(program: Program, n: int, arrays: Mapping[str, Array]) -> Numbers:
             if decl.is_scalar_argument and decl.element.is_int
         },
     )
-
-
-def _put(kept: dict[K, T], key: K, value: T) -> None:
-    if len(kept) >= MOST_KEPT:
-        kept.clear()
-    kept[key] = value

@@ -31,6 +31,7 @@ from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.keep import keep
 from vyre.runtime.devices.launcher import words_of
 
 Scalars = Mapping[str, np.generic]
@@ -207,9 +208,7 @@ class _Launch:
         key = (extent, *shapes.values())
         planned = self._planned.get(key)
         if planned is None:
-            if len(self._planned) >= MOST_PLANNED:
-                self._planned.clear()
-            planned = self._planned[key] = self._plan(extent, shapes)
+            planned = keep(self._planned, key, self._plan(extent, shapes), MOST_PLANNED)
         arguments = [
             scalars[name] if scalar else arrays[name].argument for name, scalar in self._arguments
         ]

@@ -1,0 +1,94 @@
+"""Recorded spaces, as `benchmarks/record_spaces.py` keeps them: what every schedule took."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vyre.model import Code, Schedule
+from vyre.plan.space import Space
+from vyre.runtime.devices.launcher import Numbers
+
+_DISTURBED = {"spaces-cpu12.json.gz": 5}
+"""The first spaces of a file, which were timed while codes were compiled on the same cores."""
+
+Recording = Mapping[str, Any]
+"""One kernel at one size."""
+
+
+def row_of(schedule: Schedule) -> list[Any]:
+    """A schedule as a row of a recording begins with it.
+
+    >>> row_of(Schedule((64, 4, 1), Code(items=2)))
+    [64, 4, 1, 2, 1, 1, 'strided', True, 1, False]
+    """
+    code = schedule.code
+    return [
+        *schedule.workgroup,
+        code.items,
+        code.vector,
+        code.unroll,
+        code.order.value,
+        code.checked,
+        code.rows,
+        code.staged,
+    ]
+
+
+def schedule_of(row: Sequence[Any]) -> Schedule:
+    """The schedule that a row begins with; what follows, such as its time, is left.
+
+    >>> schedule_of([64, 4, 1, 2, 1, 1, "strided", True, 1, False, 5120.0]).text
+    '64x4, 2 items strided'
+    """
+    x, y, z, items, vector, unroll, order, checked, rows, staged, *_ = row
+    code = Code(
+        items=items,
+        vector=vector,
+        unroll=unroll,
+        order=order,
+        checked=checked,
+        rows=rows,
+        staged=staged,
+    )
+    return Schedule((x, y, z), code)
+
+
+def times_of(recording: Recording) -> dict[Schedule, float]:
+    """What each schedule took, in nanoseconds, in the order of the rows."""
+    return {schedule_of(row): row[-1] for row in recording["rows"]}
+
+
+def space_of(recording: Recording) -> Space:
+    """The schedules that were timed, in the order of the rows."""
+    return Space(schedule_of(recording["default"]), tuple(times_of(recording)), ())
+
+
+def numbers_of(recording: Recording) -> Numbers:
+    """The numbers of its launches."""
+    shapes = {name: tuple(shape) for name, shape in recording["shapes"].items()}
+    return Numbers(tuple(recording["extent"]), shapes, recording["scalars"])
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a file holds: its `spaces`, and what it says of its `device`."""
+    with gzip.open(path, "rt") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Keep this in a file, whole or not at all; the same is the same file."""
+    partial = path.with_suffix(".part")
+    with gzip.GzipFile(partial, "wb", mtime=0) as file:
+        file.write(json.dumps(found, separators=(",", ":")).encode())
+    partial.replace(path)
+
+
+def undisturbed(path: Path) -> list[Recording]:
+    """The recordings of a file, but for those that were timed beside compilers."""
+    found: list[Recording] = read(path)["spaces"]
+    return found[_DISTURBED.get(path.name, 0) :]
