@@ -643,3 +643,52 @@ def test_a_space_with_a_schedule_twice_is_refused():
     assert str(caught.value) == (
         "a space that holds a schedule twice\nFix: give each schedule once"
     )
+
+
+class TestExpected:
+    """Where the guess expects times, and runs first."""
+
+    GUESS = SPACE[0]
+
+    def weighed(self, **more) -> NaturalGradient:
+        """One whose guess and default took the same, as often as it takes to know that."""
+        start = policy(expected=(-0.05, *(0.0,) * (len(SPACE) - 1)), **more)
+        for ns in (1000.0, 1010.0, 990.0, 1005.0):
+            start = start.tell(Timed(DEFAULT, ns)).tell(Timed(self.GUESS, ns))
+        return start
+
+    def test_the_guess_runs_until_the_default_was_timed_twice(self):
+        start = policy(expected=(-0.5, *(0.0,) * (len(SPACE) - 1)))
+        once = start.tell(Timed(self.GUESS, 990.0)).tell(Timed(DEFAULT, 1000.0))
+
+        for one in (start, once):
+            assert one.incumbent().config == self.GUESS
+            assert one.incumbent().reason is Reason.COLD_START
+            assert one.incumbent().binding
+        assert not once.tell(Timed(DEFAULT, 1000.0)).incumbent().binding
+
+    def test_one_lucky_time_adopts_nothing_and_a_second_does(self):
+        lucky = SPACE[3]
+        once = self.weighed().tell(Timed(lucky, 930.0))
+        twice = once.tell(Timed(lucky, 932.0))
+
+        assert once.incumbent().reason is not Reason.ADOPTED
+        assert once.settled is None
+        assert twice.settled == lucky
+        assert twice.incumbent().reason is Reason.ADOPTED
+
+    def test_one_time_far_below_all_others_is_no_luck(self):
+        far = self.weighed().tell(Timed(SPACE[3], 700.0))
+
+        assert far.settled == SPACE[3]
+
+    @given(st.lists(st.floats(0.8, 1.25), min_size=1, max_size=6))
+    def test_what_is_adopted_was_timed_as_faster(self, ratios):
+        start = self.weighed()
+        for ratio in ratios:
+            start = start.tell(Timed(SPACE[3], 1000.0 * ratio))
+
+        choice = start.incumbent()
+        if choice.reason is Reason.ADOPTED:
+            assert min(ratios) < 1.0
+            assert choice.confidence >= 0.95

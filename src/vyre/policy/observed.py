@@ -25,6 +25,7 @@ FIRST = 3
 """Times of the default that agree, before anything else is tried where no times are expected."""
 
 _FIRST_AT_MOST = 8  # of them, where they do not come to agree
+_LUCK = 2.0  # times the noise, by which a single time may be too good
 _BORNE_OUT = 3.0  # times the noise: how much slower its own times may be than what is believed
 _CONTRADICTED = 4.0  # standard deviations from what is remembered, at which that is forgotten
 _KEPT = 2  # times of each schedule that outlast a change
@@ -259,6 +260,8 @@ class Observed:
         if not self.expected or not times or not base:
             return None
         (here, known), (there, known_too) = locate(times, self.noise), locate(base, self.noise)
+        if len(times) == 1:  # the luckiest of many that were tried, perhaps
+            known /= _LUCK**2
         return (1 + erf((there - here) / sqrt(2 / known + 2 / known_too))) / 2
 
 
