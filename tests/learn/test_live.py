@@ -256,6 +256,50 @@ class TestOnAProcessor:
         assert live.device.backend.launched[0] != USUAL
         assert live.device.backend.launched[-20:].count(USUAL) >= 18
 
+    def test_who_looks_meanwhile_does_not_make_it_begin_sooner(self, bench):
+        live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 9e5)
+        live.call(1)
+        turns = len(live.learner()._opening)
+
+        for _ in range(turns):
+            live.call(1)
+            assert live.kernel.explain().workloads[0].dispatches
+            assert live.standing().question is None
+        live.call(2)
+
+        assert live.standing().question is not None
+        assert live.device.backend.launched.count(USUAL) == turns // 2
+
+    def test_an_interrupt_as_learning_begins_does_not_keep_it_from_that(self, bench, monkeypatch):
+        live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 9e5)
+        live.call(1)
+        live.call(len(live.learner()._opening))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(live.learner(), "_post", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                live.call(1)
+        live.call(3)
+
+        assert live.standing().question is not None
+
+    def test_an_interrupt_as_the_turns_begin_does_not_end_them(self, bench, monkeypatch):
+        live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 9e5)
+        live.call(1)
+        turns = len(live.learner()._opening)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(live.deciders.desk, "called", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                live.call(1)
+        live.call(turns)
+
+        assert live.device.backend.launched.count(USUAL) == turns // 2
+
+
+def interrupted(*_given):
+    raise KeyboardInterrupt
+
 
 def test_the_first_call_builds_the_guess_the_default_and_a_few_more(bench):
     live = bench(answers=False)

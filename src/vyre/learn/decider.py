@@ -129,13 +129,14 @@ class Decider:
         """How far calls may go before this is asked again; what they go too far on is held back."""
         if dispatches == 0 and self._opening:
             return 1  # the first launch also loads what it needs, and says little
-        stretch, opening = _STRETCH, self._opening
-        if opening:
-            self.asked.extend(opening)
-            stretch, self._opening = len(opening), ()
+        opening, self._opening = self._opening, ()  # once, though an interrupt may come next
+        self.asked.extend(opening)
+        stretch = len(opening) or _STRETCH
+        if self._begins_later and self.asked:  # who looks counts too, so that there is some left
+            stretch = len(self.asked)
         elif self._begins_later:
+            self._post(self._begin)  # again where an interrupt comes next, which does no harm
             self._begins_later = False
-            self._post(self._begin)
         self._desk.called(stretch)
         standing = self.standing
         if dispatches < standing.limit:
