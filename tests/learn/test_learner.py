@@ -27,6 +27,7 @@ from vyre.learn.events import (
     Put,
     Ran,
     Record,
+    Spent,
     Took,
     Wake,
     Woke,
@@ -1080,6 +1081,17 @@ class TestEnding:
         world.tell(Ended("it was tuned on purpose"))
 
         assert world.tell(Decided(decided(reason=Reason.ADOPTED, gain=2.0))) == ()
+
+        assert world.standing.decision == decided(gain=2.0)
+
+    def test_what_was_decided_elsewhere_is_not_bounded_as_a_guess_is(self):
+        world = begun()
+        world.standing = replace(world.standing, limit=5.0)
+        world.tell(Ended("it was tuned on purpose"))
+        world.tell(Decided(decided(reason=Reason.ADOPTED, gain=2.0)))
+        world.dispatches = 6
+
+        assert world.tell(Spent()) == ()
 
         assert world.standing.decision == decided(gain=2.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from vyre.learn.events import (
     Began,
@@ -44,6 +45,7 @@ def advance(standing: Standing, event: Event, pace: Pace) -> Advanced:
         case Began() if standing.question is None and not standing.is_over:
             return begin(standing, what, at, pace)
         case Decided(decision):
+            standing = replace(standing, limit=inf)  # it was weighed, elsewhere
             return settled(standing, replace(decision, reason=Reason.REMEMBERED), pace)
         case Ended(why):
             return standing.over(why), ()
