@@ -296,6 +296,23 @@ class TestOnAProcessor:
 
         assert live.device.backend.launched.count(USUAL) == turns // 2
 
+    @pytest.mark.parametrize("calls", [0, 1, 2, 3])
+    def test_what_is_tuned_in_the_middle_of_the_turns_ends_them(self, bench, calls):
+        live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 9e5)
+        x, out = live.arrays(1 << 14)
+        prepared = live.kernel.prepare(x, out=out)
+        for _ in range(calls):
+            prepared()
+        decision = live.kernel.tune(x, out=out, budget_s=60.0)
+        assert live.deciders.desk.drained(10)
+        tuned = len(live.device.backend.launched)
+
+        for _ in range(20):
+            prepared()
+            assert live.deciders.desk.drained(10)
+
+        assert set(live.device.backend.launched[tuned:]) == {decision.config}
+
 
 def interrupted(*_given):
     raise KeyboardInterrupt

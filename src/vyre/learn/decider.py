@@ -316,6 +316,7 @@ class Decider:
         if standing.wanted is None or standing.wanted.phase is Phase.PLANNED:
             self.asked.clear()  # nothing that was asked for before is wanted any more
         if standing.is_over:
+            self._opening, self._begins_later = (), False
             for fetching in self._fetching:
                 fetching.cancel()
             self._fetching = []
