@@ -296,6 +296,34 @@ class TestOnAProcessor:
 
         assert live.device.backend.launched.count(USUAL) == turns // 2
 
+    def test_what_was_decided_before_for_a_further_size_runs_without_turns(self, bench):
+        def times(one):
+            return 1e6 if one == USUAL else 9e5
+
+        small, large = 1 << 14, 1 << 16
+        first = self.bench(bench, times_ns=times)
+        first.call(1, large)
+        question = first.learner(large)._subject.question()
+        kept = Decision(
+            workload=question.workload,
+            config=Schedule((32, 1, 1), USUAL.code),
+            reason=Reason.ADOPTED,
+            gain=1.2,
+            confidence=0.99,
+            default=USUAL,
+        )
+        first.recorder.put(kept)
+        first.recorder.flush()
+
+        live = self.bench(bench, times_ns=times, store=first.store)
+        live.call(1, small)
+        live.call(1, large)
+
+        assert kept.config in question.candidates
+        assert live.standing(large).decision == replace(kept, reason=Reason.REMEMBERED)
+        assert not live.learner(large)._opening
+        assert live.standing(small).question is None
+
     @pytest.mark.parametrize("calls", [0, 1, 2, 3])
     def test_what_is_tuned_in_the_middle_of_the_turns_ends_them(self, bench, calls):
         live = self.bench(bench, times_ns=lambda one: 1e6 if one == USUAL else 9e5)

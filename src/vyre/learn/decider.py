@@ -110,8 +110,7 @@ class Decider:
         # What runs on the host's own cores is timed before anything else is done on them.
         self._begins_later = bool(self._opening) and self._pace.cores > 0
         self._ran_before: list[tuple[Config, Ticket, int, float]] = []
-        if not self._begins_later:
-            self._post(self._begin)
+        self._post(self._recall if self._begins_later else self._begin)
 
     @property
     def dispatches(self) -> int:
@@ -215,6 +214,14 @@ class Decider:
 
         self._happened(Launched(config))
         self._desk.watch(ticket, heard)
+
+    def _recall(self) -> None:
+        """Begin at once, without the turns, where this very workload was decided before."""
+        if self._begins_later and (self._recorder.get(self.workload) or self._guess()):
+            self._opening, self._begins_later = (), False
+            self.standing = replace(self.standing, wanted=None, beside=())
+            self.asked.clear()
+            self._begin()
 
     def _begin(self) -> None:
         beginning = self._beginning()
