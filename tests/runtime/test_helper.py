@@ -211,6 +211,13 @@ class TestServer:
         assert nice == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
         assert weighed in ([], ["nice", "10"])
 
+    def test_it_starts_where_every_warning_is_an_error(self, monkeypatch):
+        monkeypatch.setenv("PYTHONWARNINGS", "error")
+        monkeypatch.setenv("PYTHONWARNDEFAULTENCODING", "1")
+
+        with CompileHelper(REFERENCE) as helper:
+            assert helper.submit(bundle()).wait(LONG_S) == Ready((0,))
+
     def test_what_a_compiler_prints_is_no_answer(self):
         noisy = """
             import os, sys

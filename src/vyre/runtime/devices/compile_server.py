@@ -62,11 +62,12 @@ def main(device_name: str) -> None:
 
 def _give_way() -> None:
     """Let the caller's kernels come first: they may run on the same cores."""
-    if os.name == "posix":
-        os.nice(_NICE)
+    if os.name != "posix":
+        return
+    os.nice(_NICE)
     # Linux weighs sessions against each other, however nice the processes in each of them are.
     with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(_NICE))
+        Path("/proc/self/autogroup").write_text(str(_NICE), encoding="ascii")
 
 
 def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
