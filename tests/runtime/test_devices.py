@@ -490,3 +490,19 @@ def test_cuda_without_its_library_says_what_to_install(monkeypatch):
     assert str(caught.value) == (
         'backend "cuda" needs cuda-bindings, which is not installed\nFix: pip install "vyre[cuda]"'
     )
+
+
+def test_a_call_reads_no_file_in_whatever_encoding_the_machine_prefers():
+    done = child(
+        """
+        import warnings
+        warnings.simplefilter("error")
+        import numpy as np
+        from vyre import kernels
+        x = np.ones(64, np.float32)
+        print(kernels.saxpy(x, x, a=1.0)[0])
+        """,
+        PYTHONWARNDEFAULTENCODING="1",
+    )
+
+    assert done.stdout.strip() == "2.0", done.stderr

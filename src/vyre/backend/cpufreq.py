@@ -92,7 +92,7 @@ def _counters(folder: Path) -> list[Path]:
 
 def _number(path: Path) -> int | None:
     try:
-        text = path.read_text().strip()
+        text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         return None
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None

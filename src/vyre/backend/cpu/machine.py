@@ -121,6 +121,6 @@ def _sysctl(name: str) -> bytes:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""

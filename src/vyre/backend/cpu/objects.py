@@ -126,7 +126,7 @@ def llvmlite() -> str:
     if found is None or found.origin is None:
         return ""
     try:  # in 0.1 ms; asking the installer's records takes 5
-        text = Path(found.origin).with_name("_version.py").read_text()
+        text = Path(found.origin).with_name("_version.py").read_text(encoding="utf-8")
     except OSError:
         text = ""
     told = _VERSION.search(text)

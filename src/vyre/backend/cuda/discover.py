@@ -108,7 +108,7 @@ def _driver_version(driver: Any, module: Path) -> str:
     _, version = driver.cuDriverGetVersion()
     cuda = f"CUDA {version // 1000}.{version % 1000 // 10}"
     try:
-        told = _VERSION.search(module.read_text())
+        told = _VERSION.search(module.read_text(encoding="utf-8"))
     except OSError:
         return cuda
     return f"{told[1]} ({cuda})" if told else cuda

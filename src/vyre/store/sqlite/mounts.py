@@ -23,7 +23,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 def read_mounts() -> str:
     """The mount table of this process; empty where the system has none to read."""
     try:
-        return MOUNTS.read_text(errors="surrogateescape")
+        return MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return ""
 
