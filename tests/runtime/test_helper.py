@@ -626,6 +626,21 @@ class TestLife:
         wait_until_gone(pid)
 
     @POSIX
+    def test_a_forked_copy_of_the_parent_keeps_none_of_its_files_open(self, tmp_path):
+        script = textwrap.dedent(self.STARTED) + textwrap.dedent("""
+            child = helper._child
+            copy = os.fork()
+            if copy == 0:
+                files = (child._input, child._output, child._errors)
+                os._exit(sum(not file.closed for file in files))
+            print(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
+        """)
+        with run_script(tmp_path, script) as running:
+            said, _ = running.communicate(timeout=LONG_S)
+
+        assert said.split()[1] == "0"
+
+    @POSIX
     def test_a_forked_copy_of_the_parent_neither_uses_it_nor_keeps_it_alive(self, tmp_path):
         script = textwrap.dedent(self.STARTED) + textwrap.dedent("""
             def say(text):  # in one write, because two processes share the pipe

@@ -103,6 +103,7 @@ class Child:
         """Let go of it in a forked copy of its parent, or it would outlive the parent itself."""
         self._input.close()
         self._output.close()
+        self._errors.close()
         self._process.returncode = 0  # not ours to wait for
 
     def _expire(self) -> None:
