@@ -109,7 +109,7 @@ class Bench:
             self.kernel(x, out=out)
             assert np.array_equal(out, expected)
             out = self.device.zeros(n, np.float32) if out is None else out
-            assert self.deciders.desk.drained(10)
+            assert self.deciders.desk.drained(60)
             if done(self.standing(n)):
                 return True
         return False
@@ -199,7 +199,7 @@ def test_an_accumulating_kernel_is_safe(bench):
     x = live.device.zeros(1 << 14, np.float32)
     for _ in range(120):
         bump(x)
-        live.deciders.desk.drained(10)
+        live.deciders.desk.drained(60)
 
     assert np.array_equal(x, np.full(1 << 14, 120, np.float32))
 
@@ -327,7 +327,7 @@ def test_calls_run_the_default_once_what_a_guess_may_cost_is_spent_and_nothing_w
     assert live.standing().decision.config == DEFAULT
     assert "may cost is spent" in str(live.kernel.explain())
     asking.set()
-    assert live.deciders.desk.drained(10)
+    assert live.deciders.desk.drained(60)
 
 
 def test_the_default_is_timed_twice_as_soon_as_that_costs_little(bench):
@@ -520,7 +520,7 @@ class TestMemory:
 
         x, out = live.arrays(1 << 14)
         doubled(x, out=out)
-        live.deciders.desk.drained(10)
+        live.deciders.desk.drained(60)
 
         decision = live.deciders.all()[-1].standing.decision
         assert decision.reason is Reason.TRANSFERRED
@@ -571,7 +571,7 @@ class TestStalls:
                 call() if call else live.kernel(x, out=out)
             except (KeyboardInterrupt, RuntimeError, MemoryError):
                 raised += 1
-            assert live.deciders.desk.drained(10)
+            assert live.deciders.desk.drained(60)
             if adopted(WINNER)(live.standing()):
                 return raised
         pytest.fail(f"it stalled, asking for {live.standing().next}")
@@ -922,7 +922,7 @@ class TestModes:
         prepared()
 
         live.kernel.tune(x, out=out, budget_s=60.0)
-        assert live.deciders.desk.drained(10)
+        assert live.deciders.desk.drained(60)
         live.device.backend.launched.clear()
         prepared()
 
@@ -974,7 +974,7 @@ class TestModes:
         assert found.config != DEFAULT
 
         live.kernel(x, out=out)
-        assert live.deciders.desk.drained(10)
+        assert live.deciders.desk.drained(60)
         live.kernel(x, out=out)
 
         assert live.device.backend.launched[-1] == found.config
@@ -1105,7 +1105,7 @@ def test_threads_share_what_is_learned_and_lose_no_timing(bench):
         thread.start()
     for thread in threads:
         thread.join()
-    live.deciders.desk.drained(10)
+    live.deciders.desk.drained(60)
     live.recorder.flush()
 
     assert not wrong
