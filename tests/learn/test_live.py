@@ -1138,3 +1138,18 @@ def test_what_was_timed_of_one_kernel_corrects_the_guess_of_another(bench):
     launcher, numbers = here.device.launched[workload]
     opening = opening_of(launcher, numbers, {"x": 64, "out": 64}, workload, ())
     assert ", corrected by 1 kernel;" in opening.detail
+
+
+def test_a_call_in_a_signals_handler_may_come_while_a_decider_is_made(bench):
+    """It would wait for ever for the call that it came into."""
+    live = bench()
+    live.call(1)
+    workload, deciders, made = live.learner().workload, live.deciders, live.learner()
+    other = replace(workload, buckets=(3,))
+
+    def make():
+        assert deciders.find(workload) is made
+        assert deciders.of(other, lambda: made) is made
+        return "another"
+
+    assert deciders.of(other, make) is made
