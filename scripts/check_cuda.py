@@ -570,6 +570,7 @@ def check_timing(given: argparse.Namespace) -> Section:  # noqa: ARG001  # as th
     script = str(Path(__file__).with_name("cuda_timing.py"))
     for task, variables in TIMING.items():
         section.checked += 1
+        print(f"  {task.replace('_', ' ')} ...", flush=True)  # each may take up to a minute
         try:
             done = subprocess.run(  # noqa: S603  # our own script
                 [sys.executable, script, task],

@@ -11,7 +11,8 @@ from vyre.errors import DeviceFailed
 from vyre.learn import desk as module
 from vyre.learn.desk import Desk
 
-LONG_S = 20
+LONG_S = 120
+"""More than anything here takes on any machine; it only ends a test that would hang."""
 
 
 class Ticket:

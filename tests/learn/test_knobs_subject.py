@@ -141,7 +141,7 @@ def call_until(twice: Twice, done: Callable[[], bool], most: int = 600) -> bool:
     """Call until something is so; what was learned from a call is known before the next."""
     for _ in range(most):
         twice()
-        assert process.deciders().desk.drained(10)
+        assert process.deciders().desk.drained(60)
         if done():
             return True
     return False

@@ -359,6 +359,18 @@ class TestBeginning:
         assert world.standing.decision.config == DEFAULT
         assert world.standing.decision.detail == "BLOCK=128 is no candidate here"
 
+    def test_each_fetch_is_counted_once(self):
+        opening = Opening(config=SPACE[1], detail="")
+        standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        question = began(ready=frozenset({SPACE[1]}), expected=(0.0,) * len(SPACE))
+
+        standing, effects = advance(standing, Event(question, Moment(now_s=0.0)), AT_ONCE)
+
+        fetched = [effect.configs[0] for effect in effects if isinstance(effect, Fetch)]
+        assert fetched == [DEFAULT, BEST]
+        assert standing.ledger.fetching == 2
+        assert standing.awaited == (DEFAULT, BEST)
+
     def test_what_failed_before_is_not_tried(self):
         world = World()
         world.begin(inherited=Inherited(failures={BEST: "the compiler hung"}))

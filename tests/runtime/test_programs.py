@@ -77,7 +77,7 @@ def dispatched(device, program, count, config=None):
     for _ in range(count):
         (found,) = device.dispatch(program, [x], config)
         assert np.array_equal(found, 2 * x)
-        assert process.deciders().desk.drained(10)
+        assert process.deciders().desk.drained(60)
 
 
 def test_a_program_gets_faster_over_its_dispatches(device):

@@ -30,7 +30,7 @@ class Deciders:
         _all.add(self)
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a call in a signal's handler may come here, too
         self._by_key: dict[Key, Decider] = {}
         # Their sites still launch as they say: prepared calls, and those of other kernel objects.
         self._ended: weakref.WeakValueDictionary[Key, Decider] = weakref.WeakValueDictionary()
@@ -45,7 +45,7 @@ class Deciders:
                 while len(self._by_key) >= MOST:
                     first = self._by_key.pop(next(iter(self._by_key)))
                     first.stop(f"more than {MOST} workloads are being learned")
-                found = self._by_key[workload, policy] = make()
+                found = self._by_key.setdefault((workload, policy), make())
         return found
 
     def find(self, workload: Workload, policy: str = DEFAULT_POLICY) -> Decider | None:

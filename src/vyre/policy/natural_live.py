@@ -164,6 +164,7 @@ class NaturalGradient(Settled):
             budget=self.budget,
             step=self.step,
             share=self.share,
+            rate=self.rate,
         )
         return replace(fresh, failed=self.failed, dispatches=self.dispatches)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vyre.learn.events import Began, Fetch, Moment
+from vyre.learn.events import Began, Moment
 from vyre.learn.inheritance import Inherited
 from vyre.learn.learner.fetch import fetching
 from vyre.learn.learner.next import decide_next
@@ -46,10 +46,10 @@ def begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
         decision = None  # what others measured corrects what is expected, and no more
     standing, effects = _started_from(standing, decision, pace)
     if standing.default not in standing.ready:
-        standing, effects = fetching(standing, (*effects, Fetch((standing.default,))))
+        standing, effects = then(fetching(standing, (standing.default,)), effects)
     if given.expected and candidates[0] not in standing.ready:
         best = tuple(one for one in candidates if one not in standing.ready)
-        standing, effects = fetching(standing, (*effects, Fetch(best[: pace.together])))
+        standing, effects = then(fetching(standing, best[: pace.together]), effects)
     if standing.wanted is not None:  # an interrupt may have lost what the first calls took
         standing, effects = then(look_after(standing, at, pace), effects)
     return then(decide_next(standing, at, pace), effects)
@@ -84,8 +84,7 @@ def _started_from(standing: Standing, decision: Decision | None, pace: Pace) -> 
     if decision.config in standing.ready:
         return settled(replace(standing, inherited=decision), decision, pace)
     if decision.config != standing.default:
-        fetch = Fetch((decision.config,))
-        return fetching(replace(standing, inherited=decision), (fetch,))
+        return fetching(replace(standing, inherited=decision), (decision.config,))
     return standing, ()
 
 

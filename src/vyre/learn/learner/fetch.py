@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from vyre.learn.events import Came, Effect, Fetch, Moment
+from vyre.learn.events import Came, Fetch, Moment
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Standing
 from vyre.model import Config
@@ -40,14 +40,14 @@ def fetch_ahead(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     if not wanted:
         return standing, ()
     standing = replace(standing, policy=policy.paid(0.0, charge))
-    return fetching(standing, (Fetch(wanted),))
+    return fetching(standing, wanted)
 
 
-def fetching(standing: Standing, effects: tuple[Effect, ...]) -> Advanced:
-    """The standing with fetches among the effects counted as under way."""
-    more = tuple(effect.configs[0] for effect in effects if isinstance(effect, Fetch))
-    ledger = replace(standing.ledger, fetching=standing.ledger.fetching + len(more))
-    return replace(standing, ledger=ledger, awaited=(*standing.awaited, *more)), effects
+def fetching(standing: Standing, configs: tuple[Config, ...]) -> Advanced:
+    """Fetch these, and count it as under way."""
+    ledger = replace(standing.ledger, fetching=standing.ledger.fetching + 1)
+    awaited = (*standing.awaited, configs[0])
+    return replace(standing, ledger=ledger, awaited=awaited), (Fetch(configs),)
 
 
 def came(standing: Standing, event: Came) -> tuple[Standing, dict[Config, str]]:
