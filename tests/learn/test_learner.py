@@ -20,6 +20,7 @@ from vyre.learn.events import (
     Event,
     Fell,
     Fetch,
+    Heard,
     Launched,
     Looked,
     Lost,
@@ -370,6 +371,19 @@ class TestBeginning:
         assert fetched == [DEFAULT, BEST]
         assert standing.ledger.fetching == 2
         assert standing.awaited == (DEFAULT, BEST)
+
+    def test_times_that_come_together_are_counted_once_each(self):
+        opening = Opening(config=BEST, detail="", timed=(DEFAULT, BEST) * 4, default_ready=True)
+        standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        question = began(expected=(0.0,) * len(SPACE))
+        at = Moment(now_s=1.0, dispatches=9)
+        times = tuple(Ran(one, int(TIMES[one]), 1000) for one in opening.timed)
+
+        standing, _ = advance(standing, Event(question, at), AT_ONCE)
+        standing, _ = advance(standing, Event(Heard(times), at), AT_ONCE)
+
+        assert standing.told == 9
+        assert standing.policy.dispatches == 9
 
     def test_what_failed_before_is_not_tried(self):
         world = World()

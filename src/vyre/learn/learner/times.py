@@ -19,8 +19,10 @@ from vyre.policy.measured import is_time
 def heard(standing: Standing, times: tuple[Ran, ...], at: Moment, pace: Pace) -> Advanced:
     """Times that were asked for; what follows from them is decided once, after the last."""
     effects: tuple[Effect, ...] = ()
-    for event in times:
-        standing, more = _told(standing, event, at, pace)
+    for left, event in zip(reversed(range(len(times))), times, strict=True):
+        # Each is a dispatch, and those after it have not been told: they do not count twice.
+        then_at = replace(at, dispatches=max(at.dispatches - left, 0))
+        standing, more = _told(standing, event, then_at, pace)
         effects = (*effects, *more)
         if standing.is_over:
             return standing, effects
