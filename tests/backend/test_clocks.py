@@ -120,7 +120,7 @@ def test_what_may_not_be_read_is_left_out(tmp_path, monkeypatch):
     cpus = Cpufreq(tmp_path, [0], watch)
     assert cpus.clocks() == Clocks(mhz=1000)
 
-    def denied(*_):
+    def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.read_text", denied)
