@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 # What depends on the clock fails on a busy machine, and says nothing of the code.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", settings.get_profile("no clock"), max_examples=15)
 settings.load_profile("no clock")
 
 GOLDEN = Path(__file__).parent / "golden"
