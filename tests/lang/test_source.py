@@ -96,7 +96,7 @@ def test_an_error_shows_the_line_of_the_file():
 
 def test_text_that_was_executed_has_no_source():
     scope: dict[str, Callable[..., None]] = {}
-    # Named, because Python 3.13 keeps the text of `python -c`, which starts some tests, as <string>.
+    # Named, because Python 3.13 keeps the text of `python -c`, by which tests start, as <string>.
     text = compile("def kernel(out):\n    pass\n", "<executed>", "exec")
     exec(text, scope)  # noqa: S102  # what is tested
 
