@@ -82,7 +82,7 @@ class Opening:
         detail: why this one, for people.
         reason: whether the guess alone said so, or what is known nearby as well.
         risk: default dispatches that a launch of it may lose.
-        timed: what the first calls launch to be timed, each once, in this order; ready as well.
+        timed: what the first calls launch to be timed, in this order; ready as well.
         default_ready: whether the default is, too, and can take over at any call.
     """
 
