@@ -4,12 +4,14 @@ import logging
 import sys
 import threading
 import time
+from itertools import count
 
 import pytest
 
 from vyre.errors import DeviceFailed
 from vyre.learn import desk as module
 from vyre.learn.desk import Desk
+from vyre.learn.gaps import Manners
 
 LONG_S = 120
 """More than anything here takes on any machine; it only ends a test that would hang."""
@@ -26,6 +28,17 @@ class Ticket:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+class Restless:
+    """Counts a million calls between any two looks."""
+
+    def __init__(self):
+        self._looks = count()
+
+    @property
+    def value(self):
+        return 1_000_000 * next(self._looks)
 
 
 def wait_for(condition):
@@ -194,17 +207,43 @@ def test_a_thread_that_was_ended_starts_anew():
     assert desk._thread is not thread
 
 
-def test_planned_work_is_done_at_once_for_a_while_and_rarely_then():
-    desk, seen, planned = Desk(at_once=3, per_s=1e-6), [], threading.Event()
+def test_whoever_waits_until_all_is_done_waits_for_no_pause():
+    desk, seen = Desk(Manners(calls_apart=10**9, at_once=1, per_s=1e-6)), []
+    desk.called(32, Restless())
 
     def plan():
         for number in range(5):
             desk.at(0.0, lambda number=number: seen.append(number))
-        planned.set()
 
     desk.post(plan)
-    assert planned.wait(LONG_S)
-    wait_for(lambda: len(seen) == 3)
-    desk.drained(LONG_S)
 
-    assert seen == [0, 1, 2]
+    assert desk.drained(LONG_S)
+    assert seen == [0, 1, 2, 3, 4]
+
+
+class TestCallersThatDoNotPause:
+    """They are disturbed now and then, by all that has come together."""
+
+    def test_what_they_post_is_done_when_enough_calls_were_made(self):
+        desk, seen = Desk(Manners(look_s=1e-4, rest_s=0.001, calls_apart=100)), []
+        callers = Restless()
+        desk.called(1, callers)
+        desk.post(lambda: seen.append("posted"))
+        wait_for(lambda: desk._is_dense)
+        assert seen == []
+
+        desk.called(100, callers)
+        wait_for(lambda: seen)
+
+        assert seen == ["posted"]
+
+    def test_what_is_posted_when_nothing_is_left_to_do_is_heard(self):
+        desk, seen = Desk(Manners(look_s=1e-4, rest_s=0.001, calls_apart=1)), []
+        callers = Restless()
+        desk.called(1, callers)
+        for number in range(20):
+            desk.post(lambda number=number: seen.append(number))
+            desk.called(1, callers)
+            wait_for(lambda number=number: len(seen) == number + 1)
+
+        assert seen == list(range(20))

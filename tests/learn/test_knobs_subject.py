@@ -36,6 +36,7 @@ from vyre.learn import (
 from vyre.learn import subject as subject_module
 from vyre.learn.deciders import Deciders
 from vyre.learn.desk import Desk
+from vyre.learn.gaps import Manners
 from vyre.learn.recorder import Recorder
 from vyre.model import DeviceKind
 from vyre.report.gather import gather
@@ -149,7 +150,7 @@ def call_until(twice: Twice, done: Callable[[], bool], most: int = 600) -> bool:
 
 def deciders_at_ease() -> Deciders:
     """Those who plan whenever asked, and not so often a second."""
-    return Deciders(Desk(per_s=1e9, calls_apart=1e-9))
+    return Deciders(Desk(Manners(look_s=0.0, rest_s=0.0, per_s=1e9)))
 
 
 @pytest.fixture(autouse=True)

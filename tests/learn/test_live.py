@@ -19,6 +19,7 @@ from vyre.learn import decider as decider_module
 from vyre.learn import process, rules
 from vyre.learn.deciders import Deciders
 from vyre.learn.desk import Desk
+from vyre.learn.gaps import Manners
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import (
@@ -137,7 +138,7 @@ def bench(monkeypatch):
         store = store or MemoryStore()
         helper = Helper(refuses or {}, answers)
         deciders, recorder = (
-            Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+            Deciders(Desk(Manners(look_s=0.0, rest_s=0.0, per_s=1e9))),
             Recorder(store, linger_s=0.01),
         )
         monkeypatch.setattr(dispatch, "helper_of", lambda _: helper)

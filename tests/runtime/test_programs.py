@@ -14,6 +14,7 @@ from vyre.ir import BufferDecl, DataType, Program
 from vyre.learn import process
 from vyre.learn.deciders import Deciders
 from vyre.learn.desk import Desk
+from vyre.learn.gaps import Manners
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import Reason
@@ -60,7 +61,7 @@ def device(monkeypatch):
         return replace(made, advance_s=1e9, shortest_s=0.0, resting_s=0.0, enough_s=0.0)
 
     deciders, recorder = (
-        Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+        Deciders(Desk(Manners(look_s=0.0, rest_s=0.0, per_s=1e9))),
         Recorder(MemoryStore(), linger_s=0.01),
     )
     monkeypatch.setattr(Pace, "beside", at_once)

@@ -131,12 +131,12 @@ class Decider:
         opening, self._opening = self._opening, ()  # once, though an interrupt may come next
         self.asked.extend(opening)
         stretch = len(opening) or _STRETCH
-        if self._begins_later and self.asked:  # who looks counts too, so that there is some left
+        if self._begins_later and self.asked:  # where an interrupt took one of them
             stretch = len(self.asked)
         elif self._begins_later:
             self._post(self._begin)  # again where an interrupt comes next, which does no harm
             self._begins_later = False
-        self._desk.called(stretch)
+        self._desk.called(stretch, self._tally)
         standing = self.standing
         if dispatches < standing.limit:
             return int(min(standing.limit, dispatches + stretch))
@@ -230,7 +230,7 @@ class Decider:
             if next(beginning, self) is None:  # there is more
                 self._desk.at(time.monotonic(), lambda: self._do(go_on))
 
-        go_on()
+        self._desk.soon(lambda: self._do(go_on))
 
     def _beginning(self) -> Iterator[None]:
         """Find out what there is to learn, and begin, in pieces: callers share the interpreter."""

@@ -16,21 +16,13 @@ from queue import Empty, SimpleQueue
 
 from vyre.backend.base import Ticket
 from vyre.errors import DeviceFailed, VyreError
+from vyre.learn.gaps import Gaps, Made, Manners
+from vyre.learn.tally import Tally
 
 log = logging.getLogger("vyre.learning")
 
 _BEGINS_S = 0.002
 """The call that starts a desk is a program's first: it keeps the interpreter until it is done."""
-
-_AT_ONCE, _PER_S = 12, 20.0
-"""Pieces of planned work that may be done one after the other, and how many a second later."""
-
-_DENSE, _CALLS_APART = 5_000.0, 2_000
-"""Calls a second, beyond which so many of them lie between two pieces.
-
-Each may keep the interpreter from a caller for a millisecond; of a thousand calls not one is to
-feel it.
-"""
 
 _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
 _MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
@@ -44,48 +36,48 @@ Hears = Callable[[int | VyreError | None], None]
 
 
 class Desk:
-    """One thread that does small pieces of work: at once, at a time, or when a launch has ended.
+    """One thread that does small pieces of work: soon, at a time, or when a launch has ended.
 
-    What is planned for a time comes when it is due, but not too much of it in a second: callers
+    All of it is done while callers pause, if they do, and else all together now and then: callers
     share the interpreter. Work that raises is logged and dropped; the thread goes on. It starts
     with the first piece and does not keep the interpreter from exiting.
     """
 
-    def __init__(
-        self,
-        *,
-        at_once: int = _AT_ONCE,
-        per_s: float = _PER_S,
-        calls_apart: float = _CALLS_APART,
-    ) -> None:
-        """Do so many pieces of planned work one after the other, and so many a second later.
-
-        Beside many calls a second, there are so many calls between two pieces.
-        """
-        self._at_once, self._per_s, self._calls_apart = at_once, per_s, calls_apart
+    def __init__(self, manners: Manners = Manners()) -> None:  # noqa: B008  # it cannot change
+        self._manners = manners
         self._begin()
         _desks.add(self)
 
     def _begin(self) -> None:
-        self._inbox: SimpleQueue[Work] = SimpleQueue()
+        self._inbox: deque[Work] = deque()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._is_dense = False  # callers do not pause: what they post can wait for the next look
+        self._is_awaited = False  # callers wait for what is due
         self._later: list[tuple[float, int, Work]] = []  # a heap
         self._number = count()
-        self._allowed = float(self._at_once)  # pieces of planned work, at the time that follows
-        self._allowed_at = time.monotonic()
-        self._calls = self._calls_at = 0  # so far, about, and at that time
+        self._gaps = Gaps(self._manners, time.monotonic())
+        self._calls = 0  # so far, about
+        self._tally: Tally | None = None  # of the latest callers that were heard of
+        self._looked: tuple[Made, float] | None = None  # what they had made then
         self._under_way: deque[tuple[Ticket, Hears]] = deque()  # the longest not looked at first
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def post(self, work: Work) -> None:
         """Do this soon. Any thread may call it, and never waits."""
-        self._inbox.put(work)
+        self._inbox.append(work)
+        if not self._is_dense:
+            self._bell.put(None)
         if self._thread is None or not self._thread.is_alive():
             self._start()
 
     def at(self, when: float, work: Work) -> None:
         """Do this at a time of the monotonic clock; called on the desk's own thread."""
         heapq.heappush(self._later, (when, next(self._number), work))
+
+    def soon(self, work: Work) -> None:
+        """Do this when a first call is over and those that follow it can be told from a pause."""
+        self.at(time.monotonic() + self._manners.begins_s, work)
 
     def watch(self, ticket: Ticket, then: Hears) -> None:
         """Do this with what came of a launch; on the desk's own thread.
@@ -97,9 +89,13 @@ class Desk:
             self._do(lambda: given_up(None))
         self._under_way.append((ticket, then))
 
-    def called(self, count: int) -> None:
-        """Hear of so many calls; any thread may say it, and one that is lost does no harm."""
+    def called(self, count: int, tally: Tally | None = None) -> None:
+        """Hear of so many calls, and who counts them all.
+
+        Any thread may say it, and one that is lost does no harm.
+        """
         self._calls += count
+        self._tally = tally
 
     def drained(self, timeout_s: float) -> bool:
         """Whether all that was posted or due has been done; for tests and for exits.
@@ -109,13 +105,15 @@ class Desk:
         done, looks = threading.Event(), iter(range(_MOST_DRAINED))
 
         def look() -> None:
-            due = self._later and self._later[0][0] <= time.monotonic()
-            if due and next(looks, None) is not None:
+            self._is_awaited = self._is_due() and next(looks, None) is not None
+            if self._is_awaited:
                 self.post(look)  # behind it
             else:
                 done.set()
 
+        self._is_awaited = True
         self.post(look)
+        self._bell.put(None)
         return done.wait(timeout_s)
 
     def _start(self) -> None:
@@ -130,46 +128,70 @@ class Desk:
 
     def _run(self) -> None:
         time.sleep(_BEGINS_S)
-        pause = _SOONEST_S
+        pause_s = _SOONEST_S
         while True:
-            due = self._due()
-            if due is not None:
-                self._do(due)
-            posted = self._posted(0.0 if due is not None else self._wait_s(pause))
-            if posted is not None:
-                self._do(posted)
-            pause = _SOONEST_S if self._look() else min(2 * pause, _LATEST_S)
+            if self._inbox or self._under_way or self._is_due():
+                self._is_dense = not self._is_awaited and not self._callers_pause()
+                made = self._made()
+                if not self._is_dense or self._gaps.may_disturb(time.monotonic(), made):
+                    pause_s = _SOONEST_S if self._worked(made) else min(2 * pause_s, _LATEST_S)
+            else:
+                self._is_dense = False  # nothing is left to wait for: whoever posts is heard
+            self._wait(pause_s)
 
-    def _due(self) -> Work | None:
-        """What was planned for now or earlier, if not too much was lately."""
+    def _is_due(self) -> bool:
+        early_s = self._manners.begins_s if self._is_awaited else 0.0
+        return bool(self._later) and self._later[0][0] <= time.monotonic() + early_s
+
+    def _callers_pause(self) -> bool:
+        """Look twice how many calls there were, some time apart; the first look may be the last."""
+        look_s = self._manners.look_s
+        if self._tally is None or not look_s:
+            return True
+        if self._looked is not None and not self._is_quiet_since(*self._looked):
+            return False
+        before, began = self._made(), time.monotonic()
+        time.sleep(look_s)
+        return self._is_quiet_since(before, began)
+
+    def _is_quiet_since(self, before: Made, then: float) -> bool:
+        made, now = self._made(), time.monotonic()
+        self._looked = made, now
+        return made.few_since(before, now - then)
+
+    def _made(self) -> Made:
+        tally = self._tally
+        return Made(self._calls, tally, 0 if tally is None else tally.value)
+
+    def _worked(self, made: Made) -> bool:
+        """Do what was posted, look what has ended, and do what is due; whether there was any."""
+        worked = False
+        for _ in range(len(self._inbox)):
+            worked = True
+            self._do(self._inbox.popleft())
+        worked |= self._look()
         now = time.monotonic()
-        if not self._later or self._later[0][0] > now:
-            return None
-        elapsed_s, calls = now - self._allowed_at, self._calls - self._calls_at
-        regained = elapsed_s * self._per_s
-        if calls > _DENSE * elapsed_s:
-            regained = min(regained, calls / self._calls_apart)
-        self._allowed = min(self._allowed + regained, self._at_once)
-        self._allowed_at, self._calls_at = now, self._calls
-        if self._allowed < 1.0:
-            return None
-        self._allowed -= 1.0
-        return heapq.heappop(self._later)[2]
+        if self._is_due() and (self._is_awaited or self._gaps.may_plan(now, made)):
+            worked = True
+            self._do(heapq.heappop(self._later)[2])
+        return worked
 
-    def _posted(self, wait_s: float) -> Work | None:
-        """What was posted, if anything comes by then."""
-        try:
-            return self._inbox.get(timeout=wait_s)
-        except Empty:
-            return None
-
-    def _wait_s(self, pause: float) -> float:
-        """How long there is nothing to do but to wait for a post."""
-        waits = [_LONGEST_S, *([pause] if self._under_way else [])]
+    def _wait(self, pause_s: float) -> None:
+        """Wait for a post, and for no longer than until there is something to do or to look at."""
+        waits = [_LONGEST_S, *([pause_s] if self._under_way else [])]
         if self._later:
-            too_much_s = (1.0 - self._allowed) / self._per_s
-            waits.append(max(self._later[0][0] - time.monotonic(), too_much_s))
-        return max(min(waits), 0.0)
+            waits.append(max(self._later[0][0] - time.monotonic(), self._gaps.wait_s))
+        wait_s = min(waits)
+        if self._is_dense:
+            wait_s = self._manners.rest_s  # whoever posts rings no bell
+        elif self._inbox or (self._is_awaited and self._is_due()):
+            wait_s = 0.0
+        try:
+            self._bell.get(timeout=max(wait_s, 0.0))
+            while True:  # once for all that rang
+                self._bell.get_nowait()
+        except Empty:
+            pass
 
     def _look(self) -> bool:
         """Pass on the times that are known by now; whether there was something to do."""
@@ -182,7 +204,7 @@ class Desk:
             else:
                 heard = True
                 self._do(partial(then, came))
-        return heard or not self._under_way
+        return heard
 
     def _do(self, work: Work) -> None:
         try:

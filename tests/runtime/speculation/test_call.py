@@ -14,6 +14,7 @@ from vyre.errors import DeviceFailed
 from vyre.learn import process, rules
 from vyre.learn.deciders import Deciders
 from vyre.learn.desk import Desk
+from vyre.learn.gaps import Manners
 from vyre.learn.recorder import Recorder
 from vyre.model import DeviceKind
 from vyre.plan.fusion import fuse
@@ -78,7 +79,7 @@ def every_call_is_learned_from(monkeypatch):
     monkeypatch.setattr("vyre.runtime.speculation.size.REST_S", 0.0)
     monkeypatch.setattr("vyre.runtime.speculation.size.BEGINS_NS", dict.fromkeys(DeviceKind, 0))
     deciders, recorder = (
-        Deciders(Desk(per_s=1e9, calls_apart=1e-9)),
+        Deciders(Desk(Manners(look_s=0.0, rest_s=0.0, per_s=1e9))),
         Recorder(MemoryStore(), linger_s=0.01),
     )
     monkeypatch.setattr(process, "deciders", lambda: deciders)
