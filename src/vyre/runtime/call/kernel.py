@@ -24,6 +24,7 @@ from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.policy.contest import Progress
 from vyre.runtime.call import by_name
 from vyre.runtime.call.dispatch import Dispatcher
+from vyre.runtime.call.identity import key_of
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import LONGER
 from vyre.runtime.call.tune import answers
@@ -115,14 +116,10 @@ class Kernel:
                 very, given = self._found_by(rule(), arrays, out, shape, named)
             elif kind is tuple or kind is list:
                 given = (*arrays, *out)  # type: ignore[misc]  # it is one of these
-                very = (rule(), len(arrays), *map(id, given))
-            elif len(arrays) == 2:  # 0.1 us less than what follows
-                first, second = arrays
-                given = (first, second, out)
-                very = (rule(), id(first), id(second), id(out))
+                very = key_of(rule(), len(arrays), given)
             else:
                 given = (*arrays, out)
-                very = (rule(), *map(id, given))
+                very = key_of(rule(), None, given)
             if very is not None:
                 same = self._same.get(very)
                 if same is not None:

@@ -19,11 +19,10 @@ from vyre.runtime.arrays.array import AnyArray, DeviceArray
 from vyre.runtime.arrays.foreign_kinds import UNREADABLE, kind_of
 from vyre.runtime.arrays.in_place import PLAIN, see
 from vyre.runtime.arrays.overlap import may_coincide
+from vyre.runtime.call.identity import Key
 from vyre.runtime.call.scalars import maker
 from vyre.runtime.call.streams import Order
 from vyre.runtime.devices.launcher import Launcher
-
-Key = tuple[object, ...]
 
 MOST_SEEN = 2048
 """Places of arrays that are counted; on ever-new ones counting starts anew there."""

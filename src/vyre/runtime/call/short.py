@@ -17,7 +17,8 @@ from vyre.runtime.arrays.in_place import PLAIN, address_of
 from vyre.runtime.call.arguments import unpacked
 from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.fresh import Make, like
-from vyre.runtime.call.repeat import LONGER, Key, Repeat, look, plain_shape, see_arrays
+from vyre.runtime.call.identity import Key, key_of
+from vyre.runtime.call.repeat import LONGER, Repeat, look, plain_shape, see_arrays
 from vyre.runtime.call.same import Form, Same, Sites, same_of
 from vyre.runtime.devices.keep import keep
 
@@ -82,7 +83,7 @@ class ShortWays:
         else:
             left = self._names if out is None else self._inputs
             given = (*arrays, *outs, *map(named.get, left[brought:]))
-        return (by, plain, brought, count, *map(id, given)), given
+        return key_of(by, (plain, brought, count), given), given
 
     def again(
         self,
