@@ -45,11 +45,8 @@ class Seen:
     refusal: tuple[str, str] | None = None  # a problem of its own kind, and what to do
 
 
-Watching = Callable[[Sequence[Any], Sequence[int]], tuple[Changed, bool]]
-"""What tells from now on whether arrays, at places in what a call gave, were changed in place.
-
-And whether it tells of another array in its place, too, so that no weak reference is needed.
-"""
+Watching = Callable[[Sequence[Any], Sequence[int]], Changed]
+"""What tells from now on whether arrays, at places in what a call gave, were changed in place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +85,7 @@ _known: dict[type, Kind | None] = {}
 def watching(token: Callable[[Any], object]) -> Watching:
     """Watches arrays by a token that changes when an owner makes one array another in place."""
 
-    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
+    def watch(given: Sequence[Any], places: Sequence[int]) -> Changed:
         tokens = tuple([(at, token(given[at])) for at in places])
 
         def changed(given: Sequence[Any]) -> bool:
@@ -97,7 +94,7 @@ def watching(token: Callable[[Any], object]) -> Watching:
                     return True
             return False
 
-        return changed, False
+        return changed
 
     return watch
 
@@ -129,9 +126,9 @@ def _torch() -> Kind:
     layout = layout_of(torch)
     ask = watching(lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad))
 
-    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
+    def watch(given: Sequence[Any], places: Sequence[int]) -> Changed:
         changed = None if layout is None else layout.watch_all(given, places)
-        return ask(given, places) if changed is None else (changed, True)
+        return ask(given, places) if changed is None else changed
 
     def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
         for x in arrays:

@@ -60,15 +60,13 @@ class Layout:
         watched = [one for one in watches if one is not None]
         if len(watched) < len(watches):
             return None
-        types = [type(one) for one in given]
         tracked = [at for at in places if self.is_tracked(given[at])]
         (heads, were), (bodies, held), (storages, kept) = layers_of(watched)
         join = b"".join
 
         def changed(given: Sequence[Any], _kept: object = watched) -> bool:
             return (
-                [*map(type, given)] != types
-                or join(heads) != were
+                join(heads) != were
                 or join(bodies) != held
                 or join(storages) != kept
                 or (bool(tracked) and True in [given[at].requires_grad for at in tracked])
