@@ -190,6 +190,16 @@ def test_sixteen_items_are_for_unchecked_rows_alone():
     assert max(c.items for c in made(program(), checked_too=True).codes if c.checked) == 8
 
 
+def test_sixteen_items_are_for_what_only_passes_elements_on():
+    def most(*body):
+        return max(code.items for code in made(program(*body)).codes)
+
+    here, x = ir.gid(0), ir.load("x", ir.gid(0))
+    assert most(ir.store("out", here, x)) == 16
+    assert most(ir.store("out", here, x + ir.load("x", here + ir.u32(1)))) == 8
+    assert most(ir.loop("k", ir.u32(0), ir.u32(9), [COPY])) == 8
+
+
 def test_a_row_on_a_cpu_has_hundreds_of_schedules_and_few_codes():
     looping = program(ir.loop("k", ir.u32(0), ir.buf_len("x"), [COPY]))
 
