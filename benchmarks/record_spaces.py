@@ -2,9 +2,10 @@
 
 The guess is fitted to these files (`scripts/fit_guess.py`), policies are replayed on them, and
 `first_calls.py` takes the best schedule from them. Times are the device's own, of launches in a
-row: every schedule once, and those within reach of the best again and again, in changing order; the
-median counts. A processor also runs what others ask of it, which only ever makes a launch slower:
-there every schedule is timed in three rounds at least, and the least of the rounds' times counts.
+row: every schedule twice, and those within reach of the best again and again, in changing order;
+the median counts. A processor also runs what others ask of it, which only ever makes a launch
+slower: there every schedule is timed in three rounds at least, and the least of the rounds' times
+counts.
 What is recorded is written as it comes, so that a run may be cut short, and one that finds a file
 goes on with what is missing there.
 """
@@ -37,8 +38,8 @@ from vyre.testing.recordings import read, row_of, write
 BLOCK_NS = 3e5  # of launches in a row
 MOST_IN_ROW = 40
 MOST_BY_HOST = 15  # where the host's clock times each launch
-BY_HOST_ROUNDS = 3  # of every schedule: no spike alone condemns one
-NEAR = 1.35  # of the best so far: what is slower was timed once, and that is enough
+ROUNDS, BY_HOST_ROUNDS = 2, 3  # of every schedule: no spike alone condemns one
+NEAR = 1.35  # of the best so far: what is slower was timed often enough
 LONG_NS = 2e7  # one launch of this is measured once
 AHEAD = 3  # calls whose arrays are made while another is measured
 
@@ -102,7 +103,7 @@ class Space:
     def record(self, rounds: int, rng: random.Random) -> dict[str, Any]:
         by_device = isinstance(self.device.backend, TimesBlocks)
         middle = median if by_device else min
-        every = 1 if by_device else BY_HOST_ROUNDS
+        every = ROUNDS if by_device else BY_HOST_ROUNDS
         steps = self.prepared()
         order = list(steps)
         times: dict[Schedule, list[float]] = {schedule: [] for schedule in order}
@@ -111,7 +112,7 @@ class Space:
             best = min((middle(t) for t in times.values() if t), default=float("inf"))
             for schedule in order:
                 known = times[schedule]
-                far = number >= every and known and middle(known) > NEAR * best
+                far = number >= every and known and min(known) > NEAR * best
                 if number and (not known or far or best > LONG_NS):
                     continue
                 try:
