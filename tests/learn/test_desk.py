@@ -298,7 +298,8 @@ def test_an_interrupt_while_the_thread_starts_leaves_one_alone(started):
     wait_for(lambda: len(at_work(desk)) == 1)
 
 
-def test_of_two_threads_that_were_started_one_goes_on(started):
+@pytest.mark.usefixtures("started")
+def test_of_two_threads_that_were_started_one_goes_on():
     desk, seen = Desk(), []
     desk.post(lambda: seen.append(1))
     assert desk.drained(LONG_S)
