@@ -104,9 +104,7 @@ def test_a_tensor_of_a_known_call_can_be_swapped_for_another(torch):
         ),
     )
     form = Form(places=(0,), several=False, inputs=1, by_name=0, whole=())
-    same = same_of(
-        repeat, form, [x, None], [x.data_ptr()], {(): repeat.site}, lambda _: None, None
-    )
+    same = same_of(repeat, form, [x, None], [x.data_ptr()], {(): repeat.site}, lambda _: None, None)
     assert same([x, None], None, {}, None) is not LONGER
 
     torch.utils.swap_tensors(x, other)  # which torch refuses where there are weak references
