@@ -221,6 +221,97 @@ def test_whoever_waits_until_all_is_done_waits_for_no_pause():
     assert seen == [0, 1, 2, 3, 4]
 
 
+def test_one_who_has_waited_does_not_keep_another_waiting():
+    desk, held, ended = Desk(Manners(look_s=1e-4, rest_s=0.001, calls_apart=10**9)), [], []
+    waiting = [
+        threading.Thread(target=lambda: ended.append(desk.drained(LONG_S)), daemon=True)
+        for _ in range(2)
+    ]
+
+    def let_another_wait():  # whose turn comes in the next pass, after that of the first
+        waiting[1].start()
+        wait_for(lambda: len(desk._inbox) == 2)
+
+    desk.post(lambda: wait_for(lambda: held))
+    wait_for(lambda: not desk._inbox)
+    desk.post(let_another_wait)
+    waiting[0].start()
+    wait_for(lambda: len(desk._inbox) == 2)
+    desk.called(32, Restless())
+    held.append(True)
+    for thread in waiting:
+        thread.join(LONG_S)
+
+    assert ended == [True, True]
+
+
+class Started(threading.Thread):
+    """A thread during whose start something happens, once."""
+
+    happens = staticmethod(lambda: None)
+
+    def start(self):
+        super().start()
+        happens, Started.happens = Started.happens, lambda: None
+        happens()
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The threads that work at a desk, and what happens while one starts."""
+    monkeypatch.setattr(module.threading, "Thread", Started)
+    return Started
+
+
+def at_work(desk):
+    threads = [one for one in threading.enumerate() if isinstance(one, Started)]
+    return [one for one in threads if getattr(one, "_target", None) == desk._run]
+
+
+def test_a_signals_handler_that_posts_while_the_thread_starts_waits_for_nothing(started):
+    desk, seen = Desk(), []
+    started.happens = lambda: desk.post(lambda: seen.append("handler"))
+    poster = threading.Timer(0.0, lambda: desk.post(lambda: seen.append("main")))
+    poster.daemon = True
+
+    poster.start()
+    poster.join(LONG_S)
+
+    assert not poster.is_alive()
+    assert desk.drained(LONG_S)
+    assert seen == ["main", "handler"]
+    assert len(at_work(desk)) == 1
+
+
+def test_an_interrupt_while_the_thread_starts_leaves_one_alone(started):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    desk, seen = Desk(), []
+    started.happens = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        desk.post(lambda: seen.append(1))
+    desk.post(lambda: seen.append(2))
+
+    assert desk.drained(LONG_S)
+    assert seen == [1, 2]
+    wait_for(lambda: len(at_work(desk)) == 1)
+
+
+@pytest.mark.usefixtures("started")
+def test_of_two_threads_that_were_started_one_goes_on():
+    desk, seen = Desk(), []
+    desk.post(lambda: seen.append(1))
+    assert desk.drained(LONG_S)
+
+    desk._thread = None  # as if it was not known to run
+    desk.post(lambda: seen.append(2))
+    assert desk.drained(LONG_S)
+
+    assert seen == [1, 2]
+    wait_for(lambda: at_work(desk) == [desk._thread])
+
+
 class TestCallersThatDoNotPause:
     """They are disturbed now and then, by all that has come together."""
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from vyre.learn.gaps import LATELY_S, QUICK, Gaps, Made, Manners
+from vyre.learn.gaps import HEARD, LATELY_S, QUICK, Gaps, Made, Manners
 from vyre.learn.tally import Tally
 
 CALLERS = Tally()
@@ -23,8 +23,15 @@ def test_callers_pause_who_make_few_calls_in_a_while(calls, paused):
     assert made(7 + calls).few_since(made(7), 0.01) is paused
 
 
-def test_other_callers_than_before_do_not_pause():
-    assert not made(7, Tally()).few_since(made(7), 0.01)
+def test_other_callers_than_before_do_not_pause_for_a_short_while():
+    assert not made(7, Tally()).few_since(made(7), 0.9 * HEARD / QUICK)
+
+
+@pytest.mark.parametrize(("calls", "paused"), [(40, True), (QUICK * 0.04 + 1, False)])
+def test_callers_that_take_turns_pause_if_all_of_them_make_few_calls(calls, paused):
+    one, other = Made(1_000, Tally(), 900), Tally()
+
+    assert Made(1_000 + calls, other, 100_000).few_since(one, 0.04) is paused
 
 
 def test_calls_that_only_some_count_are_counted():

@@ -219,6 +219,42 @@ def test_the_guess_runs_first_and_the_default_is_timed_by_the_third_call(bench):
     assert launched[:3].count(DEFAULT) == 1
 
 
+@pytest.mark.parametrize("before", [0, 1, 5, 40, 80])
+def test_a_fork_goes_on_to_learn_what_its_parent_was_learning(bench, monkeypatch, before):
+    live, over = bench(noise=Noise(spread=0.02)), threading.Event()
+    live.call(before)
+    live.deciders.desk.post(lambda: over.wait(60))  # as at any moment, more is to be done
+    x, out = live.arrays(1 << 14)
+    for _ in range(3):
+        live.kernel(x, out=out)
+
+    live.deciders.desk._begin()  # what a fork does to it: what was to be done is left to the parent
+    learner = live.learner()
+    monkeypatch.setattr(decider_module, "_deciders", {learner})
+    learner._joining = threading.Lock()
+    learner._joining.acquire()  # by the thread that is not copied
+    decider_module._after_fork()
+
+    assert live.call(600, done=adopted(WINNER))
+    assert live.learner() is learner
+    over.set()
+
+
+def test_a_fork_runs_what_its_parent_has_adopted(bench, monkeypatch):
+    live = bench(noise=Noise(spread=0.02))
+    assert live.call(600, done=adopted(WINNER))
+    live.deciders.desk._begin()
+    monkeypatch.setattr(decider_module, "_deciders", {live.learner()})
+    decider_module._after_fork()
+    launched = len(live.device.backend.launched)
+
+    live.call(80)
+
+    assert live.standing().decision.config == WINNER
+    assert live.standing().question is not None
+    assert live.device.backend.launched[launched:].count(WINNER) > 60
+
+
 USUAL = Schedule((64, 1, 1), Code(checked=False))
 """A processor's default."""
 

@@ -6,6 +6,7 @@ Calls take what is asked for and leave tickets; everything else happens on the d
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import weakref
@@ -110,6 +111,8 @@ class Decider:
         # The first calls are timed before anything else is done beside them.
         self._begins_later = bool(self._opening)
         self._ran_before: list[tuple[Config, Ticket, int, float]] = []
+        self._was_forked = False  # from a process that had begun, and hears what comes of it
+        _deciders.add(self)
         self._post(self._recall if self._begins_later else self._begin)
 
     @property
@@ -136,6 +139,9 @@ class Decider:
         elif self._begins_later:
             self._post(self._begin)  # again where an interrupt comes next, which does no harm
             self._begins_later = False
+        if self._was_forked:
+            self._post(self._begin_anew)
+            self._was_forked = False
         self._desk.called(stretch, self._tally)
         standing = self.standing
         if dispatches < standing.limit:
@@ -231,6 +237,15 @@ class Decider:
                 self._desk.at(time.monotonic(), lambda: self._do(go_on))
 
         self._desk.soon(lambda: self._do(go_on))
+
+    def _begin_anew(self) -> None:
+        """Begin again: nothing that was under way in the process before the fork is heard of."""
+        if self._begins_later or self.standing.is_over:
+            return
+        self._fetching, self._came_in, self._ran_before = [], [], []
+        self.asked.clear()
+        self.standing = self.standing.anew()
+        self._begin()
 
     def _beginning(self) -> Iterator[None]:
         """Find out what there is to learn, and begin, in pieces: callers share the interpreter."""
@@ -361,3 +376,16 @@ def _taken(fetching: Fetching, name: str) -> Fetched | Later | None:
     except Exception as error:
         logger.exception("%s: nobody knows what was made ready", name)
         return Fetched(broken=repr(error))
+
+
+_deciders: weakref.WeakSet[Decider] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for decider in tuple(_deciders):
+        decider._joining = threading.RLock()  # whoever held it was not copied
+        decider._was_forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

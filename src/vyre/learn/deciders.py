@@ -26,14 +26,11 @@ class Deciders:
     def __init__(self, desk: Desk | None = None) -> None:
         """Decide on a desk of their own, or on one that is given."""
         self.desk = Desk() if desk is None else desk
-        self._begin()
-        _all.add(self)
-
-    def _begin(self) -> None:
         self._lock = threading.RLock()  # a call in a signal's handler may come here, too
         self._by_key: dict[Key, Decider] = {}
         # Their sites still launch as they say: prepared calls, and those of other kernel objects.
         self._ended: weakref.WeakValueDictionary[Key, Decider] = weakref.WeakValueDictionary()
+        _all.add(self)
 
     def of(
         self, workload: Workload, make: Callable[[], Decider], policy: str = DEFAULT_POLICY
@@ -93,7 +90,7 @@ _all: weakref.WeakSet[Deciders] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for deciders in tuple(_all):
-        deciders._begin()
+        deciders._lock = threading.RLock()  # whoever held it was not copied
 
 
 if hasattr(os, "register_at_fork"):

@@ -52,7 +52,7 @@ class Desk:
         self._inbox: deque[Work] = deque()
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._is_dense = False  # callers do not pause: what they post can wait for the next look
-        self._is_awaited = False  # callers wait for what is due
+        self._awaited_by: set[object] = set()  # whoever waits for what is due
         self._later: list[tuple[float, int, Work]] = []  # a heap
         self._number = count()
         self._gaps = Gaps(self._manners, time.monotonic())
@@ -61,7 +61,8 @@ class Desk:
         self._looked: tuple[Made, float] | None = None  # what they had made then
         self._under_way: deque[tuple[Ticket, Hears]] = deque()  # the longest not looked at first
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()  # a call in a signal's handler may come here, too
+        self._is_starting = False
 
     def post(self, work: Work) -> None:
         """Do this soon. Any thread may call it, and never waits."""
@@ -105,33 +106,40 @@ class Desk:
         done, looks = threading.Event(), iter(range(_MOST_DRAINED))
 
         def look() -> None:
-            self._is_awaited = self._is_due() and next(looks, None) is not None
-            if self._is_awaited:
+            if self._is_due() and next(looks, None) is not None:
                 self.post(look)  # behind it
             else:
+                self._awaited_by.discard(done)
                 done.set()
 
-        self._is_awaited = True
-        self.post(look)
-        self._bell.put(None)
-        return done.wait(timeout_s)
+        try:
+            self._awaited_by.add(done)
+            self.post(look)
+            self._bell.put(None)
+            return done.wait(timeout_s)
+        finally:
+            self._awaited_by.discard(done)
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="vyre-learning", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:  # no more threads, or the interpreter is ending
-                    return
-                self._thread = thread
+            if self._is_starting or (self._thread is not None and self._thread.is_alive()):
+                return
+            try:
+                self._is_starting = True
+                # Told first: an interrupt may come while it starts, and the next one replaces it.
+                self._thread = threading.Thread(target=self._run, name="vyre-learning", daemon=True)
+                self._thread.start()
+            except RuntimeError:  # no more threads, or the interpreter is ending
+                pass
+            finally:
+                self._is_starting = False
 
     def _run(self) -> None:
         time.sleep(_BEGINS_S)
         pause_s = _SOONEST_S
-        while True:
+        while self._thread is threading.current_thread():  # of two that were started, one goes on
             if self._inbox or self._under_way or self._is_due():
-                self._is_dense = not self._is_awaited and not self._callers_pause()
+                self._is_dense = not self._awaited_by and not self._callers_pause()
                 made = self._made()
                 if not self._is_dense or self._gaps.may_disturb(time.monotonic(), made):
                     pause_s = _SOONEST_S if self._worked(made) else min(2 * pause_s, _LATEST_S)
@@ -140,7 +148,7 @@ class Desk:
             self._wait(pause_s)
 
     def _is_due(self) -> bool:
-        early_s = self._manners.begins_s if self._is_awaited else 0.0
+        early_s = self._manners.begins_s if self._awaited_by else 0.0
         return bool(self._later) and self._later[0][0] <= time.monotonic() + early_s
 
     def _callers_pause(self) -> bool:
@@ -171,7 +179,7 @@ class Desk:
             self._do(self._inbox.popleft())
         worked |= self._look()
         now = time.monotonic()
-        if self._is_due() and (self._is_awaited or self._gaps.may_plan(now, made)):
+        if self._is_due() and (self._awaited_by or self._gaps.may_plan(now, made)):
             worked = True
             self._do(heapq.heappop(self._later)[2])
         return worked
@@ -184,7 +192,7 @@ class Desk:
         wait_s = min(waits)
         if self._is_dense:
             wait_s = self._manners.rest_s  # whoever posts rings no bell
-        elif self._inbox or (self._is_awaited and self._is_due()):
+        elif self._inbox or (self._awaited_by and self._is_due()):
             wait_s = 0.0
         try:
             self._bell.get(timeout=max(wait_s, 0.0))

@@ -10,6 +10,9 @@ from vyre.learn.tally import Tally
 QUICK = 50_000.0
 """Calls a second beyond which callers do not pause: they wait neither for a device nor a clock."""
 
+HEARD = 32
+"""Calls at least that callers may have made who are heard of for the first time."""
+
 LATELY_S = 1.0
 """For which callers that did not pause are expected to go on so."""
 
@@ -39,9 +42,13 @@ class Made:
     count: int
 
     def few_since(self, before: Made, elapsed_s: float) -> bool:
-        """Whether callers paused meanwhile."""
-        calls = max(self.about - before.about, self.count - before.count)
-        return self.tally is before.tally and calls <= QUICK * elapsed_s
+        """Whether callers paused meanwhile; of others than before it is told about how many."""
+        calls = self.about - before.about
+        if self.tally is before.tally:
+            calls = max(calls, self.count - before.count)
+        else:
+            calls = max(calls, HEARD)
+        return calls <= QUICK * elapsed_s
 
 
 class Gaps:

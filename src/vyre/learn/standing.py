@@ -158,6 +158,28 @@ class Standing:
             detail=why,
         )
 
+    def anew(self) -> Standing:
+        """The standing to begin with again, in a fork of the process that had begun.
+
+        It launches the same. What was under way there is not heard of, and weighed anew.
+        """
+        decision, known = self.decision, None
+        if decision.reason not in (*PROVISIONAL, Reason.DEFAULT):
+            known = decision = replace(decision, reason=Reason.REMEMBERED)
+        return Standing(
+            decision=decision,
+            default=self.default,
+            inherited=known,
+            ready=self.ready,
+            failures=self.failures,
+            launched=self.launched,
+            ledger=replace(self.ledger, fetching=0),
+            asks=self.asks,
+            told=self.told,
+            limit=self.limit,
+            stopped=self.stopped,
+        )
+
     def over(self, why: str) -> Standing:
         """The standing when nothing more is learned."""
         return replace(

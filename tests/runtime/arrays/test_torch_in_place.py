@@ -8,6 +8,8 @@ import pytest
 
 from vyre.runtime.arrays import foreign_kinds, torch_in_place
 from vyre.runtime.arrays.torch_in_place import layout_of
+from vyre.runtime.call.repeat import LONGER
+from vyre.runtime.call.same import Form, same_of
 
 
 def test_what_is_not_as_expected_is_not_read():
@@ -39,6 +41,7 @@ CHANGES = {
     "a storage that grew": lambda _, x: x.untyped_storage().resize_(1 << 20),
     "swapped": lambda torch, x: torch.utils.swap_tensors(x, torch.zeros(4, 4)),
     "to be differentiated": lambda _, x: x.requires_grad_(),
+    "another class": lambda torch, x: setattr(x, "__class__", torch.nn.Parameter),
 }
 
 
@@ -88,6 +91,28 @@ def test_a_tensor_is_watched_without_being_kept(torch, layout):
     assert storage() is None
 
 
+def test_a_tensor_of_a_known_call_can_be_swapped_for_another(torch):
+    x, other, launched = torch.zeros(4, 4), torch.ones(4, 4), []
+    step = SimpleNamespace(start=lambda arguments, _: launched.append(arguments))
+    repeat = SimpleNamespace(
+        fits=lambda _: True,
+        scalars=(),
+        ordered=None,
+        site=SimpleNamespace(tick=int, asked=(), best=step),
+        order=SimpleNamespace(
+            backend=SimpleNamespace(fix=None, strayed=False), where=None, currents=(), own=()
+        ),
+    )
+    form = Form(places=(0,), several=False, inputs=1, by_name=0, whole=())
+    same = same_of(repeat, form, [x, None], [x.data_ptr()], {(): repeat.site}, lambda _: None, None)
+    assert same([x, None], None, {}, None) is not LONGER
+
+    torch.utils.swap_tensors(x, other)  # which torch refuses where there are weak references
+
+    assert same([x, None], None, {}, None) is LONGER
+    assert launched == [[other.data_ptr()]]
+
+
 @pytest.mark.parametrize("make", ["a subclass", "six axes"])
 def test_tensors_that_may_hold_more_are_asked(torch, layout, make):
     class Other(torch.Tensor):
@@ -96,7 +121,8 @@ def test_tensors_that_may_hold_more_are_asked(torch, layout, make):
     x = torch.zeros(4).as_subclass(Other) if make == "a subclass" else torch.zeros(*[1] * 6)
 
     assert layout.watch_all([x], [0]) is None
-    changed = foreign_kinds.kind_of(x).watch([x], [0])
+    changed, tells_of_others = foreign_kinds.kind_of(x).watch([x], [0])
+    assert not tells_of_others
     assert not changed([x])
     x.data = torch.zeros(5)
     assert changed([x])

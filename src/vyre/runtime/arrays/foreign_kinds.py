@@ -45,8 +45,11 @@ class Seen:
     refusal: tuple[str, str] | None = None  # a problem of its own kind, and what to do
 
 
-Watching = Callable[[Sequence[Any], Sequence[int]], Changed]
-"""What tells from now on whether arrays, at places in what a call gave, were changed in place."""
+Watching = Callable[[Sequence[Any], Sequence[int]], tuple[Changed, bool]]
+"""What tells from now on whether arrays, at places in what a call gave, were changed in place.
+
+And whether it tells of another array in its place, too, so that no weak reference is needed.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ _known: dict[type, Kind | None] = {}
 def watching(token: Callable[[Any], object]) -> Watching:
     """Watches arrays by a token that changes when an owner makes one array another in place."""
 
-    def watch(given: Sequence[Any], places: Sequence[int]) -> Changed:
+    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
         tokens = tuple([(at, token(given[at])) for at in places])
 
         def changed(given: Sequence[Any]) -> bool:
@@ -94,7 +97,7 @@ def watching(token: Callable[[Any], object]) -> Watching:
                     return True
             return False
 
-        return changed
+        return changed, False
 
     return watch
 
@@ -126,9 +129,9 @@ def _torch() -> Kind:
     layout = layout_of(torch)
     ask = watching(lambda x: (x.data_ptr(), x.shape, x.is_contiguous(), x.dtype, x.requires_grad))
 
-    def watch(given: Sequence[Any], places: Sequence[int]) -> Changed:
+    def watch(given: Sequence[Any], places: Sequence[int]) -> tuple[Changed, bool]:
         changed = None if layout is None else layout.watch_all(given, places)
-        return ask(given, places) if changed is None else changed
+        return ask(given, places) if changed is None else (changed, True)
 
     def look(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
         for x in arrays:

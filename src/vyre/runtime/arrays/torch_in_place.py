@@ -21,6 +21,7 @@ _WORD = ctypes.sizeof(ctypes.c_size_t)
 _NEAR = 8  # words of an object among which the next one is named
 _TENSOR = 20 * _WORD  # of a tensor from there on: what it is a view of, extents, type, device, keys
 _STORAGE = 5 * _WORD  # of a storage: the address, who frees it and how, its device, its size
+_TYPE = object.__basicsize__ - _WORD  # where every object names its type
 _MOST_AXES = 5  # of which extents are in the object itself
 
 
@@ -39,12 +40,16 @@ class Layout:
     graph: int
 
     def watch(self, x: Any) -> Watch | None:
-        """What a tensor is; None where it has to be asked."""
+        """What a tensor is; None where it has to be asked.
+
+        Another tensor in its place is as good, if all of this is the same. So no weak reference is
+        needed, which would keep its owner from swapping it.
+        """
         if type(x) not in self.types or x.dim() > _MOST_AXES:
             return None
         tensor, storage = x._cdata, x.untyped_storage()._cdata
         parts = (
-            part_at(id(x) + self.tensor, _WORD),
+            part_at(id(x) + _TYPE, self.tensor + _WORD - _TYPE),
             part_at(tensor + self.storage, _TENSOR),
             part_at(storage + self.address, _STORAGE),
         )
@@ -95,7 +100,7 @@ def _found(torch: Any) -> Layout:
     own = torch.Tensor.__basicsize__ // _WORD
     names_storage = _where(tensor, _NEAR, storage._cdata)
     graph = names_storage + _WORD
-    if _word(tensor + graph):
+    if _word(tensor + graph) or _word(id(x) + _TYPE) != id(type(x)):
         raise NotAsExpected
     x.requires_grad_()
     if not _word(tensor + graph):

@@ -96,9 +96,9 @@ def same_of(
         if make is None:
             return _watching(repeat, form, given, known, sites, gone)
         return _making(repeat, form, known, sites, _host_changes(given), make, gone, None)
-    changed = _foreign_changes(given)
+    changed, by_itself = _foreign_changes(given)
     try:
-        refs = [ref(given[at], gone) for at in form.places]
+        refs = [ref(given[at], gone) for at in form.places if at not in by_itself]
     except TypeError:  # an array without weak references
         return None
     if make is not None:
@@ -363,15 +363,20 @@ def _host_changes(given: Sequence[Any]) -> Changed:
     return changed
 
 
-def _foreign_changes(given: Sequence[Any]) -> Changed | None:
-    """What tells whether arrays of other libraries are not what they were; None without any."""
+def _foreign_changes(given: Sequence[Any]) -> tuple[Changed | None, set[int]]:
+    """What tells whether arrays of other libraries are not what they were; None without any.
+
+    And the places where it tells of others that came to be there.
+    """
     kinds = {at: kind_of(array) for at, array in enumerate(given) if array is not None}
     told: dict[str, Changed] = {}
+    by_itself: set[int] = set()
     for kind in kinds.values():
         if kind is not None and kind.name not in told:
             alike = [at for at, other in kinds.items() if other and other.name == kind.name]
-            told[kind.name] = kind.watch(given, alike)
+            told[kind.name], tells_of_others = kind.watch(given, alike)
+            by_itself.update(alike if tells_of_others else ())
     if len(told) < 2:
-        return next(iter(told.values()), None)
+        return next(iter(told.values()), None), by_itself
     watches = tuple(told.values())
-    return lambda given: any(changed(given) for changed in watches)
+    return (lambda given: any(changed(given) for changed in watches)), by_itself
