@@ -53,7 +53,7 @@ class Dialect:
     """The spellings of one C-like language."""
 
     name: str
-    contraction_off: str  # a line at the top of the source, unless the kernel gives exactness up
+    contraction_off: str  # a line at the top of the source
     needs_f64: str  # a line at the top when doubles are used
     types: Mapping[DataType, str]  # what our type names stand for
     wide_suffix: str  # of a 64-bit literal, after "u" where unsigned
