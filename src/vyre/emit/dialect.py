@@ -66,6 +66,7 @@ class Dialect:
     barrier: str
     float_functions: Mapping[UnaryOp | BinaryOp, str]
     double_functions: Mapping[UnaryOp | BinaryOp, str]
+    inverse_sqrt: str  # of f32, at most 3 units in the last place away; empty where there is none
     approximate: Mapping[UnaryOp | BinaryOp, str]  # instructions on f32, for fast_math kernels
     folded: frozenset[UnaryOp | BinaryOp]  # a compiler's constants differ from what a device gives
     unwrapped: frozenset[DataType]  # a compiler takes -x and abs(x) of the lowest for positive
@@ -139,6 +140,7 @@ OPENCL = Dialect(
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     float_functions=_NAMES,
     double_functions=_NAMES,
+    inverse_sqrt="",
     approximate={},  # native_* promise nothing
     # PoCL 3.0 makes anything of functions of a constant NaN: exp 3.8e22, tanh 0, floor 7e-310.
     folded=_ROUGH
@@ -217,6 +219,7 @@ CUDA = Dialect(
     barrier="__syncthreads();",
     float_functions={op: f"{name}f" for op, name in _NAMES.items()},
     double_functions=_NAMES,
+    inverse_sqrt="rsqrtf",
     approximate=_PTX,
     # Of 64 constants ptxas 13 gives other bits than the hardware for 14 of exp2f, 7 of tanhf.
     folded=_ROUGH,
