@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import vyre
-from vyre import In, Out, f32, f64
-from vyre.ir import Options
+from vyre import In, Out, f32, f64, ir
+from vyre.ir import BufferDecl, DataType, Options, Program
+from vyre.ir.expr import Binary, BinaryOp, Unary, UnaryOp
 from vyre.model import Code, Schedule
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.call import dispatch
+from vyre.runtime.devices.launcher import words_of
 from vyre.testing.programs import generate
 from vyre.testing.schedules import deviations
 
@@ -19,6 +21,7 @@ from vyre.testing.schedules import deviations
 COMPILED = [device for device in vyre.devices() if device.backend.compiles]
 EXACT = [device for device in COMPILED if not device.name.startswith("cuda")]
 SIZE = 1031
+ROUGH = (UnaryOp.EXP, UnaryOp.LOG2, UnaryOp.SIN, UnaryOp.TAN, UnaryOp.TANH, BinaryOp.POW)
 
 
 @pytest.fixture
@@ -123,6 +126,43 @@ def test_a_program_that_says_fast_math_is_computed_as_it_is_written(device, firs
     ]
 
     assert list(deviations(device, cases, Random(first))) == []
+
+
+@pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
+def test_a_function_of_constants_is_that_of_the_same_numbers_at_run_time(device):
+    """What an unrolled loop makes of its variable, a compiler may not compute itself."""
+    x = np.arange(64, dtype=np.float32) * np.float32(0.0625) + np.float32(0.015625)
+
+    for op in (*ROUGH, BinaryOp.DIV, UnaryOp.SQRT, UnaryOp.INVERSE_SQRT, UnaryOp.RECIPROCAL):
+        want = _run(device, _of_elements(op), Code(), 64, {"x": x, "out": np.zeros_like(x)})
+        for unroll in (1, 64):
+            code = Code(unroll=unroll)
+            found = _run(device, _of_rounds(op), code, 1, {"out": np.zeros_like(x)})
+            assert found.tobytes() == want.tobytes(), (op, code)
+
+
+def _applied(op, value):
+    return Unary(op, value) if isinstance(op, UnaryOp) else Binary(op, value, value)
+
+
+def _of_rounds(op):
+    number = ir.cast(DataType.F32, ir.var("k")) * ir.f32(0.0625) + ir.f32(0.015625)
+    body = [ir.store("out", ir.gid() * 64 + ir.var("k"), _applied(op, number))]
+    decls = [BufferDecl.write("out", 0, DataType.F32)]
+    return Program.wrapped(decls, (1, 1, 1), [ir.loop("k", 0, 64, body)], Options(fast_math=True))
+
+
+def _of_elements(op):
+    body = [ir.store("out", ir.gid(), _applied(op, ir.load("x", ir.gid())))]
+    decls = [BufferDecl.read("x", 0, DataType.F32), BufferDecl.write("out", 1, DataType.F32)]
+    return Program.wrapped(decls, (1, 1, 1), body, Options(fast_math=True))
+
+
+def _run(device, program, code, extent, arrays):
+    (binary,) = device.binaries([(program, code)])
+    words = words_of(binary.layout, (extent, 1, 1), {n: a.shape for n, a in arrays.items()})
+    device.run(binary, (extent, 1, 1), (1, 1, 1), arrays, program, words)
+    return arrays["out"]
 
 
 def _fast(options: Options) -> Options:
