@@ -63,6 +63,12 @@ def constants(x: In[f32], y: In[f32], out: Out[f32]):
     out[i] = s
 
 
+@vyre.kernel
+def exact_inverse_roots(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = vyre.rsqrt(x[i])
+
+
 def ptx_of(kernel, code=None):
     """What the front half of the compiler makes of it, under the options of a build."""
     source = emit(kernel.program, code or Code(), CUDA, analyse(kernel.program))
@@ -118,6 +124,13 @@ def test_doubles_stay_exact():
 
     assert (found["div.rn.f64"], found["sqrt.rn.f64"], found["fma.rn.f64"]) == (1, 1, 1)
     assert not [name for name in found if "approx" in name]
+
+
+def test_an_exact_inverse_root_takes_an_estimate_and_no_quotient():
+    found = counted(exact_inverse_roots)
+
+    assert (found["rsqrt.approx.f32"], found["fma.rn.f32"]) == (1, 7)
+    assert not [name for name in found if name.startswith(("div", "sqrt", "rcp")) or "ftz" in name]
 
 
 def test_functions_of_constants_are_not_folded_by_the_front_half():
