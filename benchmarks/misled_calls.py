@@ -20,6 +20,7 @@ from vyre.learn import Call, Pace, Question, process, site_of, workload_of
 from vyre.learn.deciders import Deciders
 from vyre.learn.recorder import Recorder
 from vyre.learn.subject import Fetched, Opening
+from vyre.learn.tally import Tally
 from vyre.model import Code, Config, Schedule
 from vyre.runtime.devices.opening import timed_first
 from vyre.store.memory import MemoryStore
@@ -79,7 +80,10 @@ class World:
     def at(self, when: float, work: Callable[[], object]) -> None:
         heapq.heappush(self.later, (when, next(self.number), work))
 
-    def called(self, count: int) -> None:
+    def soon(self, work: Callable[[], object]) -> None:
+        self.at(self.now_s, work)
+
+    def called(self, count: int, tally: Tally) -> None:
         """It has time."""
 
     def watch(self, ticket: Any, then: Callable[[Any], object]) -> None:

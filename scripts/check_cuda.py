@@ -665,7 +665,7 @@ def check_cost(given: argparse.Namespace) -> Section:  # noqa: ARG001  # as the 
 def compiling_ms() -> dict[str, float]:
     """What NVRTC takes for one code of gelu and for five: as one program, or each on a thread."""
     program = kernels.gelu.program
-    facts, given = analyse(program), nvrtc.options("sm_90", fast_math=False)
+    facts, given = analyse(program), nvrtc.options("sm_90")
     codes = (Code(items=4, vector=4, checked=False), *CODES[:3], Code(items=8))
     sources = [emit(program, code, CUDA, facts, f"k{n}") for n, code in enumerate(codes)]
 

@@ -303,7 +303,7 @@ def test_a_launch_of_another_library_s_has_no_gate(cuda, driver):
 
 def test_the_kernel_takes_what_it_is_given():
     """Its three parameters lie as the fake reads them, and NVRTC gives it the name we ask for."""
-    made = nvrtc.compile(gate.TEXT, nvrtc.options("sm_90", fast_math=False))
+    made = nvrtc.compile(gate.TEXT, nvrtc.options("sm_90"))
 
     assert not isinstance(made, Unbuilt)
     assert list(made.registers) == [gate.ENTRY]

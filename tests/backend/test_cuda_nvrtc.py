@@ -19,7 +19,7 @@ from vyre.ir.expr import AtomicOp
 from vyre.model import Code, Order
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.cu"))
-EXACT = nvrtc.options("sm_90", fast_math=False)
+EXACT = nvrtc.options("sm_90")
 FORMS = (
     Code(),
     Code(checked=False),
@@ -72,14 +72,11 @@ def test_seven_counters_of_the_largest_size_compile():
     assert isinstance(nvrtc.compile(source.text, EXACT), Cubin)
 
 
-def test_the_options_keep_ieee_754_unless_the_kernel_gives_it_up():
-    exact, fast = nvrtc.options("sm_90", fast_math=False), nvrtc.options("sm_90", fast_math=True)
-
+def test_the_options_keep_ieee_754():
     wanted = {"--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"}
-    assert wanted < set(exact)
-    assert "--gpu-architecture=sm_90" in exact
-    assert "--use_fast_math" in fast
-    assert not wanted & set(fast)
+
+    assert wanted < set(EXACT)
+    assert "--gpu-architecture=sm_90" in EXACT
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
@@ -109,7 +106,7 @@ def test_without_contraction_a_multiplication_and_an_addition_stay_two():
     text = 'extern "C" __global__ void k(float* x, float a, float b) { *x = a * *x + b; }'
 
     exact = nvrtc.compile(text, EXACT)
-    fast = nvrtc.compile(text, nvrtc.options("sm_90", fast_math=True))
+    fast = nvrtc.compile(text, ("--gpu-architecture=sm_90", "--use_fast_math"))
 
     assert isinstance(exact, Cubin)
     assert isinstance(fast, Cubin)
@@ -126,7 +123,7 @@ def test_a_refused_source_is_a_value_with_the_log():
 
 
 def test_an_architecture_that_nvrtc_does_not_know_is_a_value():
-    made = nvrtc.compile(TEXT, nvrtc.options("sm_1", fast_math=False))
+    made = nvrtc.compile(TEXT, nvrtc.options("sm_1"))
 
     assert isinstance(made, Unbuilt)
     assert made.reason.endswith("(NVRTC_ERROR_INVALID_OPTION)")
@@ -147,8 +144,8 @@ def test_the_name_holds_everything_that_decides_what_a_build_gives():
     names = {
         name_of(TEXT, EXACT, "13.4"),
         name_of(TEXT + " ", EXACT, "13.4"),
-        name_of(TEXT, nvrtc.options("sm_100", fast_math=False), "13.4"),
-        name_of(TEXT, nvrtc.options("sm_90", fast_math=True), "13.4"),
+        name_of(TEXT, nvrtc.options("sm_100"), "13.4"),
+        name_of(TEXT, (*EXACT, "--fmad=true"), "13.4"),
         name_of(TEXT, EXACT, "13.5"),
     }
 

@@ -82,7 +82,7 @@ def test_nvidias_compiler_takes_any_name(code):
         for number, program in enumerate(PROGRAMS[CODES.index(code) :: len(CODES)])
     ]
 
-    made = nvrtc.compile(bundle(sources), nvrtc.options("sm_90", fast_math=False))
+    made = nvrtc.compile(bundle(sources), nvrtc.options("sm_90"))
 
     assert not isinstance(made, Unbuilt), made.log
 

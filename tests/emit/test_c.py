@@ -114,13 +114,21 @@ def test_a_programs_names_have_a_space_of_their_own():
     assert "if (at < len_float) p_float[at] = v_na_ve;" in body
 
 
-def test_a_fast_math_kernel_says_so_and_drops_the_pragma():
+def test_no_compiler_contracts_a_fast_math_kernel_by_itself():
     program = Program.wrapped([], (1, 1, 1), [], Options(fast_math=True))
 
-    made = source(program)
+    assert "#pragma OPENCL FP_CONTRACT OFF" in source(program).text
 
-    assert made.fast_math
-    assert "FP_CONTRACT" not in made.text
+
+def test_kernels_with_and_without_fast_math_share_a_build():
+    exact = Program.wrapped([], (1, 1, 1), [])
+    fast = Program.wrapped([], (1, 1, 1), [], Options(fast_math=True))
+
+    text = bundle([source(exact, entry="one"), source(fast, entry="two")])
+
+    assert text.count("FP_CONTRACT OFF") == 1
+    assert "one(" in text
+    assert "two(" in text
 
 
 def test_several_kernels_share_one_source_with_each_helper_once():

@@ -5,7 +5,13 @@ typedef struct { u32 w[12]; } vyre_words12;
 
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
-static inline f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrt(a); }
+static inline f32 inverse_sqrt_f32(f32 a) {
+    const f32 y = 1.0f / sqrt(a);
+    const f32 p = a * y, q = fma(a, y, -p);
+    const f32 r = fma(-q, y, fma(-p, y, 1.0f));
+    const f32 z = fma(y * r, fma(0.375f, r, 0.5f), y);
+    return fabs(r) < 1.0f ? z : y;
+}
 
 __kernel void vyre_kernel(
     __global const f32* p_x,

@@ -2,7 +2,14 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[12]; } vyre_words12;
 
-static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) { return 1.0f / sqrtf(a); }
+static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) {
+    const f32 s = rsqrtf(a);
+    const f32 y = fmaf(s * 0.5f, fmaf(-(a * s), s, 1.0f), s);
+    const f32 p = a * y, q = fmaf(a, y, -p);
+    const f32 r = fmaf(-q, y, fmaf(-p, y, 1.0f));
+    const f32 z = fmaf(y * r, fmaf(0.375f, r, 0.5f), y);
+    return fabsf(r) < 1.0f ? z : s;
+}
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,

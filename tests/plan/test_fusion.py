@@ -69,7 +69,7 @@ def test_every_program_compiles_for_cuda(way):
     program = getattr(fused(small, sums, DeviceKind.GPU), way).program
     text = emit(program, Code(), CUDA, analyse(program)).text
 
-    assert isinstance(nvrtc.compile(text, nvrtc.options("sm_90", fast_math=False)), nvrtc.Cubin)
+    assert isinstance(nvrtc.compile(text, nvrtc.options("sm_90")), nvrtc.Cubin)
 
 
 def test_a_call_takes_what_both_read_each_once_then_what_the_confirm_writes():

@@ -25,8 +25,8 @@ from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
 
-_EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
-_FAST = "-cl-fast-relaxed-math"
+# Of fast_math kernels as well: they say in the program what is fused, and native_* promise nothing.
+_OPTIONS = "-cl-fp32-correctly-rounded-divide-sqrt"
 _ASKED_FOR = 64 << 20  # bytes from which it is worth asking what is free, which takes 50 us
 
 
@@ -88,10 +88,6 @@ def _kernel(program: Any, entry: str) -> Any:
             f"pyopencl could not write to its cache: {error}",
             "make room in your cache folder, or set PYOPENCL_NO_CACHE=1",
         ) from error
-
-
-def _options(*, fast_math: bool) -> str:
-    return _FAST if fast_math else _EXACT
 
 
 @dataclass(slots=True)
@@ -237,10 +233,9 @@ class OpenCL:
         if all(one.name for one in made):
             context, _ = self._open()
             self._refuse_full()
-            options = _options(fast_math=jobs[0].program.options.fast_math)
             for one in made:
                 if one.name not in programs:
-                    programs[one.name] = self._loaded(context, one.name, options)
+                    programs[one.name] = self._loaded(context, one.name)
         if not programs or None in programs.values():
             return self.build(jobs)
         return [
@@ -276,15 +271,15 @@ class OpenCL:
         """The program of these sources, and its name among those that are kept."""
         context, _ = self._open()
         self._refuse_full()
-        options, text = _options(fast_math=sources[0].fast_math), bundle(sources)
-        name = name_of(self.info.model, self.info.toolchain, options, text)
+        text = bundle(sources)
+        name = name_of(self.info.model, self.info.toolchain, _OPTIONS, text)
         with warnings.catch_warnings():  # the compiler's own, about names nobody reads
             warnings.simplefilter("ignore", cl.CompilerWarning)
-            loaded = self._loaded(context, name, options)
+            loaded = self._loaded(context, name)
             if loaded is not None:
                 return loaded, name
             try:
-                program = cl.Program(context, text).build(options)
+                program = cl.Program(context, text).build(_OPTIONS)
             except cl.RuntimeError as error:
                 return Unbuilt(f"{self.info.model} could not build the kernel", str(error))
         return program, name
@@ -305,13 +300,13 @@ class OpenCL:
                 "make room there, or set POCL_CACHE_DIR to another folder",
             )
 
-    def _loaded(self, context: Any, name: str, options: str) -> Any | None:
+    def _loaded(self, context: Any, name: str) -> Any | None:
         """What was built before, or by the compile helper: on PoCL 1 ms in the place of 25."""
         binary = self._kept.get(name)
         if binary is None:
             return None
         try:
-            return cl.Program(context, [self._device], [binary]).build(options)
+            return cl.Program(context, [self._device], [binary]).build(_OPTIONS)
         except (cl.RuntimeError, cl.LogicError):  # of another driver than it says
             return None
 

@@ -90,7 +90,6 @@ class _Kernel:
             body=text,
             entry=self.entry,
             dialect=self.dialect.name,
-            fast_math=self.program.options.fast_math,
             layout=writer.layout,
             arguments=tuple(decl.name for decl in arguments),
             guarded=self.guarded,
@@ -102,7 +101,7 @@ class _Kernel:
 
     def header(self) -> Iterator[str]:
         writer = self.writer
-        if not self.program.options.fast_math and self.dialect.contraction_off:
+        if self.dialect.contraction_off:
             yield self.dialect.contraction_off
         helpers = "".join(writer.helpers.texts.values())
         used = writer.types | {decl.element.computed for decl in self.program.buffers}

@@ -53,7 +53,7 @@ class Dialect:
     """The spellings of one C-like language."""
 
     name: str
-    contraction_off: str  # a line at the top of the source, unless the kernel gives exactness up
+    contraction_off: str  # a line at the top of the source
     needs_f64: str  # a line at the top when doubles are used
     types: Mapping[DataType, str]  # what our type names stand for
     wide_suffix: str  # of a 64-bit literal, after "u" where unsigned
@@ -66,6 +66,8 @@ class Dialect:
     barrier: str
     float_functions: Mapping[UnaryOp | BinaryOp, str]
     double_functions: Mapping[UnaryOp | BinaryOp, str]
+    inverse_sqrt: str  # of f32, at most 3 units in the last place away; empty where there is none
+    approximate: Mapping[UnaryOp | BinaryOp, str]  # instructions on f32, for fast_math kernels
     folded: frozenset[UnaryOp | BinaryOp]  # a compiler's constants differ from what a device gives
     unwrapped: frozenset[DataType]  # a compiler takes -x and abs(x) of the lowest for positive
     fma: Mapping[DataType, str]
@@ -138,6 +140,8 @@ OPENCL = Dialect(
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     float_functions=_NAMES,
     double_functions=_NAMES,
+    inverse_sqrt="",
+    approximate={},  # native_* promise nothing
     # PoCL 3.0 makes anything of functions of a constant NaN: exp 3.8e22, tanh 0, floor 7e-310.
     folded=_ROUGH
     | {UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC}
@@ -165,6 +169,20 @@ OPENCL = Dialect(
     vector_store="vstore{width}(({vector})({values}), 0, {at});",
     count_far="",
 )
+
+# Without .ftz, which would make 0 of subnormal numbers; div.full is right for all divisors, which
+# div.approx (__fdividef) is not from 2**126.
+_PTX: Mapping[UnaryOp | BinaryOp, str] = {
+    BinaryOp.DIV: "div.full.f32",
+    UnaryOp.RECIPROCAL: "rcp.approx.f32",
+    UnaryOp.SQRT: "sqrt.approx.f32",
+    UnaryOp.INVERSE_SQRT: "rsqrt.approx.f32",
+    UnaryOp.EXP2: "ex2.approx.f32",
+    UnaryOp.LOG2: "lg2.approx.f32",
+    UnaryOp.SIN: "sin.approx.f32",
+    UnaryOp.COS: "cos.approx.f32",
+    UnaryOp.TANH: "tanh.approx.f32",
+}
 
 CUDA = Dialect(
     name="cuda",
@@ -201,6 +219,8 @@ CUDA = Dialect(
     barrier="__syncthreads();",
     float_functions={op: f"{name}f" for op, name in _NAMES.items()},
     double_functions=_NAMES,
+    inverse_sqrt="rsqrtf",
+    approximate=_PTX,
     # Of 64 constants ptxas 13 gives other bits than the hardware for 14 of exp2f, 7 of tanhf.
     folded=_ROUGH,
     # ptxas 13 leaves out that the result of neg.s16 and abs.s16 wraps when it is widened.

@@ -233,6 +233,8 @@ class Helpers:
                 )
             case UnaryOp.RECIPROCAL:
                 return self.define(name, str(t), one, f"return {self.lit(t, 1.0)} / a;")
+            case UnaryOp.INVERSE_SQRT if t == F32:
+                return self._inverse_sqrt(name, one)
             case UnaryOp.INVERSE_SQRT:
                 root = self.functions(t)[UnaryOp.SQRT]
                 return self.define(name, str(t), one, f"return {self.lit(t, 1.0)} / {root}(a);")
@@ -247,6 +249,30 @@ class Helpers:
                 return self._bits(op, t, name, one)
             case _:
                 return self.functions(t)[op]
+
+    def _inverse_sqrt(self, name: str, one: str) -> str:
+        """`1 / sqrt(a)` of f32 rounded once, which scripts/check_rsqrt.py proves.
+
+        The last step takes what is 1 unit away to the nearest, an instruction's estimate takes one
+        step of Newton's before it. Of 0, infinity and NaN the start is right, and the rest is NaN.
+        """
+        fma, functions = self.dialect.fma[F32], self.functions(F32)
+        y, start = "y", f"1.0f / {functions[UnaryOp.SQRT]}(a)"
+        step = []
+        if self.dialect.inverse_sqrt:
+            y, start = "s", f"{self.dialect.inverse_sqrt}(a)"
+            step = [f"const f32 y = {fma}(s * 0.5f, {fma}(-(a * s), s, 1.0f), s);"]
+        return self.define(
+            name,
+            "f32",
+            one,
+            f"const f32 {y} = {start};",
+            *step,
+            f"const f32 p = a * y, q = {fma}(a, y, -p);",
+            f"const f32 r = {fma}(-q, y, {fma}(-p, y, 1.0f));",
+            f"const f32 z = {fma}(y * r, {fma}(0.375f, r, 0.5f), y);",
+            f"return {functions[UnaryOp.ABS]}(r) < 1.0f ? z : {y};",
+        )
 
     def _bits(self, op: UnaryOp, t: DataType, name: str, one: str) -> str:
         width = 64 if t.bits == 64 else 32

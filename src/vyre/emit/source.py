@@ -18,7 +18,6 @@ class Source:
     body: str
     entry: str
     dialect: str
-    fast_math: bool
     layout: WordLayout
     arguments: tuple[str, ...]  # buffers in the order of the kernel's parameters; words come last
     guarded: tuple[int, ...]  # axes along which a workgroup may be wider than 1
@@ -39,11 +38,8 @@ def bundle(sources: Sequence[Source]) -> str:
     if len(set(entries)) < len(entries):
         twice = next(entry for entry in entries if entries.count(entry) > 1)
         raise InvalidInput(f"two kernels of one build are named {twice!r}", "name each its own")
-    if len({(source.dialect, source.fast_math) for source in sources}) > 1:
-        raise InvalidInput(
-            "kernels of several dialects, or with and without fast_math, in one build",
-            "build them apart",
-        )
+    if len({source.dialect for source in sources}) > 1:
+        raise InvalidInput("kernels of several dialects in one build", "build them apart")
     header = dict.fromkeys(line for source in sources for line in source.header)
     helpers: dict[str, str] = {}
     for source in sources:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess, Pattern
+from vyre.emit.approximate import approximate, quicker_quotient
 from vyre.emit.dialect import Dialect
 from vyre.emit.helpers import F32, U32, Helpers, literal, unsigned
 from vyre.emit.layout import WordLayout
@@ -84,6 +85,7 @@ class Writer:
     def __init__(self, program: Program, code: Code, dialect: Dialect, facts: Facts) -> None:
         self.program, self.code, self.dialect = program, code, dialect
         self.helpers = Helpers(dialect)
+        self.is_fast = program.options.fast_math and bool(dialect.approximate)
         self.layout = WordLayout.of(program)
         self.buffers = {decl.name: decl for decl in program.buffers}
         self.names = Names()
@@ -368,10 +370,12 @@ class Writer:
                 return self.id(kind, axis), U32
             case FlatIndex(buffer, indices):
                 return self.flat(self.buffers[buffer], indices, scope), U32
-            case Binary(op, left, right) if op not in WAVE:
-                return self.binary(op, self.expr(left, scope), self.expr(right, scope))
-            case Unary(op, operand) if op not in UNPACKS:
-                return self.unary(op, self.expr(operand, scope))
+            case Binary(op) if op not in WAVE:
+                if self.is_fast and op is BinaryOp.DIV:
+                    expr = quicker_quotient(expr)
+                return self.operation(expr, scope)
+            case Unary(op) if op not in UNPACKS:
+                return self.operation(expr, scope)
             case Select(cond, true, false):
                 a, dtype = self.expr(true, scope)
                 return f"({self.expr(cond, scope)[0]} ? {a} : {self.expr(false, scope)[0]})", dtype
@@ -390,6 +394,11 @@ class Writer:
                     f"{self.statement}: no device code for {expr_text(expr)}",
                     "leave it out, or run the program elsewhere",
                 )
+
+    def operation(self, expr: Binary | Unary, scope: dict[str, DataType]) -> tuple[str, DataType]:
+        if isinstance(expr, Unary):
+            return self.unary(expr.op, self.expr(expr.operand, scope))
+        return self.binary(expr.op, self.expr(expr.left, scope), self.expr(expr.right, scope))
 
     def lit(self, expr: Lit) -> str:
         dtype, value = expr.dtype.computed, expr.value
@@ -456,6 +465,8 @@ class Writer:
             u = U32 if t.bits < 32 else unsigned(t)
             self.types.add(u)
             return f"({t})(({u}){a} {_PLAIN[op]} ({u}){b})", t
+        if (rough := self.approximate(op, t)) is not None:
+            return f"{rough}({self.opaque(a, t)}, {self.opaque(b, t)})", t
         if op is BinaryOp.DIV and t.is_float:
             return f"({a} / {b})", t
         if t.is_int and t.bits < 64:
@@ -491,8 +502,14 @@ class Writer:
                 return a, t
         if t.is_int:
             self.types |= {U32, DataType.U64, unsigned(t)}
+        if (rough := self.approximate(op, t)) is not None:
+            return f"{rough}({self.opaque(a, t)})", t
         value = self.hidden(op, a, t)
         return f"{self.helpers.unary(op, t)}({value})", DataType.BOOL if op in tests else t
+
+    def approximate(self, op: UnaryOp | BinaryOp, dtype: DataType) -> str | None:
+        """The function of the device that a fast_math kernel calls for `op`, if there is one."""
+        return approximate(self.helpers, op, dtype) if self.is_fast else None
 
     def cast(self, target: DataType, value: tuple[str, DataType]) -> str:
         text, source = value

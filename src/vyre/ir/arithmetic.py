@@ -197,7 +197,10 @@ def _reciprocal(a: Value) -> Value:
 
 
 def _inverse_sqrt(a: Value) -> Value:
-    return _reciprocal(np.sqrt(a))
+    """Of f32 rounded once: by way of f64 no f32 is rounded to another (scripts/check_rsqrt.py)."""
+    if a.dtype != np.float32:
+        return _reciprocal(np.sqrt(a))
+    return _reciprocal(np.sqrt(a, dtype=np.float64)).astype(np.float32)
 
 
 BINARY: Mapping[BinaryOp, Operator] = {

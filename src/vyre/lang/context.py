@@ -39,10 +39,18 @@ NOTHING = object()
 class Context:
     """One pass: what was decided before, the statements so far, and the names in sight."""
 
-    def __init__(self, frame: Frame, decisions: Decisions, workgroup: Dim3 | None) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        decisions: Decisions,
+        workgroup: Dim3 | None,
+        *,
+        fast_math: bool = False,
+    ) -> None:
         self.frame = frame
         self.decisions = decisions
         self.workgroup = workgroup
+        self.fast_math = fast_math
         self.names = Names()
         self.out: list[Node] = []
         self.places: dict[int, Place] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from vyre.errors import LanguageError
 from vyre.ir.expr import (
     Atomic,
+    Binary,
     BinaryOp,
     BufDim,
     BufLen,
@@ -26,6 +28,7 @@ from vyre.ir.node import Assign, If, Let, Node
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions
 from vyre.lang.context import NOTHING
+from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
 from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
 from vyre.lang.params import spell
@@ -73,6 +76,8 @@ class Expressions(Operators, ABC):
                 raise  # it is not the expression that is deep
             raise self.too_long(node) from None
         else:
+            if value.is_product and not isinstance(node, (ast.BinOp, ast.UnaryOp)):
+                value = replace(value, is_product=False)  # a name, a call or a choice of one
             return self.part(value)
         finally:
             self._level -= 1
@@ -83,7 +88,26 @@ class Expressions(Operators, ABC):
     def part(self, value: Value) -> Value:
         """`value`, bound to a name now and then, so that no expression nests too deep."""
         split = self._level % SPLIT_EVERY == 0 and value.dtype is not None
+        if split and value.is_product:
+            return self.by_factors(value, "part")
         return self.once(value, "part") if split else value
+
+    def by_factors(self, value: Value, name: str, at: int | None = None) -> Value:
+        """A product whose factors are bound to names, so that it can still fuse."""
+        found = factors(value.expr)
+        if found is None or value.dtype is None or not value.dtype.is_float:
+            return self.spill(value, name, at)
+        *sides, negative = found
+        made = list[Expr]()
+        for side in sides:
+            if self.is_simple(side):
+                made.append(side)
+                continue
+            made.append(self.spill(Value.typed(value.node, value.dtype, side), name, at).expr)
+            at = None if at is None else at + 1
+        product: Expr = Binary(BinaryOp.MUL, *made)
+        product = Unary(UnaryOp.NEGATE, product) if negative else product
+        return replace(Value.typed(value.node, value.dtype, product), is_product=True)
 
     def _expression(self, node: ast.expr) -> Value:
         match node:
@@ -122,8 +146,10 @@ class Expressions(Operators, ABC):
                 # What was read before must be read before, also from memory that changes.
                 for position, earlier in enumerate(found):
                     if earlier.dtype and self.reads_changing_memory(earlier.expr):
-                        found[position] = self.spill(earlier, "before", mark)
-                        mark += 1
+                        count = len(self.out)
+                        keep = self.by_factors if earlier.is_product else self.spill
+                        found[position] = keep(earlier, "before", mark)
+                        mark += len(self.out) - count
             found.append(value)
         return found
 
@@ -360,7 +386,8 @@ class Expressions(Operators, ABC):
             return value
         if number is not None:
             return Value.literal(node, -number)
-        return self.combine(node, [value], lambda _, parts: Unary(UnaryOp.NEGATE, *parts))
+        made = self.combine(node, [value], lambda _, parts: Unary(UnaryOp.NEGATE, *parts))
+        return replace(made, is_product=True) if value.is_product else made
 
     def comparison(self, node: ast.Compare) -> Value:
         for op in node.ops:

@@ -69,8 +69,10 @@ class Inliner(Control):
         decisions: Decisions,
         workgroup: Dim3 | None,
         bodies: dict[Function, Body],
+        *,
+        fast_math: bool = False,
     ) -> None:
-        super().__init__(frame, decisions, workgroup)
+        super().__init__(frame, decisions, workgroup, fast_math=fast_math)
         self.loops = []
         self.bodies = bodies  # the same trees in every pass, as keys are made of them
         self.inside: list[Function] = []

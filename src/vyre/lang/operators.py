@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 
 from vyre.errors import LanguageError
 from vyre.ir.expr import Binary, BinaryOp, Expr, Lit
 from vyre.ir.types import DataType
 from vyre.lang.context import Context
+from vyre.lang.fusing import fused
 from vyre.lang.values import Number, Value
 
 _ARITHMETIC: dict[type[ast.operator], BinaryOp] = {
@@ -104,11 +106,16 @@ class Operators(Context):
             shifted = self.noted(Binary(kind, left.expr, right.expr), node)
             return Value.typed(node, left.dtype, shifted)
 
+        fuses = isinstance(op, (ast.Add, ast.Sub)) and (left.is_product or right.is_product)
+
         def build(dtype: DataType, parts: tuple[Expr, ...]) -> Expr:
+            if dtype.is_float and fuses:
+                return fused(kind, *parts, is_left=left.is_product)
             # Floor and truncate agree where nothing is negative, and truncating is cheaper.
             return Binary(_TRUNCATING.get(kind, kind) if dtype.is_unsigned else kind, *parts)
 
-        return self.combine(node, [left, right], build)
+        made = self.combine(node, [left, right], build)
+        return replace(made, is_product=True) if self.fast_math and kind is BinaryOp.MUL else made
 
     def power(self, node: ast.expr, base: Value, exponent: Value) -> Value:
         """Small whole powers are products, exact for every type; others are for floats."""

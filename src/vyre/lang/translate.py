@@ -54,7 +54,7 @@ def translate(
     Args:
         fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
         workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis.
-        fast_math: Whether results may differ in their last bits, also between schedules.
+        fast_math: Whether sums fuse with the products in them, and functions may be approximate.
         unique_writes: Arrays, or one, whose elements are each written by one invocation at most.
 
     Raises:
@@ -84,7 +84,7 @@ def _translate_once(
     declared_workgroup = None if axes is None else _dim3(axes)
     body = without_docstring(source.tree.body)
     frame = Frame(source, Env(), assigned_names(body), growing_names(body))
-    work = Inliner(frame, decisions, declared_workgroup, bodies)
+    work = Inliner(frame, decisions, declared_workgroup, bodies, fast_math=options.fast_math)
     for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
         work.declare(decl)

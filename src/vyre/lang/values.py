@@ -97,6 +97,7 @@ class Value:
     constants: tuple[Constant, ...] = ()
     needs: tuple[Variable, ...] = ()
     constant: Number | None = None
+    is_product: bool = False  # written as one, where a sum around it may fuse with it
 
     @classmethod
     def typed(cls, node: ast.expr, dtype: DataType, expr: Expr) -> Value:

@@ -108,8 +108,8 @@ class Decider:
         self._fetching: list[Fetching] = []
         self._came_in: list[_CameIn] = []
         self._worked_s = 0.0
-        # What runs on the host's own cores is timed before anything else is done on them.
-        self._begins_later = bool(self._opening) and self._pace.cores > 0
+        # The first calls are timed before anything else is done beside them.
+        self._begins_later = bool(self._opening)
         self._ran_before: list[tuple[Config, Ticket, int, float]] = []
         self._was_forked = False  # from a process that had begun, and hears what comes of it
         _deciders.add(self)

@@ -1,5 +1,7 @@
 """What a module says of itself, and what there is no code for."""
 
+from dataclasses import replace
+
 import pytest
 
 from vyre import ir, kernels
@@ -27,6 +29,13 @@ def refusal(program, code=None):
     with pytest.raises((UnsupportedFeature, InvalidInput)) as caught:
         emit(program, code)
     return caught.value
+
+
+def test_fast_math_gives_the_compiler_no_licence():
+    exact = kernels.nbody.program
+    fast = replace(exact, options=replace(exact.options, fast_math=True))
+
+    assert emit(fast).text == emit(exact).text
 
 
 class TestRefusals:

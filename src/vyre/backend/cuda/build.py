@@ -101,16 +101,16 @@ class Builder:
 
     def gate(self) -> Any | Unbuilt:
         """The kernel of `gate.TEXT`, loaded."""
-        _, made = self._compile_text(gate.TEXT, fast_math=False)
+        _, made = self._compile_text(gate.TEXT)
         loaded = made if isinstance(made, Unbuilt) else self._load(made.image)
         return loaded if isinstance(loaded, Unbuilt) else self._function(loaded, gate.ENTRY)
 
     def _compile(self, sources: Sequence[Source]) -> tuple[str, nvrtc.Cubin | Unbuilt]:
-        return self._compile_text(bundle(sources), fast_math=sources[0].fast_math)
+        return self._compile_text(bundle(sources))
 
-    def _compile_text(self, text: str, *, fast_math: bool) -> tuple[str, nvrtc.Cubin | Unbuilt]:
+    def _compile_text(self, text: str) -> tuple[str, nvrtc.Cubin | Unbuilt]:
         """What was compiled, and the name that it is kept under."""
-        given = nvrtc.options(self._architecture, fast_math=fast_math)
+        given = nvrtc.options(self._architecture)
         name = name_of(text, given, nvrtc.version())
         return name, self._cache.get_or_compile(name, text, given, nvrtc.compile)
 

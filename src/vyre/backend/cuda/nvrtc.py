@@ -14,8 +14,8 @@ from vyre.backend.base import Unbuilt
 # `--minimal` leaves out declarations that no kernel of ours uses: 27 ms against 31 for gelu (NVRTC
 # 13.4, best of 25 on a busy machine). The resource usage is the log's only content unless it fails.
 _ALWAYS = ("--std=c++17", "--minimal", "--diag-suppress=177", "--ptxas-options=--verbose")
+# Of fast_math kernels as well: they say in the program what is fused, and call what is approximate.
 _EXACT = ("--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
-_FAST = ("--use_fast_math",)
 
 _USED = re.compile(r"entry function '(?P<entry>\w+)'.*?Used (?P<registers>\d+) registers", re.S)
 
@@ -38,13 +38,13 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
-def options(architecture: str, *, fast_math: bool) -> tuple[str, ...]:
-    """What NVRTC is told: the real architecture, and IEEE 754 unless the kernel gives it up.
+def options(architecture: str) -> tuple[str, ...]:
+    """What NVRTC is told: the real architecture, and that operators are IEEE 754's.
 
-    >>> options("sm_90", fast_math=True)[0]
+    >>> options("sm_90")[0]
     '--gpu-architecture=sm_90'
     """
-    return (f"--gpu-architecture={architecture}", *(_FAST if fast_math else _EXACT), *_ALWAYS)
+    return (f"--gpu-architecture={architecture}", *_EXACT, *_ALWAYS)
 
 
 def compile(text: str, given: tuple[str, ...]) -> Cubin | Unbuilt:  # noqa: A001  # read as nvrtc.compile

@@ -302,8 +302,9 @@ def kernel(
     Args:
         fn: The function; its parameters say what it reads, writes and takes by value.
         workgroup: The shape to launch by default, and always where the kernel's meaning needs it.
-        fast_math: Allow results that differ in their last bits for speed, also from one schedule to
-            another.
+        fast_math: Trade accuracy for speed, by rule: a sum fuses with the product that is written
+            in it (`a*b + c` is `fma(a, b, c)`), and CUDA's quotients, roots and functions of f32
+            are its approximate ones. No schedule changes a bit.
         unique_writes: Outputs, or one, of which you state that no element is written by two
             invocations.
     """

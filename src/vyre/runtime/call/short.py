@@ -137,7 +137,7 @@ class ShortWays:
         sites = self._sites.get(very) if known else None
         if sites is not None:  # other whole numbers than its own led here
             keep(sites, self._about(named, alignment), repeat.site, MOST_KEPT)
-        elif repeat.comes_back(very):
+        elif not repeat.site.asked and repeat.comes_back(very):  # calls that are timed take longer
             self._know(repeat, very, given, arrays, out, arguments, named, make, alignment)
         return unpacked(outputs)
 

@@ -48,6 +48,10 @@ MOST_PREPARED = 4096
 """Launches kept ready; a stream of ever-new sizes starts anew there."""
 
 
+MOST_PROVED = 64
+"""Launches of which it is kept which schedules may run them: a few hundred each."""
+
+
 SMALL_GRID = 65_535
 """Invocations along x and y below which PoCL compiles a form of its own (3.0, by its cache)."""
 
@@ -75,6 +79,16 @@ class Prepared:
             timed=True,
             stream=stream,
         )
+
+
+def _told_apart(numbers: Numbers, alignment: Mapping[str, int]) -> tuple[object, ...]:
+    """All that proofs and layouts ask of a launch."""
+    return (
+        numbers.extent,
+        *numbers.shapes.values(),
+        *numbers.scalars.values(),
+        *alignment.values(),
+    )
 
 
 class Launchable(Protocol):
@@ -131,6 +145,7 @@ class Launcher:
         self.order = tuple(decl.name for decl in arguments_of(self.program))
         self.structure = structural_hash(self.program)[:16].hex()
         self._prepared: dict[tuple[object, ...], Prepared] = {}
+        self._proved: dict[tuple[object, ...], frozenset[Schedule]] = {}
         self._warm: set[tuple[object, ...]] = set()
         self._defaults: dict[tuple[object, ...], Schedule] = {}
 
@@ -205,7 +220,7 @@ class Launcher:
         among: Collection[Code] | None = None,
     ) -> Space:
         """The schedules that may run this launch, and the default; of some codes, or all."""
-        return space_for(
+        found = space_for(
             self.device.info,
             self.program,
             self.facts,
@@ -215,6 +230,10 @@ class Launcher:
             self.resources(numbers),
             among=among,
         )
+        of = _told_apart(numbers, alignment)
+        proved = self._proved.get(of, frozenset()) | frozenset(found.legal)
+        keep(self._proved, of, proved, MOST_PROVED)
+        return found
 
     @property
     def has_run(self) -> bool:
@@ -246,13 +265,7 @@ class Launcher:
             InvalidInput: the schedule could change the result of this launch, or cannot run it.
             DeviceFailed: the compiler refused it.
         """
-        key = (
-            numbers.extent,
-            *numbers.shapes.values(),
-            *numbers.scalars.values(),
-            *alignment.values(),
-            schedule,
-        )
+        key = (_told_apart(numbers, alignment), schedule)
         known = self._prepared.get(key)
         if known is None:
             made = self._prepare(numbers, alignment, schedule)
@@ -264,7 +277,7 @@ class Launcher:
     ) -> Prepared:
         if schedule is None:
             schedule = self.default(numbers)
-        else:
+        elif schedule not in self._proved.get(_told_apart(numbers, alignment), ()):
             self._refuse_unproved(schedule, numbers, alignment)
         binary = self.device.binary(self.program, schedule.code)
         workgroup = schedule.workgroup

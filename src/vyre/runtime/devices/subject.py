@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -113,6 +114,9 @@ class ProgramSubject:
         if found is not None:
             for code in launcher.loaded:
                 launcher.warmed(numbers, Schedule((1, 1, 1), code))
+            for config in found.timed:  # calls that follow are quick, this one is not
+                with suppress(VyreError):
+                    launcher.prepare(numbers, self.alignment, scheduled(config))
         return found
 
     def fetch(self, configs: Sequence[Config], done: Callable[[], object]) -> BundleFetching:

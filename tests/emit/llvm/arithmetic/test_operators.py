@@ -278,6 +278,27 @@ class TestFused:
         assert len(written(do)) == 1
 
 
+class TestInverseRoots:
+    def test_an_f32_is_corrected_by_fused_steps(self):
+        do = instructions(fma=True)
+        unary(do, UnaryOp.INVERSE_SQRT, vector("a", F32))
+
+        assert sum("@llvm.fma.v4f32" in line for line in written(do)) == 5
+        assert not [line for line in written(do) if "double" in line]
+
+    def test_without_fused_steps_it_goes_through_f64(self):
+        do = instructions(fma=False)
+        unary(do, UnaryOp.INVERSE_SQRT, vector("a", F32))
+
+        assert [line.split()[0] for line in written(do)] == ["fpext", "call", "fdiv", "fptrunc"]
+
+    def test_an_f64_is_one_over_the_root(self):
+        do = instructions()
+        unary(do, UnaryOp.INVERSE_SQRT, vector("a", F64))
+
+        assert [line.split()[0] for line in written(do)] == ["call", "fdiv"]
+
+
 class TestCasts:
     @pytest.mark.parametrize(
         ("source", "target", "text"),

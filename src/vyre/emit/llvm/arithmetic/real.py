@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import copysign
 
+from vyre.emit.llvm.arithmetic.fused import fma
 from vyre.emit.llvm.arithmetic.instructions import Instructions
-from vyre.emit.llvm.builder import F32, float_of
+from vyre.emit.llvm.builder import F32, F64, float_of
 from vyre.emit.llvm.values import Value
 from vyre.ir.expr import BinaryOp, UnaryOp
 from vyre.ir.types import DataType
@@ -93,10 +94,31 @@ def unary(do: Instructions, op: UnaryOp, a: Value) -> Value | None:
         case UnaryOp.RECIPROCAL:
             return do.plain("fdiv", do.number(a.dtype, 1.0), a)
         case UnaryOp.INVERSE_SQRT:
-            root = do.intrinsic("sqrt", a)
-            return do.plain("fdiv", do.number(a.dtype, 1.0), root)
+            return _inverse_sqrt(do, a)
         case _:
             return None
+
+
+def _inverse_sqrt(do: Instructions, a: Value) -> Value:
+    """`1 / sqrt(a)`; of f32 rounded once, which scripts/check_rsqrt.py proves number by number."""
+    if a.dtype == F32 and not do.b.parts.features.fma:
+        wide = do.convert("fpext", a, F64)
+        return do.convert("fptrunc", _inverse_sqrt(do, wide), F32)
+    one = do.number(a.dtype, 1.0)
+    near = do.plain("fdiv", one, do.intrinsic("sqrt", a))
+    if a.dtype != F32:
+        return near
+
+    def minus(value: Value) -> Value:
+        return unary(do, UnaryOp.NEGATE, value) or value
+
+    product = do.plain("fmul", a, near)
+    lost = fma(do, a, near, minus(product))
+    rest = fma(do, minus(lost), near, fma(do, minus(product), near, one))  # 1 - a * near**2
+    slope = fma(do, do.number(F32, 0.375), rest, do.number(F32, 0.5))
+    nearest = fma(do, do.plain("fmul", near, rest), slope, near)
+    usual = do.compare("olt", do.intrinsic("fabs", rest), one)  # not of 0, infinity and NaN
+    return do.select(usual, nearest, near)
 
 
 def _infinity(do: Instructions, a: Value) -> Value:
