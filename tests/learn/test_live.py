@@ -1,5 +1,6 @@
 """Learning from live dispatches, on a device whose times come from a table."""
 
+import sys
 import threading
 import time
 from contextlib import closing
@@ -219,11 +220,14 @@ def test_the_guess_runs_first_and_the_default_is_timed_by_the_third_call(bench):
     assert launched[:3].count(DEFAULT) == 1
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("before", [0, 1, 5, 40, 80])
 def test_a_fork_goes_on_to_learn_what_its_parent_was_learning(bench, monkeypatch, before):
     live, over = bench(noise=Noise(spread=0.02)), threading.Event()
     live.call(before)
-    live.deciders.desk.post(lambda: over.wait(60))  # as at any moment, more is to be done
+    # As at any moment, more is to be done; the parent's thread does nothing here.
+    live.deciders.desk.post(lambda: over.wait(60) and sys.exit())
+    parents = live.deciders.desk._thread
     x, out = live.arrays(1 << 14)
     for _ in range(3):
         live.kernel(x, out=out)
@@ -238,6 +242,7 @@ def test_a_fork_goes_on_to_learn_what_its_parent_was_learning(bench, monkeypatch
     assert live.call(600, done=adopted(WINNER))
     assert live.learner() is learner
     over.set()
+    parents.join(60)
 
 
 def test_a_fork_runs_what_its_parent_has_adopted(bench, monkeypatch):

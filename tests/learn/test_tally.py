@@ -2,9 +2,11 @@
 
 import sys
 import threading
+from itertools import chain
 
 import pytest
 
+from vyre.learn import tally as module
 from vyre.learn.tally import Tally
 
 
@@ -92,3 +94,21 @@ def test_threads_that_reach_a_count_together_lose_no_tick():
         sys.setswitchinterval(before)
 
     assert tally.value == threads * ticks
+
+
+def test_nothing_is_made_while_a_thread_is_inside_a_stretch(monkeypatch):
+    """Python 3.11 may collect garbage there, and let in a thread that leaves and frees it."""
+    parts = []
+
+    class Recorded(chain):
+        def __new__(cls, *given):
+            parts.extend(given)
+            return chain(*given)
+
+    monkeypatch.setattr(module, "chain", Recorded)
+    tally = Tally(lambda count: count + 2, alone=True)
+    for _ in range(4):
+        tally.tick()
+
+    assert len(parts) == 4
+    assert all(iter(part) is part for part in parts)

@@ -196,6 +196,7 @@ def test_sixteen_items_are_for_what_only_passes_elements_on():
 
     here, x = ir.gid(0), ir.load("x", ir.gid(0))
     assert most(ir.store("out", here, x)) == 16
+    assert most(ir.store("out", here, x * ir.load("x", ir.gid(0)))) == 16
     assert most(ir.store("out", here, x + ir.load("x", here + ir.u32(1)))) == 8
     assert most(ir.loop("k", ir.u32(0), ir.u32(9), [COPY])) == 8
 

@@ -53,12 +53,14 @@ def _steps(counted: Iterator[int], reached: Callable[[int], int]) -> Callable[[]
     Python runs between two stretches alone, where an interrupt or another thread may come in. A
     chain whose source raises is at its end for good, so chains of stretches are chained in turn:
     the next one goes on. Each is kept, because a thread may still be inside when another leaves it.
+    A stretch is not: so its parts are iterators already, or Python 3.11 might collect garbage where
+    one is made of them, run what that calls, and let another thread in to leave it.
     """
 
     def stretch(_: None) -> Iterator[int]:
         begin = next(counted)
         more = reached(begin) - begin - 1
-        return chain((begin,), islice(counted, max(more, 0)))
+        return chain(repeat(begin, 1), islice(counted, max(more, 0)))
 
     stretches = map(stretch, repeat(None))
     kept: dict[int, Iterator[int]] = {}
