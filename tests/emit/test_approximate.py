@@ -93,7 +93,10 @@ def test_nothing_is_approximate_without_fast_math_or_in_f64_or_elsewhere(op):
     assert "asm(" not in text_of(program_of(op), OPENCL)
 
 
-@pytest.mark.parametrize("op", ULP_BOUND.keys() - WANTED.keys(), ids=lambda op: op.name.lower())
+OTHERS = [op for op in ULP_BOUND if op not in WANTED]
+
+
+@pytest.mark.parametrize("op", OTHERS, ids=lambda op: op.name.lower())
 def test_a_function_without_an_instruction_is_called_as_ever(op):
     body = re.compile(r"^extern .*", re.S | re.M)
     fast, exact = text_of(program_of(op)), text_of(program_of(op, fast_math=False))

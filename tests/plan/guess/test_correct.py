@@ -99,18 +99,18 @@ def test_evidence_that_agrees_with_the_model_changes_nothing():
     assert max(map(abs, found.shifts)) < 1e-6
 
 
-@pytest.mark.parametrize("machine", ["caches", "waiting", "groups"])
+@pytest.mark.parametrize("machine", ["caches", "waiting", "groups", "arithmetic", "accesses"])
 def test_a_machine_that_is_twice_as_slow_is_partly_found_by_four_other_kernels(machine):
-    off = shift(machine, np.log(2.0))
-    found = correct([told(one, off) for one in KERNELS[1:]], GPU)
-    assert found is not None
-    true = log_times(KERNELS[0], off)
+    """Each kernel is left out in turn: of the squares missed, a third at least is found."""
+    off, without, with_it = shift(machine, np.log(2.0)), 0.0, 0.0
+    for out in KERNELS:
+        true = log_times(out, off)
+        found = correct([told(one, off) for one in KERNELS if one is not out], GPU)
+        assert found is not None
+        without += float(np.var(log_times(out) - true))
+        with_it += float(np.var(log_times(out, found) - true))
 
-    def missed(correction: Correction | None) -> float:
-        apart = log_times(KERNELS[0], correction) - true
-        return float(np.std(apart))
-
-    assert missed(found) < 0.75 * missed(None)
+    assert with_it < without * 2 / 3
 
 
 def test_a_correction_moves_the_guess():
