@@ -19,7 +19,7 @@ from vyre import settings
 from vyre.backend import cpufreq, host, scratch
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
-from vyre.emit import OPENCL, Source, WordLayout, bundle, emit
+from vyre.emit import OPENCL, OPENCL_BY_CLANG, Source, WordLayout, bundle, emit
 from vyre.emit.layout import arguments_of
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
@@ -176,7 +176,8 @@ class OpenCL:
 
     def __init__(self, device: Any, kept: Binaries, folder: Path | None = None) -> None:
         self._device, self._kept = device, kept
-        self._folder = folder if "pocl" in device.version.lower() else None  # where it compiles
+        is_pocl = "pocl" in device.version.lower()
+        self._folder = folder if is_pocl else None  # where it compiles
         self._opened: tuple[Any, Any] | None = None
         self._opening = threading.Lock()
         self._process = os.getpid()
@@ -185,6 +186,7 @@ class OpenCL:
         # Registers are a matter of GPUs; a CPU's drivers allow every kernel what the device allows.
         is_cpu = self.info.kind is DeviceKind.CPU
         self.every_threads = self.info.limits.max_threads if is_cpu else 0
+        self._dialect = OPENCL_BY_CLANG if is_pocl and is_cpu else OPENCL
 
     def _open(self) -> tuple[Any, Any]:
         """The context and the queue."""
@@ -208,12 +210,12 @@ class OpenCL:
     # -- building and running
 
     def source(self, job: Job) -> str:
-        return emit(job.program, job.code, OPENCL, job.facts).text
+        return emit(job.program, job.code, self._dialect, job.facts).text
 
     def build(self, jobs: Sequence[Job]) -> list[OpenCLBinary | Unbuilt]:
         """Emit and compile, all in one build; what the compiler refuses is a value with its log."""
         sources = [
-            emit(job.program, job.code, OPENCL, job.facts, f"vyre_kernel_{number}")
+            emit(job.program, job.code, self._dialect, job.facts, f"vyre_kernel_{number}")
             for number, job in enumerate(jobs)
         ]
         together = self._compile(sources)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.expr import AtomicOp, BinaryOp, IdKind, UnaryOp
@@ -169,6 +169,22 @@ OPENCL = Dialect(
     vector_store="vstore{width}(({vector})({values}), 0, {at});",
     count_far="",
 )
+
+_AT_ONCE = (
+    *(UnaryOp.SQRT, UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC, UnaryOp.ABS),
+    BinaryOp.COPYSIGN,
+)  # what processors have an instruction for, with the same bits as any other way
+
+OPENCL_BY_CLANG = replace(
+    OPENCL,
+    float_functions={**_NAMES, **{op: f"__builtin_{_NAMES[op]}f" for op in _AT_ONCE}},
+    double_functions={**_NAMES, **{op: f"__builtin_{_NAMES[op]}" for op in _AT_ONCE}},
+    fma={DataType.F32: "__builtin_fmaf", DataType.F64: "__builtin_fma"},
+)
+"""For drivers of processors whose compiler is clang, as PoCL's is.
+
+It makes instructions of its own names, and calls what OpenCL names one element at a time.
+"""
 
 # Without .ftz, which would make 0 of subnormal numbers; div.full is right for all divisors, which
 # div.approx (__fdividef) is not from 2**126.
