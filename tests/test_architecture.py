@@ -250,10 +250,7 @@ def test_threads_are_started_where_learning_compiling_and_the_processor_need_the
 
 
 def test_no_module_hides_an_import_inside_a_function():
-    """But for an optional library, which is loaded when its backend or its arrays are asked for.
-
-    And for one that listens, from when it is loaded, to all that Python audits, which slows it.
-    """
+    """But for an optional library, which is loaded when its backend or its arrays are asked for."""
     hidden = [
         f"{path.relative_to(SOURCE)}:{inner.lineno}"
         for path in modules()
@@ -266,27 +263,24 @@ def test_no_module_hides_an_import_inside_a_function():
     assert hidden == []
 
 
-LISTENING = {"filelock"}
-
-
 def is_optional(node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether an import is of a library for which that is right, or of our module that needs it."""
+    """Whether an import is of an optional library, or of our module that needs one."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         if node.module == "vyre.backend":
             return set(names) <= {"cuda", "opencl"}
         names = [str(node.module)]
-    return all(name.split(".")[0] in {*OPTIONAL, *LISTENING} for name in names)
+    return all(name.split(".")[0] in OPTIONAL for name in names)
 
 
-def test_importing_vyre_loads_no_library_that_is_optional_or_listens():
+def test_importing_vyre_loads_no_optional_library():
     code = "import sys, vyre; print(*{name.split('.')[0] for name in sys.modules})"
 
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
 
-    assert set(loaded.stdout.split()) & {*OPTIONAL, *LISTENING} == set()
+    assert set(loaded.stdout.split()) & set(OPTIONAL) == set()
 
 
 def test_the_architecture_page_shows_the_tree_as_it_is():

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import blake3
+from filelock import FileLock, Timeout
 
 from vyre.errors import StoreFailed
 from vyre.settings import user_id
@@ -94,9 +95,6 @@ def read_text(path: Path, most_bytes: int) -> str | None:
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
     """Hold the lock that every writer of `path` takes, across processes; make its folder first."""
-    # Here, because from then on it hears of everything that Python audits, which slows all of it.
-    from filelock import FileLock, Timeout
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _make_lock(path.with_name(f"{path.name}.lock"))
