@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vyre import lang
+import vyre
+from vyre import In, Out, f32, lang
+from vyre.errors import InvalidInput
 from vyre.ir.expr import Binary, BinaryOp, Fma
 from vyre.ir.node import Let, Store
 from vyre.ir.text import expr_text
@@ -387,3 +389,15 @@ def test_expressions_of_a_product_hold_it_once(written: Written, translate: Tran
     (store,) = (node for node in statements(program.entry) if isinstance(node, Store))
 
     assert not any(_is_product(part) for part in expressions(store.value))
+
+
+@pytest.mark.parametrize("word", ["no", 1, None])
+def test_fast_math_is_said_by_true_or_false(word):
+    def twice(x: In[f32], out: Out[f32]):
+        i = vyre.gid()
+        out[i] = x[i] * 2.0
+
+    with pytest.raises(InvalidInput) as caught:
+        vyre.kernel(fast_math=word)(twice)
+
+    assert str(caught.value) == f"fast_math= of twice is {word!r}\nFix: pass True or False"

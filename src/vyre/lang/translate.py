@@ -63,6 +63,10 @@ def translate(
     source = find_source(fn)
     params = _parameters(source)
     axes = _axes(source.name, workgroup)
+    if not isinstance(fast_math, bool):  # any word is true, "no" as well
+        raise InvalidInput(
+            f"fast_math= of {source.name} is {shown(fast_math)}", "pass True or False"
+        )
     options = Options(fast_math=fast_math, unique_writes=_unique(source, params, unique_writes))
     decisions, bodies = Decisions(), dict[Function, Body]()
     while True:
