@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from vyre.analysis.conditions import Condition, InBounds
-from vyre.analysis.forms import ONE, Launch, Linear, Poly
+from vyre.analysis.forms import ONE, Form, Launch, Linear, Poly
 from vyre.analysis.independence import Refusal, launch_independence
 from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, extent_of, length_of, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
+from vyre.ir.unroll import written_out
 
 MOST_COUNTERS = 2048
 """Elements of an array whose sums are worth a copy in every workgroup."""
@@ -40,12 +41,23 @@ class MemoryAccess:
     pattern: Pattern
     statement: str
     index: Expr
+    forms: tuple[Form, ...]  # of the index, one per axis
     rounds: int
-    in_bounds: tuple[InBounds, ...] | None  # None: it always needs its check
+    by_axis: tuple[InBounds | None, ...]  # None: it always needs its check along that axis
+
+    @property
+    def in_bounds(self) -> tuple[InBounds, ...] | None:
+        """What keeps it inside its array; None: it always needs a check."""
+        found = tuple(item for item in self.by_axis if item is not None)
+        return found if len(found) == len(self.by_axis) else None
 
     def safe(self, launch: Launch) -> bool:
         """Whether this launch keeps the access inside its array."""
-        return self.in_bounds is not None and all(item.holds(launch) for item in self.in_bounds)
+        return self.in_bounds is not None and self.proved_for(launch)
+
+    def proved_for(self, launch: Launch) -> bool:
+        """Whether this launch keeps it inside along every axis of which that can be said."""
+        return all(item.holds(launch) for item in self.by_axis if item is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +95,8 @@ class Facts:
     A workgroup may add up what is its own before it adds to the array: whole numbers wrap, so the
     order of additions does not show.
     """
+    written_out: tuple[Program, Facts] | None = None
+    """The program without its small loops over windows, and what is proved of it."""
 
     def free_for(self, launch: Launch) -> bool:
         """Whether every legal schedule gives the same bits for this launch."""
@@ -90,11 +104,14 @@ class Facts:
 
     def unchecked_for(self, launch: Launch) -> bool:
         """Whether the code without the provable bounds checks may run this launch."""
-        return all(access.safe(launch) for access in self.accesses if access.in_bounds is not None)
+        other = self.written_out
+        return all(access.proved_for(launch) for access in self.accesses) and (
+            other is None or other[1].unchecked_for(launch)
+        )
 
     @property
     def has_unchecked_form(self) -> bool:
-        return any(access.in_bounds is not None for access in self.accesses)
+        return any(item is not None for access in self.accesses for item in access.by_axis)
 
 
 def analyse(program: Program) -> Facts:
@@ -103,6 +120,13 @@ def analyse(program: Program) -> Facts:
     >>> analyse(Program.empty()).free
     True
     """
+    other = written_out(program)
+    return replace(
+        _proved(program), written_out=None if other is program else (other, _proved(other))
+    )
+
+
+def _proved(program: Program) -> Facts:
     reading = read(program)
     verdict = launch_independence(program, reading.touches)
     buffers = {decl.name: decl for decl in program.buffers}
@@ -146,8 +170,9 @@ def _access(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> MemoryAcce
         pattern=_pattern(touch),
         statement=touch.statement,
         index=touch.index,
+        forms=touch.indices,
         rounds=touch.rounds,
-        in_bounds=_in_bounds(touch, decl, whole_groups=whole_groups),
+        by_axis=_by_axis(touch, decl, whole_groups=whole_groups),
     )
 
 
@@ -168,10 +193,8 @@ def _pattern(touch: Touch) -> Pattern:
     return Pattern.STRIDED
 
 
-def _in_bounds(
-    touch: Touch, decl: BufferDecl, *, whole_groups: bool
-) -> tuple[InBounds, ...] | None:
-    """What keeps an access inside, or None where nothing about the launch can.
+def _by_axis(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> tuple[InBounds | None, ...]:
+    """What keeps an access inside along each axis, or None where nothing about the launch can.
 
     Where whole workgroups run, positions go beyond the extent, so nothing bounds them.
     """
@@ -180,8 +203,8 @@ def _in_bounds(
         if len(touch.indices) > 1
         else [length_of(decl)]
     )
-    found = []
-    for form, length in zip(touch.indices, lengths, strict=True):
+
+    def along(form: Form, length: Poly) -> InBounds | None:
         if not isinstance(form, Linear) or (whole_groups and form.gids()):
             return None
         offset = form.offset.constant
@@ -189,8 +212,9 @@ def _in_bounds(
             return None  # position 0 is outside already
         if length.constant is None and _reaches_on(form):
             return None
-        found.append(InBounds(form, length))
-    return tuple(found)
+        return InBounds(form, length)
+
+    return tuple(map(along, touch.indices, lengths))
 
 
 def _reaches_on(form: Linear) -> bool:
