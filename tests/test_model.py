@@ -1,4 +1,5 @@
 import json
+import math
 from math import inf, isfinite, nan
 
 import pytest
@@ -7,8 +8,12 @@ from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput, VyreError
 from vyre.model import (
+    COUNTS,
+    FLAGS,
     MOST_KNOBS,
     MOST_LETTERS,
+    PARTS,
+    SIZES,
     Code,
     DeviceInfo,
     DeviceKind,
@@ -22,7 +27,9 @@ from vyre.model import (
     config_of,
     config_order,
 )
+from vyre.testing.configs import ODD, odd_ones, schedules
 
+OLDEST = ("items", "vector", "unroll", "order", "checked")
 LIMITS = Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(1, 1, 1))
 
 
@@ -97,11 +104,146 @@ def test_a_code_takes_whole_numbers_and_a_known_order():
     with pytest.raises(InvalidInput) as caught:
         Code(items=2.5)
     assert str(caught.value) == (
-        "a code of items 2.5, vector 1, unroll 1, rows 1\nFix: give whole numbers of at least 1"
+        "a code of items 2.5, vector 1, unroll 1, rows 1, lines 1, planes 1\n"
+        "Fix: give whole numbers of at least 1"
     )
     with pytest.raises(InvalidInput) as caught:
         Code(order="zigzag")
     assert str(caught.value) == "no order 'zigzag'\nFix: use one of strided, blocked"
+
+
+@pytest.mark.parametrize("name", ["lines", "planes"])
+@pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", None])
+def test_an_invocation_takes_at_least_one_line_and_plane(name: str, size: object):
+    with pytest.raises(InvalidInput) as caught:
+        Code(**{name: size})
+
+    assert f"{name} {size!r}" in caught.value.problem
+    assert caught.value.fix == "give whole numbers of at least 1"
+
+
+@pytest.mark.parametrize("name", ["depth", "loaders"])
+@pytest.mark.parametrize("count", [-1, 1.0, True, "2", None])
+def test_what_fills_workgroup_memory_is_counted_from_0(name: str, count: object):
+    counts = {"depth": 0, "loaders": 0, name: count}
+
+    with pytest.raises(InvalidInput) as caught:
+        Code(**counts)
+
+    assert str(caught.value) == (
+        f"a code of depth {counts['depth']!r}, loaders {counts['loaders']!r}\n"
+        "Fix: give whole numbers of at least 0"
+    )
+
+
+def test_loaders_have_memory_to_fill():
+    with pytest.raises(InvalidInput) as caught:
+        Code(loaders=2)
+
+    assert str(caught.value) == (
+        "loaders 2 of a code that fills no workgroup memory\n"
+        "Fix: give a depth of at least 1 as well"
+    )
+    assert Code(loaders=2, depth=1).loaders == 2
+
+
+class TestGroups:
+    """The workgroup that a code's memory is laid out for."""
+
+    def test_a_code_with_depth_is_laid_out_for_its_workgroup(self):
+        staged, plain = (Schedule((32, 8, 1), Code(depth=depth)) for depth in (16, 0))
+
+        assert (staged.code.group, plain.code.group) == ((32, 8, 1), None)
+        assert staged == Schedule((32, 8, 1), staged.code)
+        assert staged.build != Schedule((8, 32, 1), Code(depth=16)).build
+        assert plain.build == Schedule((8, 32, 1)).build
+
+    @pytest.mark.parametrize("depth", [0, 16])
+    def test_a_code_for_another_workgroup_is_refused(self, depth: int):
+        code = Code(depth=depth, group=(8, 8, 1))
+
+        with pytest.raises(InvalidInput) as caught:
+            Schedule((32, 8, 1), code)
+
+        assert str(caught.value) == (
+            "workgroup (32, 8, 1) of a code for (8, 8, 1)\n"
+            "Fix: use (8, 8, 1), or a code of no group"
+        )
+
+    def test_it_is_not_kept(self):
+        schedule = Schedule((32, 8, 1), Code(depth=16))
+
+        assert "group" not in schedule.value()
+        assert Schedule.of(schedule.value()).code.group == (32, 8, 1)
+        with pytest.raises(InvalidInput):
+            Schedule.of({**schedule.value(), "group": [32, 8, 1]})
+
+
+def test_what_is_launched_and_covered_for_a_workgroup():
+    code = Code(items=4, lines=3, planes=2, depth=8, loaders=2)
+    schedule = Schedule((32, 4, 2), code)
+
+    assert schedule.block == (32, 4, 6)
+    assert schedule.tile == (128, 12, 4)
+    assert schedule.code.items_by_axis == (4, 3, 2)
+
+
+class TestParts:
+    """A part that one of these forgot would make two schedules the same."""
+
+    def test_each_has_an_odd_value_in_the_tests(self):
+        assert ODD.keys() == PARTS.keys()
+        assert all(ODD[name] != usual for name, usual in PARTS.items())
+
+    def test_each_is_a_size_a_count_a_flag_or_the_order(self):
+        assert sorted((*SIZES, *COUNTS, *FLAGS, "order")) == sorted(PARTS)
+
+    def test_no_two_that_differ_in_one_are_the_same(self):
+        one, usual = odd_ones(), Schedule((64, 2, 1))
+        every = [usual, *one]
+
+        assert len(set(every)) == len(every)
+        assert len({json.dumps(schedule.value()) for schedule in every}) == len(every)
+        assert len({schedule.place() for schedule in every}) == len(every)
+        assert len({config_order(schedule) for schedule in every}) == len(every)
+        assert usual.value() == {"workgroup": [64, 2, 1], **{n: PARTS[n] for n in OLDEST}}
+
+    def test_only_whether_bounds_are_checked_is_not_said(self):
+        every = [schedule for schedule in odd_ones() if schedule.code.checked]
+
+        assert len({schedule.text for schedule in every}) == len(every) == len(PARTS) - 1
+        assert Schedule((64, 1, 1), Code(checked=False)).text == "64"
+
+    @pytest.mark.parametrize(
+        ("schedule", "text"),
+        [
+            (Schedule((32, 8, 1), Code(items=4, lines=4)), "32x8, 4 items strided, 4 lines"),
+            (Schedule((8, 8, 4), Code(planes=2)), "8x8x4, 2 planes"),
+            (Schedule((32, 8, 1), Code(depth=16, unroll=4)), "32x8, depth 16, unroll 4"),
+            (Schedule((16, 1, 1), Code(depth=8, loaders=2)), "16, depth 8, loaders 2"),
+            (Schedule((1, 1, 1)), "1"),
+            (Schedule((1, 8, 1)), "1x8"),
+            (Schedule((64, 1, 4)), "64x1x4"),
+            (
+                Schedule((64, 2, 1), Code(**ODD)),
+                "64x2, 2 items blocked, vectors of 2, 2 rows, staged, 2 lines, 2 planes, depth 2,"
+                " loaders 2, fitted, unroll 2",
+            ),
+        ],
+    )
+    def test_they_are_said_in_a_few_words(self, schedule: Schedule, text: str):
+        assert schedule.text == text
+
+    def test_a_doubling_of_a_size_is_a_step(self):
+        """Of what only changes how memory is filled, half a one."""
+        usual = Schedule((64, 2, 1)).place()
+
+        def steps(**parts: int) -> float:
+            return math.dist(Schedule((64, 2, 1), Code(**parts)).place(), usual)
+
+        assert [steps(lines=4), steps(planes=2)] == [2.0, 1.0]
+        assert [steps(depth=1), steps(depth=15)] == [0.5, 2.0]
+        assert steps(depth=1, loaders=1) == math.hypot(0.5, 0.5)
 
 
 def test_an_order_may_be_given_by_its_word():
@@ -147,19 +289,6 @@ def test_an_error_survives_a_process_boundary():
     assert str(rebuilt) == str(error) == "what\nFix: do that"
 
 
-sizes = st.integers(1, 1024)
-schedules = st.builds(
-    Schedule,
-    st.tuples(sizes, sizes, sizes),
-    st.builds(
-        Code,
-        items=sizes,
-        vector=sizes,
-        unroll=sizes,
-        order=st.sampled_from(Order),
-        checked=st.booleans(),
-    ),
-)
 words = st.text(st.characters(codec="utf-8"), max_size=8)
 integers = st.integers(-(2**63) + 1, 2**63 - 1)
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -169,7 +298,7 @@ knobs = st.dictionaries(words, st.booleans() | integers | floats | words, max_si
 class TestConfigs:
     """Two sorts, and what both promise."""
 
-    @given(schedules | knobs)
+    @given(schedules() | knobs)
     def test_a_value_gives_the_config_back(self, config):
         back = config_of(json.loads(json.dumps(config.value())))
 
@@ -179,7 +308,7 @@ class TestConfigs:
         assert back.place() == config.place()
         assert config_order(back) == config_order(config)
 
-    @given(st.lists(schedules | knobs, max_size=5))
+    @given(st.lists(schedules() | knobs, max_size=5))
     def test_their_order_is_total(self, configs):
         """Of 1, 1.0 and True, too."""
         ordered, backwards = list(configs), configs[::-1]
@@ -188,7 +317,7 @@ class TestConfigs:
 
         assert ordered == backwards
 
-    @given(st.lists(schedules, min_size=2, max_size=2))
+    @given(st.lists(schedules(), min_size=2, max_size=2))
     def test_schedules_have_places_of_one_length(self, two):
         assert len(two[0].place()) == len(two[1].place())
         assert (two[0] == two[1]) <= (two[0].place() == two[1].place())
@@ -246,16 +375,26 @@ class TestScheduleValues:
     @pytest.mark.parametrize(
         ("value", "problem"),
         [
-            ({}, "workgroup None, checked True, staged False of a schedule"),
-            ({"workgroup": 64}, "workgroup 64, checked True, staged False of a schedule"),
-            ({"workgroup": "abc"}, "workgroup 'abc', checked True, staged False of a schedule"),
+            ({}, "workgroup None, checked True, staged False, fitted False of a schedule"),
+            (
+                {"workgroup": 64},
+                "workgroup 64, checked True, staged False, fitted False of a schedule",
+            ),
+            (
+                {"workgroup": "abc"},
+                "workgroup 'abc', checked True, staged False, fitted False of a schedule",
+            ),
             (
                 {"workgroup": [64, 1, 1], "checked": 1},
-                "workgroup [64, 1, 1], checked 1, staged False of a schedule",
+                "workgroup [64, 1, 1], checked 1, staged False, fitted False of a schedule",
             ),
             (
                 {"workgroup": [64, 1, 1], "staged": 1},
-                "workgroup [64, 1, 1], checked True, staged 1 of a schedule",
+                "workgroup [64, 1, 1], checked True, staged 1, fitted False of a schedule",
+            ),
+            (
+                {"workgroup": [64, 1, 1], "fitted": None},
+                "workgroup [64, 1, 1], checked True, staged False, fitted None of a schedule",
             ),
         ],
     )

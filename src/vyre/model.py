@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from html import escape
 from math import inf, isfinite, log2, prod
+from operator import attrgetter
 from typing import Any
 
 import blake3
@@ -27,11 +28,10 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """How a program is compiled: what a variant's source depends on.
+class Parts:
+    """What a schedule says beside its workgroup; each part is here what it is unless it is said.
 
-    >>> Code(items=4, vector=4).items
-    4
+    All that keeps, shows or reads schedules goes by these fields, and by `WORDS`.
     """
 
     items: int = 1
@@ -41,24 +41,99 @@ class Code:
     checked: bool = True
     rows: int = 1
     staged: bool = False  # what rows share is brought together before they read it
+    lines: int = 1  # of items, one below the other, that an invocation takes along y
+    planes: int = 1  # the same along z
+    depth: int = 0  # rounds of a loop whose reads go through workgroup memory at once; 0: none do
+    loaders: int = 0  # more invocations for each one of a workgroup, that only fill its memory
+    fitted: bool = False  # compiled for the schedule's workgroup alone, and for whole tiles
+
+    def parts(self) -> dict[str, Any]:
+        """Every part by its name."""
+        return {name: getattr(self, name) for name in PARTS}
+
+
+PARTS: Mapping[str, int | Order] = {
+    part.name: getattr(Parts(), part.name) for part in fields(Parts)
+}
+"""What each part is where nothing is said, in their order; a new one goes last."""
+
+FLAGS = tuple(name for name, usual in PARTS.items() if isinstance(usual, bool))
+"""Parts that are true or false."""
+
+SIZES = tuple(name for name, usual in PARTS.items() if usual == 1 and name not in FLAGS)
+"""Parts that are numbers of at least 1."""
+
+COUNTS = tuple(name for name, usual in PARTS.items() if usual == 0 and name not in FLAGS)
+"""Parts that are numbers of at least 0."""
+
+WORDS = {
+    "vector": "vectors of {}",
+    "rows": "{} rows",
+    "staged": "staged",
+    "lines": "{} lines",
+    "planes": "{} planes",
+    "depth": "depth {}",
+    "loaders": "loaders {}",
+    "fitted": "fitted",
+    "unroll": "unroll {}",
+}
+"""How a text says a part that is not as usual; `items` and `order` are said in one."""
+
+_OLDEST = ("items", "vector", "unroll", "order", "checked")
+"""Parts that are always kept: versions that know no others want them said."""
+
+_sizes, _counts = attrgetter(*SIZES), attrgetter(*COUNTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code(Parts):
+    """How a program is compiled: what a variant's source depends on.
+
+    >>> Code(items=4, vector=4).items
+    4
+    """
+
+    group: Dim3 | None = None  # the workgroup that it is compiled for alone; its schedule's
 
     def __post_init__(self) -> None:
-        sizes: tuple[object, ...] = (self.items, self.vector, self.unroll, self.rows)
-        if not all(map(_is_size, sizes)):
+        if not all(map(_is_size, _sizes(self))):
+            raise InvalidInput(f"a code of {self._said(SIZES)}", "give whole numbers of at least 1")
+        if not all(map(_is_count, _counts(self))):
             raise InvalidInput(
-                f"a code of items {shown(self.items)}, vector {shown(self.vector)}, "
-                f"unroll {shown(self.unroll)}, rows {shown(self.rows)}",
-                "give whole numbers of at least 1",
+                f"a code of {self._said(COUNTS)}", "give whole numbers of at least 0"
+            )
+        if self.loaders and not self.depth:
+            raise InvalidInput(
+                f"loaders {self.loaders} of a code that fills no workgroup memory",
+                "give a depth of at least 1 as well",
             )
         if self.order not in tuple(Order):
             raise InvalidInput(f"no order {shown(self.order)}", f"use one of {', '.join(Order)}")
         object.__setattr__(self, "order", Order(self.order))  # a plain "blocked" is one, too
 
     def __hash__(self) -> int:
-        # A dataclass would hash the enum as well, which takes as long as all the rest.
+        # A dataclass would hash the enum as well, which takes as long as all the rest; a part that
+        # is not here makes no two equal.
         blocked = self.order is Order.BLOCKED
-        sizes = (self.items, self.vector, self.unroll, self.rows)
-        return hash((sizes, blocked, self.checked, self.staged))
+        sizes = (self.items, self.vector, self.unroll, self.rows, self.lines, self.planes)
+        return hash((sizes, blocked, self.checked, self.staged, self.depth, self.group))
+
+    def _said(self, names: Iterable[str]) -> str:
+        return ", ".join(f"{name} {shown(getattr(self, name))}" for name in names)
+
+    @property
+    def items_by_axis(self) -> Dim3:
+        """How many positions an invocation takes along each axis."""
+        return self.items, self.lines, self.planes
+
+    def value(self) -> dict[str, Any]:
+        """What stores and reports keep of it; newer parts only where they say something."""
+        kept = {
+            name: found
+            for name, usual in PARTS.items()
+            if (found := getattr(self, name)) != usual or name in _OLDEST
+        }
+        return {**kept, "order": self.order.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +151,32 @@ class Schedule:
                 f"workgroup {shown(self.workgroup)} of a schedule",
                 "give three sizes of at least 1, such as (256, 1, 1)",
             )
+        code = self.code
+        laid_out = self.workgroup if code.depth or code.fitted else None
+        if code.group not in (None, laid_out):
+            raise InvalidInput(
+                f"workgroup {self.workgroup} of a code for {code.group}",
+                f"use {code.group}, or a code of no group",
+            )
+        if code.group != laid_out:
+            object.__setattr__(self, "code", replace(code, group=laid_out))
+
+    @property
+    def block(self) -> Dim3:
+        """The invocations that are launched for one workgroup."""
+        x, y, z = self.workgroup
+        return x, y, z * (1 + self.code.loaders)
+
+    @property
+    def tile(self) -> Dim3:
+        """The positions that one workgroup covers."""
+        x, y, z = self.workgroup
+        code = self.code
+        return x * code.items, y * code.lines, z * code.planes
 
     @property
     def text(self) -> str:
-        """The schedule in a few words.
+        """The schedule in a few words; whether bounds are checked is not among them.
 
         >>> Schedule((64, 4, 1), Code(items=2, vector=2)).text
         '64x4, 2 items strided, vectors of 2'
@@ -87,17 +184,15 @@ class Schedule:
         '512x8, vectors of 32, 4 rows, blocked'
         """
         code = self.code
-        words = ["x".join(str(n) for n in self.workgroup if n > 1) or "1"]
+        width = max((axis for axis in (1, 2, 3) if self.workgroup[axis - 1] > 1), default=1)
+        words = ["x".join(map(str, self.workgroup[:width]))]
         if code.items > 1:
             words.append(f"{code.items} items {code.order.value}")
-        if code.vector > 1:
-            words.append(f"vectors of {code.vector}")
-        if code.rows > 1:
-            words.append(f"{code.rows} rows")
-        if code.staged:
-            words.append("staged")
-        if code.unroll > 1:
-            words.append(f"unroll {code.unroll}")
+        words += [
+            form.format(found)
+            for name, form in WORDS.items()
+            if (found := getattr(code, name)) != PARTS[name]
+        ]
         if code.order is Order.BLOCKED and code.items == 1:
             words.append("blocked")
         return ", ".join(words)
@@ -109,17 +204,7 @@ class Schedule:
 
     def value(self) -> dict[str, Any]:
         """What stores and reports keep of it; `of` reads it back."""
-        code = self.code
-        return {
-            "workgroup": list(self.workgroup),
-            "items": code.items,
-            "vector": code.vector,
-            "unroll": code.unroll,
-            "order": code.order.value,
-            "checked": code.checked,
-            **({"rows": code.rows} if code.rows > 1 else {}),
-            **({"staged": True} if code.staged else {}),
-        }
+        return {"workgroup": list(self.workgroup), **self.code.value()}
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Schedule:
@@ -128,25 +213,26 @@ class Schedule:
         Raises:
             InvalidInput: a field is not known, or holds what it cannot.
         """
-        unknown = value.keys() - {"workgroup", *Code.__dataclass_fields__}
+        unknown = value.keys() - {"workgroup", *PARTS}
         if unknown:
             raise InvalidInput(
                 f"a schedule with {', '.join(sorted(map(shown, unknown)))}",
                 "upgrade vyre: another version has written it",
             )
         workgroup = value.get("workgroup")
-        checked, staged = value.get("checked", True), value.get("staged", False)
-        flags = isinstance(checked, bool) and isinstance(staged, bool)
-        if not isinstance(workgroup, list | tuple) or not flags:
+        flags = {name: value.get(name, PARTS[name]) for name in FLAGS}
+        are_flags = all(isinstance(flag, bool) for flag in flags.values())
+        if not isinstance(workgroup, list | tuple) or not are_flags:
+            said = ", ".join(f"{name} {shown(flag)}" for name, flag in flags.items())
             raise InvalidInput(
-                f"workgroup {shown(workgroup)}, checked {shown(checked)}, "
-                f"staged {shown(staged)} of a schedule",
+                f"workgroup {shown(workgroup)}, {said} of a schedule",
                 "give three sizes, and true or false",
             )
         return cls(tuple(workgroup), Code(**{k: v for k, v in value.items() if k != "workgroup"}))
 
     def place(self) -> tuple[float, ...]:
         """Where it lies among others, in doublings; what has no size counts as half a doubling."""
+        # One by one, because whole spaces are placed: a loop over the parts takes thrice as long.
         code, (_, y, z) = self.code, self.workgroup
         return (
             log2(prod(self.workgroup)),
@@ -158,6 +244,11 @@ class Schedule:
             0.5 * code.checked,
             log2(code.rows),
             0.5 * code.staged,
+            log2(code.lines),
+            log2(code.planes),
+            0.5 * log2(1 + code.depth),
+            0.5 * log2(1 + code.loaders),
+            0.25 * code.fitted,
         )
 
 
@@ -275,12 +366,15 @@ def scheduled(config: Config) -> Schedule:
     return config
 
 
+_ORDER_FIRST = ("items", "vector", "unroll", "rows")
+_ordered = attrgetter(*_ORDER_FIRST, *(name for name in PARTS if name not in _ORDER_FIRST))
+
+
 def config_order(config: Config) -> tuple[object, ...]:
     """A total order of configs, for ties that must fall the same way everywhere."""
     match config:
         case Schedule(workgroup, code):
-            sizes = (code.items, code.vector, code.unroll, code.rows)
-            return (0, workgroup, *sizes, code.order, code.checked, code.staged)
+            return (0, workgroup, *_ordered(code))
         case Knobs(settings):
             return (1, tuple((name, type(one).__name__, one) for name, one in settings))
 
@@ -328,6 +422,7 @@ class Limits:
     max_grid: Dim3
     max_threads_per_unit: int = 0
     max_buffer_bytes: int = 0
+    group_bytes: int = 0  # of memory that the invocations of a workgroup share
 
 
 class DeviceKind(StrEnum):
@@ -615,6 +710,10 @@ def html_rows(title: str, rows: Iterable[tuple[str, str]]) -> str:
         if text
     )
     return f"<div><b>{escape(title)}</b><table>{cells}</table></div>"
+
+
+def _is_count(count: object) -> bool:
+    return isinstance(count, int) and not isinstance(count, bool) and count >= 0
 
 
 def _is_size(size: object) -> bool:

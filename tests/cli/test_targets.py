@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import typer
+from hypothesis import given
 
 import vyre
 from vyre.cli.targets import made_up
 from vyre.cli.words import parse_schedule, parse_size, parse_span
 from vyre.kernels import ALL, gather
 from vyre.model import Code, Order, Schedule
+from vyre.testing.configs import schedules
 
 
 @vyre.kernel
@@ -101,6 +103,27 @@ def test_what_is_no_span_is_refused(word):
 )
 def test_a_schedule_can_be_copied_from_a_table(schedule):
     assert parse_schedule(schedule.text, Schedule((32, 1, 1))) == schedule
+
+
+@given(schedules())
+def test_so_can_any_other(schedule):
+    like = Schedule((32, 1, 1), Code(checked=schedule.code.checked))
+
+    assert parse_schedule(schedule.text, like) == schedule
+
+
+@given(schedules())
+def test_every_part_can_be_given_by_its_name(schedule):
+    parts = [f"{name}={str(part).lower()}" for name, part in schedule.code.parts().items()]
+    word = ",".join(["x".join(map(str, schedule.workgroup)), *parts])
+
+    assert parse_schedule(word, Schedule((32, 1, 1))) == schedule
+
+
+@pytest.mark.parametrize("part", ["4 depth", "lines", "lines=", "3 loaders 2", "group=4", "un 4"])
+def test_what_is_no_part_of_a_schedule_is_refused(part):
+    with pytest.raises(typer.BadParameter, match=f"'{part}' is no part of a schedule"):
+        parse_schedule(f"64,{part}", Schedule((32, 1, 1)))
 
 
 def test_what_a_schedule_does_not_say_is_as_in_the_default():

@@ -327,3 +327,9 @@ class TestDefault:
 
     def test_without_one_nothing_is_taken_for_it(self):
         assert default_of(self.ROWS[:1], None) is None
+
+    @pytest.mark.parametrize("parts", [{"lines": 2}, {"planes": 2}, {"depth": 8}])
+    def test_a_schedule_that_takes_or_fills_more_is_none(self, parts):
+        wider = Schedule((64, 1, 1), Code(**parts))
+
+        assert default_of(rows((wider, 1.0, 1), (DEFAULT, 2.0, 1)), None) == DEFAULT

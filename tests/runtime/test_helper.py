@@ -6,10 +6,12 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import vyre
 from vyre import ir, kernels
@@ -19,12 +21,13 @@ from vyre.emit import OPENCL as OPENCL_C
 from vyre.emit import emit
 from vyre.errors import InvalidInput
 from vyre.ir import BufferDecl, DataType, Program
-from vyre.model import Code, Order
+from vyre.model import Code, Order, Schedule
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.compile import helper as helper_module
 from vyre.runtime.compile.bundle import Bundle, Warm, from_request, spelt, to_request
 from vyre.runtime.compile.helper import CompileHelper, Ready, Refused
 from vyre.runtime.devices.compile_server import _cut, compile_bundle
+from vyre.testing.configs import odd_ones, schedules
 from vyre.testing.programs import Case, race_free
 
 REFERENCE = vyre.open("reference")
@@ -126,6 +129,30 @@ class TestBundle:
         arrived = from_request(json.loads(json.dumps(to_request(sent))))
 
         assert (arrived.codes, arrived.warm) == (codes, warm)
+
+    @given(st.lists(schedules(), min_size=1, max_size=3, unique_by=lambda one: one.code))
+    def test_no_part_of_a_code_is_lost_on_the_way(self, many: list[Schedule]):
+        codes = tuple(schedule.code for schedule in many)
+        sent = Bundle(program=SAXPY, codes=codes)
+
+        arrived = from_request(json.loads(json.dumps(to_request(sent))))
+
+        assert arrived.codes == codes
+        assert [repr(code) for code in arrived.codes] == [repr(code) for code in codes]
+        assert set(arrived.codes) == set(codes)
+
+    def test_every_field_of_a_code_arrives(self):
+        (whole, *_) = odd_ones()
+        usual = Code()
+        assert all(
+            getattr(whole.code, one.name) != getattr(usual, one.name) for one in fields(Code)
+        )
+
+        sent = Bundle(program=SAXPY, codes=(whole.code,))
+        (arrived,) = from_request(json.loads(json.dumps(to_request(sent)))).codes
+
+        assert arrived == whole.code
+        assert arrived.group == (64, 2, 1)
 
     @pytest.mark.parametrize(
         ("codes", "warm", "message"),

@@ -1,10 +1,12 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
 
 from vyre.errors import InvalidInput
-from vyre.model import Code, Dim3, Schedule
+from vyre.model import SIZES, Code, Dim3, Schedule
 from vyre.store.records import AutotuneRecord, WriterEvidence
+from vyre.testing.configs import schedules
 
 
 def test_a_record_is_untiled_and_undated_unless_it_says():
@@ -61,7 +63,7 @@ def test_a_record_of_no_day_is_refused(day: str):
     )
 
 
-@pytest.mark.parametrize("name", ["items", "vector"])
+@pytest.mark.parametrize("name", [name for name in SIZES if name != "unroll"])
 def test_a_record_without_items_is_refused(name: str):
     with pytest.raises(InvalidInput) as caught:
         AutotuneRecord(workgroup_size=(64, 1, 1), **{name: 0})  # type: ignore[arg-type]
@@ -73,6 +75,32 @@ def test_a_record_that_is_not_unrolled_has_a_schedule():
     record = AutotuneRecord(workgroup_size=(64, 1, 1), unroll=0, items=4)
 
     assert record.schedule == Schedule((64, 1, 1), Code(items=4))
+
+
+def test_a_record_whose_loaders_fill_nothing_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        AutotuneRecord(workgroup_size=(64, 1, 1), loaders=1)
+
+    assert caught.value.problem == "loaders 1 of a code that fills no workgroup memory"
+
+
+@given(schedules())
+def test_a_record_has_every_part_of_a_schedule(schedule: Schedule):
+    record = AutotuneRecord(workgroup_size=schedule.workgroup, **schedule.code.parts())
+
+    assert record.schedule == record.config == schedule
+    assert record.extended == (schedule.code.parts() | {"unroll": 1} != Code().parts())
+
+
+@given(schedules(), schedules())
+def test_of_two_records_the_same_one_is_later_in_either_order(one: Schedule, other: Schedule):
+    first, second = (
+        AutotuneRecord(workgroup_size=one.workgroup, **schedule.code.parts())
+        for schedule in (one, other)
+    )
+
+    assert first.joined(second) == second.joined(first)
+    assert first.joined(second) in (first, second)
 
 
 def test_only_what_schema_1_cannot_hold_extends_a_record():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from math import inf
+from typing import Any
 
 import typer
 
-from vyre.model import Code, Order, Schedule
+from vyre.model import COUNTS, FLAGS, SIZES, WORDS, Code, Order, Schedule
 
 _SPANS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _POWERS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
@@ -52,41 +53,34 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
     '256, 4 items blocked'
     >>> parse_schedule("2048x8, vectors of 32, 4 rows, blocked", Schedule((64, 1, 1))).text
     '2048x8, vectors of 32, 4 rows, blocked'
+    >>> parse_schedule("32x8, 4 lines, depth=16", Schedule((64, 1, 1))).text
+    '32x8, 4 lines, depth 16'
     """
-    workgroup, checked = like.workgroup, like.code.checked
-    numbers = {"items": 1, "vector": 1, "unroll": 1, "rows": 1}
-    order, staged = Order.STRIDED, False
+    workgroup = like.workgroup
+    parts: dict[str, Any] = {"checked": like.code.checked}
     for part in filter(None, (text.strip().lower() for text in word.split(","))):
-        if found := re.fullmatch(r"\d+(?:x\d+){0,2}", part):
-            sizes = [*map(int, part.split("x")), 1, 1]
-            workgroup = (sizes[0], sizes[1], sizes[2])
-        elif found := re.fullmatch(r"(\d+) items(?: (strided|blocked))?", part):
-            numbers["items"], order = int(found[1]), Order(found[2] or order)
-        elif found := re.fullmatch(r"vectors of (\d+)|vector[= ](\d+)", part):
-            numbers["vector"] = int(found[1] or found[2])
-        elif found := re.fullmatch(r"(items|unroll|rows)[= ](\d+)", part):
-            numbers[found[1]] = int(found[2])
-        elif found := re.fullmatch(r"(\d+) rows", part):
-            numbers["rows"] = int(found[1])
-        elif part == "staged":
-            staged = True
-        elif found := re.fullmatch(r"(?:order=)?(strided|blocked)", part):
-            order = Order(found[1])
-        elif part in ("checked", "unchecked"):
-            checked = part == "checked"
+        if re.fullmatch(r"\d+(?:x\d+){0,2}", part):
+            x, y, z, *_ = (*map(int, part.split("x")), 1, 1)
+            workgroup = (x, y, z)
         else:
-            raise typer.BadParameter(
-                f"{part!r} is no part of a schedule: write it as a table shows it, or as "
-                "64x4,items=2,vector=4,rows=2,unroll=4,order=blocked,checked"
-            )
-    items, vector, unroll, rows = numbers.values()
-    code = Code(
-        items=items,
-        vector=vector,
-        unroll=unroll,
-        rows=rows,
-        order=order,
-        checked=checked,
-        staged=staged,
+            parts |= _said(part)
+    return Schedule(workgroup, Code(**parts))
+
+
+def _said(part: str) -> dict[str, Any]:
+    """What one part of a schedule's text says of a code."""
+    if found := re.fullmatch(r"(\d+) items(?: (strided|blocked))?", part):
+        return {"items": int(found[1])} | ({"order": Order(found[2])} if found[2] else {})
+    if found := re.fullmatch(r"(?:order[= ])?(strided|blocked)", part):
+        return {"order": Order(found[1])}
+    if found := re.fullmatch(rf"(un)?({'|'.join(FLAGS)})(?:=(true|false))?", part):
+        return {found[2]: (found[1] is None) == (found[3] != "false")}
+    if found := re.fullmatch(rf"({'|'.join((*SIZES, *COUNTS))})[= ](\d+)", part):
+        return {found[1]: int(found[2])}
+    for name, words in WORDS.items():
+        if found := re.fullmatch(words.format(r"(\d+)"), part):
+            return {name: int(found[1])}
+    raise typer.BadParameter(
+        f"{part!r} is no part of a schedule: write it as a table shows it, or as "
+        "64x4,items=2,vector=4,rows=2,lines=2,depth=16,unroll=4,order=blocked,checked"
     )
-    return Schedule(workgroup, code)

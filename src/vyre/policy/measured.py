@@ -127,7 +127,8 @@ def _is_plain(config: Config) -> bool:
     """Whether a default can look like that."""
     match config:
         case Schedule(code=code):
-            return code.items == code.unroll == 1  # with lanes, a default has vectors
+            # With lanes, a default has vectors, and rows.
+            return code.items_by_axis == (1, 1, 1) and code.unroll == 1 and not code.depth
         case Knobs():
             return True
 

@@ -8,7 +8,18 @@ from datetime import date
 from math import inf
 
 from vyre.errors import InvalidInput
-from vyre.model import Code, Config, Dim3, Knobs, Order, Schedule, Workload, config_order
+from vyre.model import (
+    COUNTS,
+    SIZES,
+    Code,
+    Config,
+    Dim3,
+    Knobs,
+    Parts,
+    Schedule,
+    Workload,
+    config_order,
+)
 from vyre.plain import shown
 from vyre.store.fields import dim3, u32
 
@@ -34,19 +45,15 @@ class WriterEvidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AutotuneRecord:
-    """What won a race of variants, and the day it did; from `items` on, schema 2 alone keeps it."""
+class AutotuneRecord(Parts):
+    """What won a race of variants, and the day it did.
+
+    Schema 1 has its workgroup, unroll, tile and day; schema 2 alone keeps the rest.
+    """
 
     workgroup_size: Dim3
-    unroll: int = 1
     tile: Dim3 = (0, 0, 0)  # all zeros: not tiled
     recorded_at: str = ""  # YYYY-MM-DD, or empty
-    items: int = 1
-    vector: int = 1
-    order: Order = Order.STRIDED
-    checked: bool = True
-    rows: int = 1
-    staged: bool = False
     provenance: str = ""
     workload: Workload | None = None
     evidence: tuple[WriterEvidence, ...] = ()
@@ -78,7 +85,6 @@ class AutotuneRecord:
 
     def __post_init__(self) -> None:
         dim3("workgroup_size", self.workgroup_size)
-        u32("unroll", self.unroll)
         dim3("tile", self.tile)
         if 0 in self.workgroup_size:
             raise InvalidInput(
@@ -95,13 +101,14 @@ class AutotuneRecord:
                 f"recorded_at {self.recorded_at!r} is not a day",
                 "write it as YYYY-MM-DD, or leave it empty",
             )
-        for name in ("items", "vector", "rows"):
+        for name in (*SIZES, *COUNTS):
             u32(name, getattr(self, name))
-            if getattr(self, name) == 0:
+            if getattr(self, name) == 0 and name in SIZES and name != "unroll":
                 raise InvalidInput(f"{name} is 0", "give at least 1")
-        if self.knobs is not None and (self.schedule != _NO_SCHEDULE or any(self.tile)):
+        schedule = self.schedule  # it refuses parts that do not go together
+        if self.knobs is not None and (schedule != _NO_SCHEDULE or any(self.tile)):
             raise InvalidInput(
-                f"knobs {shown(self.knobs.text)} beside the schedule {self.schedule.text}",
+                f"knobs {shown(self.knobs.text)} beside the schedule {schedule.text}",
                 "give one of them",
             )
 
@@ -124,18 +131,8 @@ class AutotuneRecord:
     @property
     def schedule(self) -> Schedule:
         """The schedule that it names; one that is not unrolled may say 0 or 1."""
-        return Schedule(
-            self.workgroup_size,
-            Code(
-                items=self.items,
-                vector=self.vector,
-                unroll=max(self.unroll, 1),
-                order=self.order,
-                checked=self.checked,
-                rows=self.rows,
-                staged=self.staged,
-            ),
-        )
+        code = Code(**{**self.parts(), "unroll": max(self.unroll, 1)})
+        return Schedule(self.workgroup_size, code)
 
     def joined(self, other: AutotuneRecord) -> AutotuneRecord:
         """The later of two for one key, with the evidence of both."""
@@ -155,14 +152,12 @@ _NO_SCHEDULE = Schedule((1, 1, 1))
 
 def _record_order(record: AutotuneRecord) -> tuple[object, ...]:
     workload = record.workload.key() if record.workload else ""
-    choice = (record.workgroup_size, record.items, record.vector, record.unroll, record.tile)
+    parts = record.parts()
+    items, vector, unroll = (parts.pop(name) for name in ("items", "vector", "unroll"))
     return (
         record.recorded_at,
-        *choice,
-        record.order,
-        record.checked,
-        record.rows,
-        record.staged,
+        *(record.workgroup_size, items, vector, unroll, record.tile),
+        *parts.values(),
         record.provenance,
         workload,
         () if record.knobs is None else config_order(record.knobs),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from math import isfinite
 
 from vyre.model import (
+    COUNTS,
+    SIZES,
     U32_MAX,
     Config,
     Decision,
@@ -52,8 +54,8 @@ def is_sound_config(config: Config) -> bool:
     """Whether any device could launch it; a truth value is no size."""
     match config:
         case Schedule(workgroup, code):
-            sizes = (*workgroup, code.items, code.vector, code.unroll, code.rows)
-            return all(type(size) is int and size <= U32_MAX for size in sizes)
+            numbers = (*workgroup, *(getattr(code, name) for name in (*SIZES, *COUNTS)))
+            return all(type(number) is int and number <= U32_MAX for number in numbers)
         case Knobs():
             return True  # it is its author's, and has bounds of its own
 

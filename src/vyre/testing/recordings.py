@@ -8,34 +8,33 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vyre.model import Code, Schedule
+from vyre.model import PARTS, Schedule
 from vyre.plan.space import Space
 from vyre.runtime.devices.launcher import Numbers
 
 _DISTURBED = {"spaces-cpu12.json.gz": 5}
 """The first spaces of a file, which were timed while codes were compiled on the same cores."""
 
+_FIRST = ("items", "vector", "unroll", "order", "checked", "rows", "staged")
+"""Parts that every row has, by their places; others were added later, and have their names."""
+
 Recording = Mapping[str, Any]
 """One kernel at one size."""
 
 
 def row_of(schedule: Schedule) -> list[Any]:
-    """A schedule as a row of a recording begins with it.
+    """A schedule as a row of a recording begins with it; later parts where they say something.
 
+    >>> from vyre.model import Code
     >>> row_of(Schedule((64, 4, 1), Code(items=2)))
     [64, 4, 1, 2, 1, 1, 'strided', True, 1, False]
+    >>> row_of(Schedule((64, 4, 1), Code(items=2, lines=4)))[9:]
+    [False, {'lines': 4}]
     """
-    code = schedule.code
-    return [
-        *schedule.workgroup,
-        code.items,
-        code.vector,
-        code.unroll,
-        code.order.value,
-        code.checked,
-        code.rows,
-        code.staged,
-    ]
+    said = schedule.code.value()
+    later = {name: part for name, part in said.items() if name not in _FIRST}
+    first = [said.get(name, PARTS[name]) for name in _FIRST]
+    return [*schedule.workgroup, *first, *([later] if later else [])]
 
 
 def schedule_of(row: Sequence[Any]) -> Schedule:
@@ -44,17 +43,10 @@ def schedule_of(row: Sequence[Any]) -> Schedule:
     >>> schedule_of([64, 4, 1, 2, 1, 1, "strided", True, 1, False, 5120.0]).text
     '64x4, 2 items strided'
     """
-    x, y, z, items, vector, unroll, order, checked, rows, staged, *_ = row
-    code = Code(
-        items=items,
-        vector=vector,
-        unroll=unroll,
-        order=order,
-        checked=checked,
-        rows=rows,
-        staged=staged,
-    )
-    return Schedule((x, y, z), code)
+    end = 3 + len(_FIRST)
+    parts = dict(zip(_FIRST, row[3:end], strict=True))
+    later = row[end] if len(row) > end and isinstance(row[end], dict) else {}
+    return Schedule.of({"workgroup": row[:3], **parts, **later})
 
 
 def times_of(recording: Recording) -> dict[Schedule, float]:

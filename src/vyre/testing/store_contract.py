@@ -79,6 +79,10 @@ def schedule(number: int) -> Schedule:
         checked=number % 5 != 0,
         rows=1 << number % 3,
         staged=number % 4 == 1,
+        lines=1 + number % 3,
+        planes=1 + number % 2,
+        depth=8 * (number % 2),
+        loaders=number % 2,
     )
     return Schedule((32 << number % 6, 1, 1), code)
 

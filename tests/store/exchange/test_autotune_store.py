@@ -6,12 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vyre.errors import InvalidInput, StoreFailed
-from vyre.model import Code, Knobs, Order, Schedule, Workload
+from vyre.model import PARTS, Code, Knobs, Order, Schedule, Workload
 from vyre.plain import plain
 from vyre.store.exchange import autotune_store
 from vyre.store.exchange.autotune_store import AutotuneStore
 from vyre.store.keys import AutotuneKey
 from vyre.store.records import AutotuneRecord, WriterEvidence
+from vyre.testing.configs import odd_ones
 from vyre.testing.store_contract import KNOBS
 
 KEY = AutotuneKey("42000100010000000240000000000000", "native-sm120")
@@ -368,9 +369,56 @@ def test_text_without_bytes_is_refused():
     )
 
 
+@pytest.mark.parametrize("schedule", odd_ones(), ids=lambda schedule: schedule.text)
+def test_a_part_of_a_schedule_comes_back_from_a_file(schedule: Schedule, tmp_path: Path):
+    """Chosen or measured, and in the file only where it says something."""
+    path = tmp_path / "store.toml"
+    measured = replace(EVIDENCE, schedule=schedule)
+    parts = {**schedule.code.parts(), "workgroup_size": schedule.workgroup}
+    made = replace(FULL, **parts, evidence=(measured,))
+    AutotuneStore({FULL_KEY: made}).save_if_dirty(path)
+
+    found = AutotuneStore.load(path).get(FULL_KEY)
+
+    assert found == made
+    assert found.config == found.evidence[0].schedule == schedule
+    for name in PARTS.keys() - {"items", "vector", "unroll", "order", "checked"}:
+        said = path.read_text().count(f"\n{name} = ")
+        assert said == (2 if getattr(schedule.code, name) != PARTS[name] else 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("lines = 0", "lines is 0"),
+        ("planes = true", "planes is not a whole number"),
+        ("depth = -1", f"depth is outside 0 to {2**32 - 1}"),
+        ("depth = 1.0", "depth is not a whole number"),
+        ("loaders = 1", "loaders 1 of a code that fills no workgroup memory"),
+        ("group = [64, 1, 1]", "group is not a field of this schema"),
+    ],
+)
+def test_newer_parts_are_read_as_strictly(line: str, problem: str, tmp_path: Path):
+    path = tmp_path / "store.toml"
+    AutotuneStore({FULL_KEY: FULL}).save_if_dirty(path)
+    text = path.read_text().replace("checked = false", f"checked = false\n{line}", 1)
+    path.write_text(text)
+
+    with pytest.raises(StoreFailed) as caught:
+        AutotuneStore.load(path)
+
+    number = text.splitlines().index(line) + 1
+    assert caught.value.problem == f"{path} line {number}: {problem}"
+
+
+def test_schema_1_has_no_newer_parts(tmp_path: Path):
+    with pytest.raises(StoreFailed, match="lines is not a field of this schema"):
+        AutotuneStore.load(written(tmp_path, FIRST + "lines = 2\n"))
+
+
 small = st.integers(1, 3)
 schedules = st.builds(
-    Schedule, st.tuples(small, st.just(1), st.just(1)), st.builds(Code, items=small)
+    Schedule, st.tuples(small, st.just(1), st.just(1)), st.builds(Code, items=small, depth=small)
 )
 evidence = st.builds(
     WriterEvidence,
@@ -392,6 +440,8 @@ scheduled = st.builds(
     workgroup_size=st.tuples(small, small, st.just(1)),
     recorded_at=st.sampled_from(["", "2026-01-01", "2026-01-02"]),
     items=small,
+    lines=small,
+    depth=small,
     provenance=st.sampled_from(["", "x"]),
     evidence=st.lists(evidence, max_size=3).map(tuple),
 )

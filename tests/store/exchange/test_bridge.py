@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from vyre.store.exchange.tuner_cache import TunerCache
 from vyre.store.keys import AutotuneKey
 from vyre.store.memory import MemoryStore
 from vyre.store.records import AutotuneRecord, WriterEvidence
+from vyre.testing.configs import odd_ones
 from vyre.testing.store_contract import (
     KNOBS,
     START_NS,
@@ -164,3 +166,19 @@ def test_failures_are_not_exported_as_evidence():
     ((_, record),) = export_records(store, "x")
 
     assert record.evidence == ()
+
+
+@pytest.mark.parametrize("one", odd_ones(), ids=lambda one: one.text)
+def test_every_part_of_a_schedule_crosses_by_a_file(one: Schedule, tmp_path: Path):
+    here, there = MemoryStore(), MemoryStore()
+    here.put(replace(decision(1), config=one))
+    here.append([replace(measurement(1, 0), outcome=Timed(one, 5.0))])
+
+    export_records(here, "x").save_if_dirty(tmp_path / "store.toml")
+    records = AutotuneStore.load(tmp_path / "store.toml")
+    import_records(records, there, now_ns=START_NS)
+
+    (record,) = dict(records).values()
+    found = there.get(workload(1))
+    assert found is not None
+    assert found.config == record.evidence[0].schedule == one

@@ -20,13 +20,12 @@
   const settingsOf = (s) => Object.entries(s.knobs).map(([name, value]) => `${name}=${value}`);
   const codeOf = (s) =>
     s.knobs ? settingsOf(s).slice(1).join(", ") : [
-      s.items > 1 ? `${s.items} ${s.order}` : "1 item",
-      s.vector > 1 ? `vec ${s.vector}` : "",
-      s.unroll > 1 ? `unroll ${s.unroll}` : "",
+      s.items > 1 ? "" : "1 item",
+      ...s.text.split(", ").slice(1).map((part) => part.replace(" items", "").replace("vectors of", "vec")),
       s.doubled ? (s.checked ? "checked" : "unchecked") : "",
     ].filter(Boolean).join(", ");
   const groupOf = (s) =>
-    s.knobs ? settingsOf(s)[0] ?? "as it is" : s.workgroup.filter((n) => n > 1).join("×") || "1";
+    s.knobs ? settingsOf(s)[0] ?? "as it is" : s.text.split(", ")[0].replaceAll("x", "×");
   const sizeOfGroup = (s) =>
     s.knobs ? Number(Object.values(s.knobs)[0]) || 0 : s.workgroup.reduce((a, b) => a * b);
   const nameOf = (s) =>

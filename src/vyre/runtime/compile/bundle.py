@@ -10,7 +10,7 @@ from vyre.errors import InvalidInput
 from vyre.ir.decode import from_wire
 from vyre.ir.encode import encode
 from vyre.ir.program import Program
-from vyre.model import Code, Dim3, Order
+from vyre.model import Code, Dim3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,13 @@ def from_request(request: Mapping[str, Any]) -> Bundle:
     """The bundle of a request, spelt as it was sent."""
     return Bundle(
         program=from_wire(bytes.fromhex(request["program"])),
-        codes=tuple(Code(**{**code, "order": Order(code["order"])}) for code in request["codes"]),
+        codes=tuple(_code(**code) for code in request["codes"]),
         warm=tuple(Warm(code, _dim3(size), _dim3(grid)) for code, size, grid in request["warm"]),
     )
+
+
+def _code(*, group: list[int] | None, **parts: Any) -> Code:
+    return Code(**parts, group=None if group is None else _dim3(group))
 
 
 def _dim3(sizes: list[int]) -> Dim3:

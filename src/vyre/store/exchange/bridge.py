@@ -133,14 +133,8 @@ def _record(
         case Schedule(workgroup, code):
             return AutotuneRecord(
                 workgroup_size=workgroup,
-                unroll=code.unroll,
+                **code.parts(),
                 recorded_at=recorded_at,
-                items=code.items,
-                vector=code.vector,
-                order=code.order,
-                checked=code.checked,
-                rows=code.rows,
-                staged=code.staged,
                 provenance=provenance,
                 workload=workload,
                 evidence=evidence,

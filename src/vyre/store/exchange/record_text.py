@@ -9,6 +9,7 @@ from typing import Any
 
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import (
+    PARTS,
     U32_MAX,
     Code,
     Config,
@@ -26,18 +27,10 @@ from vyre.store.records import AutotuneRecord, WriterEvidence
 from vyre.store.sound import LONGEST_FIELD, is_sound_workload
 
 _FIRST = ("key", "adapter", "workgroup_size", "unroll", "tile", "recorded_at")
-_SECOND = (
-    *("items", "vector", "order", "checked", "rows", "staged", "provenance"),
-    *("workload", "evidence", "knobs"),
-)
+_SECOND = (*PARTS, "provenance", "workload", "evidence", "knobs")
 _WORKLOAD = ("fingerprint", "buckets", "traits", "device", "toolchain")
-_EVIDENCE = (
-    *("writer", "workgroup_size", "items", "vector", "unroll", "order", "checked", "rows"),
-    *("staged", "count", "median_ns", "last_at_ns", "knobs"),
-)
-_OF_SCHEDULES = (
-    *("workgroup_size", "unroll", "tile", "items", "vector", "order", "checked", "rows", "staged"),
-)
+_EVIDENCE = ("writer", "workgroup_size", *PARTS, "count", "median_ns", "last_at_ns", "knobs")
+_OF_SCHEDULES = ("workgroup_size", "unroll", "tile", *PARTS)
 _KNOBS = "knobs"
 
 
@@ -154,15 +147,9 @@ def _record(table: object, schema: int) -> tuple[AutotuneKey, AutotuneRecord]:
         knobs = _knobs(fields) if _KNOBS in fields else None
         record = AutotuneRecord(
             workgroup_size=_dim3(fields, "workgroup_size") if knobs is None else (1, 1, 1),
-            unroll=_number(fields, "unroll") if knobs is None else 1,
             tile=_dim3(fields, "tile") if knobs is None else (0, 0, 0),
             recorded_at=_text(fields, "recorded_at", ""),
-            items=_number(fields, "items", 1),
-            vector=_number(fields, "vector", 1),
-            order=_order(fields),
-            checked=_truth(fields, "checked", default=True),
-            rows=_number(fields, "rows", 1),
-            staged=_truth(fields, "staged", default=False),
+            **_parts(fields, required=("unroll",) if knobs is None else ()),
             provenance=_text(fields, "provenance", ""),
             workload=None if workload is None else _workload(workload, key),
             evidence=tuple(_evidence(item) for item in evidence),
@@ -240,18 +227,22 @@ def _evidence(table: object) -> WriterEvidence:
 
 
 def _schedule(fields: Mapping[str, Any]) -> Schedule:
-    return Schedule(
-        _dim3(fields, "workgroup_size"),
-        Code(
-            items=_number(fields, "items"),
-            vector=_number(fields, "vector"),
-            unroll=_number(fields, "unroll"),
-            order=_order(fields),
-            checked=_truth(fields, "checked", default=True),
-            rows=_number(fields, "rows", 1),
-            staged=_truth(fields, "staged", default=False),
-        ),
-    )
+    parts = _parts(fields, required=("items", "vector", "unroll"))
+    return Schedule(_dim3(fields, "workgroup_size"), Code(**parts))
+
+
+def _parts(fields: Mapping[str, Any], *, required: tuple[str, ...]) -> dict[str, Any]:
+    """What a table says of a code; a part that is not required may be missing."""
+    found: dict[str, Any] = {}
+    for name, usual in PARTS.items():
+        match usual:
+            case Order():
+                found[name] = _order(fields, name, usual)
+            case bool():
+                found[name] = _truth(fields, name, usual)
+            case int():
+                found[name] = _number(fields, name, None if name in required else usual)
+    return found
 
 
 def _table(value: object, name: str, known: tuple[str, ...] | None = None) -> Mapping[str, Any]:
@@ -291,14 +282,14 @@ def _dim3(fields: Mapping[str, Any], name: str) -> Dim3:
     return (x, y, z)
 
 
-def _order(fields: Mapping[str, Any]) -> Order:
-    found = _text(fields, "order", Order.STRIDED.value)
+def _order(fields: Mapping[str, Any], name: str, default: Order) -> Order:
+    found = _text(fields, name, default.value)
     if found not in set(Order):
-        raise _Bad("order", f"is {found[:20]!r}; known: {', '.join(Order)}")
+        raise _Bad(name, f"is {found[:20]!r}; known: {', '.join(Order)}")
     return Order(found)
 
 
-def _truth(fields: Mapping[str, Any], name: str, *, default: bool) -> bool:
+def _truth(fields: Mapping[str, Any], name: str, default: bool) -> bool:
     found = fields.get(name, default)
     if not isinstance(found, bool):
         raise _Bad(name, "is not true or false")
@@ -373,12 +364,7 @@ def _setting(setting: Setting) -> str:
 
 def _code_lines(code: Code, *, unroll: bool) -> list[str]:
     return [
-        f"items = {code.items}",
-        f"vector = {code.vector}",
-        *([f"unroll = {code.unroll}"] if unroll else []),
-        f"order = {quoted(code.order)}",
-        f"checked = {str(code.checked).lower()}",
-        # Fields that older versions refuse, so only where they say something.
-        *([f"rows = {code.rows}"] if code.rows > 1 else []),
-        *(["staged = true"] if code.staged else []),
+        f"{name} = {_setting(part)}"
+        for name, part in code.value().items()
+        if unroll or name != "unroll"
     ]
