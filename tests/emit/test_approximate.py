@@ -9,7 +9,7 @@ import pytest
 from vyre import ir
 from vyre.analysis import analyse
 from vyre.emit import CUDA, OPENCL, emit
-from vyre.emit.approximate import approximate, quicker_quotient
+from vyre.emit.approximate import approximate, normal, quicker_quotient
 from vyre.emit.helpers import Helpers
 from vyre.ir import BufferDecl, DataType, Options, Program
 from vyre.ir.accuracy import ULP_BOUND
@@ -72,18 +72,100 @@ def test_a_function_is_made_of_the_devices_instructions(op):
 
 
 @pytest.mark.parametrize("op", WANTED, ids=lambda op: op.name.lower())
-@pytest.mark.parametrize("code", [Code(unroll=4), Code(items=2)], ids=["unroll", "items"])
-def test_every_argument_of_an_approximate_function_is_hidden(op, code):
+@pytest.mark.parametrize(
+    "code",
+    [Code(unroll=4), Code(items=2), Code(items=2, checked=False)],
+    ids=["unroll", "items", "unchecked"],
+)
+def test_what_may_be_constant_is_hidden_from_an_approximate_function(op, code):
     program = program_of(op)
 
     body = emit(program, code, CUDA, analyse(program)).body
 
     calls = re.findall(rf"\bfast_{op.name.lower()}_f32\((.*)\)", body)
-    arguments = 1 if isinstance(op, UnaryOp) else 2
-    assert len(calls) >= 2
-    assert all(
-        call.startswith("hide_f32(") and call.count("hide_f32(") >= arguments for call in calls
+    if isinstance(op, UnaryOp):  # of an element, and of a counter
+        elements = [call for call in calls if "p_x[" in call or "row_x" in call]
+        assert elements
+        assert all(("hide_f32(" in call) == code.checked for call in elements)
+        counters = [call for call in calls if call not in elements]
+        assert counters
+        assert all(call.startswith("hide_f32(") for call in counters)
+    else:  # of both: all of it is hidden where part of it may be constant
+        assert len(calls) >= 2
+        assert all(call.startswith("hide_f32(") and call.count("hide_f32(") >= 2 for call in calls)
+
+
+LEAST = 2.0**-126
+V = ir.var("v")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ir.f32(LEAST),
+        ir.f32(float("inf")),
+        ir.f32(1e-4) + X * X,
+        X * X + ir.f32(1e-4),
+        ir.unary(UnaryOp.ABS, X) + ir.f32(1),
+        (X * X + V * V) + ir.f32(LEAST),
+        ir.fma(X, X, ir.f32(LEAST)),
+        ir.fma(X, X, ir.fma(V, V, ir.f32(1))),
+        ir.fma(X, X, V * V) + ir.f32(1),
+        ir.f32(1) + ir.f32(0.0),
+    ],
+    ids=str,
+)
+def test_a_sum_of_squares_and_a_normal_number_is_normal(value):
+    assert normal(Helpers(CUDA), UnaryOp.INVERSE_SQRT, value) == "fast_inverse_sqrt_f32_normal"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        X,
+        V,
+        X * X,
+        ir.f32(0.0),
+        ir.f32(-1.0),
+        ir.f32(float("nan")),
+        ir.f32(2.0**-127),
+        X + ir.f32(1),
+        X * V + ir.f32(1),
+        X * X - ir.f32(1),
+        X * X + ir.f32(2.0**-127),
+        X * X + ir.f32(-1.0),
+        ir.f32(-1.0) + ir.f32(1.0),
+        ir.fma(X, V, ir.f32(1)),
+        ir.fma(X, X, ir.f32(0)),
+        ir.fma(X, X, V),
+        ir.unary(UnaryOp.ABS, X),
+        ir.select(X < 1.0, ir.f32(1), ir.f32(2)),
+    ],
+    ids=str,
+)
+def test_what_may_be_subnormal_or_negative_is_not_taken_for_normal(value):
+    assert normal(Helpers(CUDA), UnaryOp.INVERSE_SQRT, value) is None
+
+
+def test_only_some_functions_have_a_way_for_normal_numbers_and_on_cuda_alone():
+    value = X * X + ir.f32(1)
+    ops = {op for op in UnaryOp if normal(Helpers(CUDA), op, value) is not None}
+
+    assert ops == set(CUDA.approximate_normal)
+    assert UnaryOp.INVERSE_SQRT in ops
+    assert not any(normal(Helpers(OPENCL), op, value) for op in UnaryOp)
+
+
+def test_a_normal_argument_is_hidden_where_it_may_be_constant():
+    root = ir.unary(UnaryOp.INVERSE_SQRT, ir.f32(0.3) + ir.f32(0.4))
+    program = Program.wrapped(
+        [BufferDecl.write("out", 0, F32)],
+        (64, 1, 1),
+        [ir.store("out", ir.gid(), root)],
+        Options(fast_math=True),
     )
+
+    assert "fast_inverse_sqrt_f32_normal(hide_f32(0.3f + 0.4f, zero))" in text_of(program)
 
 
 @pytest.mark.parametrize("op", [*WANTED, *ULP_BOUND], ids=lambda op: op.name.lower())

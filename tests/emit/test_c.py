@@ -111,7 +111,7 @@ def test_a_programs_names_have_a_space_of_their_own():
     assert "u32 v_at = (u32)get_global_id(0);" in body
     assert "u32 v_len_float = v_at + 1u;" in body
     assert "u32 v_na_ve = v_len_float;" in body
-    assert "if (at < len_float) p_float[at] = v_na_ve;" in body
+    assert "if ((v_at * 2u) < len_float) p_float[v_at * 2u] = v_na_ve;" in body
 
 
 def test_no_compiler_contracts_a_fast_math_kernel_by_itself():
@@ -132,12 +132,12 @@ def test_kernels_with_and_without_fast_math_share_a_build():
 
 
 def test_several_kernels_share_one_source_with_each_helper_once():
-    first = source(kernels.saxpy.program, entry="one")
-    second = source(kernels.gelu.program, entry="two")
+    first = source(kernels.nbody.program, entry="one")
+    second = source(kernels.nbody.program, Code(items=2), entry="two")
 
     text = bundle([first, second])
 
-    assert text.count("static inline f32 load_f32(") == 1
+    assert text.count("static inline f32 inverse_sqrt_f32(") == 1
     assert text.index("__kernel void one(") < text.index("__kernel void two(")
 
 
@@ -175,7 +175,7 @@ def test_two_accesses_that_read_alike_are_both_checked_unless_both_are_proved():
 
     body = source(program, Code(checked=False)).body
 
-    assert body.count("if (at < len_out)") == 2
+    assert body.count("* 4u)) < len_out) p_out[") == 2
 
 
 def test_a_variable_may_be_called_like_a_buffer():
@@ -187,7 +187,7 @@ def test_a_variable_may_be_called_like_a_buffer():
 
     body = source(program).body
 
-    assert "__global u32* p_k," in body
+    assert "__global u32* restrict p_k," in body
     assert "for (u32 v_k = 0u; v_k < 4u; ++v_k) {" in body
     assert "if (v_k < len_k) p_k[v_k] = v_k;" in body
 

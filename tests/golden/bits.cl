@@ -10,22 +10,16 @@ typedef float f32;
 typedef double f64;
 typedef struct { u32 w[8]; } vyre_words8;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
-static inline f64 load_f64(__global const f64* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static inline f32 hide_f32(f32 a, u32 zero) { return as_float(as_uint(a) ^ zero); }
 
 static inline f64 hide_f64(f64 a, u32 zero) { return as_double(as_ulong(a) ^ zero); }
 
-static inline u16 load_u16(__global const u16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static inline i16 hide_i16(i16 a, u32 zero) { return (i16)(a ^ zero); }
 
 __kernel void vyre_kernel(
-    __global f32* p_x,
-    __global f64* p_y,
-    __global u16* p_k,
+    __global f32* restrict p_x,
+    __global f64* restrict p_y,
+    __global u16* restrict p_k,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -35,8 +29,8 @@ __kernel void vyre_kernel(
     const u32 zero = words.w[7];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    f32 v_a = load_f32(p_x, v_i, len_x);
-    f64 v_b = load_f64(p_y, v_i, len_y);
+    f32 v_a = v_i < len_x ? p_x[v_i] : 0;
+    f64 v_b = v_i < len_y ? p_y[v_i] : 0;
     v_a = log10(hide_f32(v_a, zero));
     v_b = log10(hide_f64(v_b, zero));
     v_a = log1p(hide_f32(v_a, zero));
@@ -64,5 +58,5 @@ __kernel void vyre_kernel(
     u32 v_n = (u32)as_uint(v_a * v_a);
     if (v_i < len_x) p_x[v_i] = as_float((u32)(i32)as_uint(v_a)) + as_float(v_n);
     if (v_i < len_y) p_y[v_i] = as_double((u64)(i64)as_ulong(v_b));
-    if (v_i < len_k) p_k[v_i] = (u16)hide_i16((i16)(0 - (u32)hide_i16((i16)load_u16(p_k, v_i, len_k), zero)), zero);
+    if (v_i < len_k) p_k[v_i] = (u16)hide_i16((i16)(0 - (u32)hide_i16((i16)(v_i < len_k ? p_k[v_i] : 0), zero)), zero);
 }

@@ -8,22 +8,16 @@ typedef float f32;
 typedef double f64;
 typedef struct { u32 w[8]; } vyre_words8;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
-static __device__ __forceinline__ f64 load_f64(const f64* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
 static __device__ __forceinline__ f64 hide_f64(f64 a, u32 zero) { return __longlong_as_double(__double_as_longlong(a) ^ zero); }
 
-static __device__ __forceinline__ u16 load_u16(const u16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static __device__ __forceinline__ i16 hide_i16(i16 a, u32 zero) { return (i16)(a ^ zero); }
 
 extern "C" __global__ void vyre_kernel(
-    f32* p_x,
-    f64* p_y,
-    u16* p_k,
+    f32* __restrict__ p_x,
+    f64* __restrict__ p_y,
+    u16* __restrict__ p_k,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -33,8 +27,8 @@ extern "C" __global__ void vyre_kernel(
     const u32 zero = words.w[7];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v_a = load_f32(p_x, v_i, len_x);
-    f64 v_b = load_f64(p_y, v_i, len_y);
+    f32 v_a = v_i < len_x ? p_x[v_i] : 0;
+    f64 v_b = v_i < len_y ? p_y[v_i] : 0;
     v_a = log10f(hide_f32(v_a, zero));
     v_b = log10(hide_f64(v_b, zero));
     v_a = log1pf(hide_f32(v_a, zero));
@@ -62,5 +56,5 @@ extern "C" __global__ void vyre_kernel(
     u32 v_n = (u32)__float_as_uint(v_a * v_a);
     if (v_i < len_x) p_x[v_i] = __uint_as_float((u32)(i32)__float_as_uint(v_a)) + __uint_as_float(v_n);
     if (v_i < len_y) p_y[v_i] = __longlong_as_double((u64)(i64)__double_as_longlong(v_b));
-    if (v_i < len_k) p_k[v_i] = (u16)hide_i16((i16)(0 - (u32)hide_i16((i16)load_u16(p_k, v_i, len_k), zero)), zero);
+    if (v_i < len_k) p_k[v_i] = (u16)hide_i16((i16)(0 - (u32)hide_i16((i16)(v_i < len_k ? p_k[v_i] : 0), zero)), zero);
 }

@@ -8,8 +8,6 @@ typedef long i64;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static inline u16 load_u16(__global const u16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static inline f32 f32_from_f16(u16 h) {
     const u32 sign = (u32)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 1023u;
     if (e == 31u) return as_float(sign | 0x7f800000u | m << 13);
@@ -30,8 +28,6 @@ static inline u16 bf16_from_f32(f32 a) {
     const u32 x = as_uint(a);
     return (u16)((x + 0x7fffu + (x >> 16 & 1u)) >> 16);
 }
-
-static inline i16 load_i16(__global const i16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 static inline i16 floor_div_i16(i16 a, i16 b) {
     if (b == (i16)0) return (i16)0;
@@ -62,10 +58,10 @@ static inline i64 i64_from_f32(f32 a) {
 }
 
 __kernel void vyre_kernel(
-    __global const u16* p_x,
-    __global const i16* p_k,
-    __global u16* p_y,
-    __global i64* p_m,
+    __global const u16* restrict p_x,
+    __global const i16* restrict p_k,
+    __global u16* restrict p_y,
+    __global i64* restrict p_m,
     const vyre_words9 words)
 {
     const u32 len_x = words.w[1];
@@ -75,13 +71,7 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[5];
     const u32 zero = words.w[8];
     if ((u32)get_global_id(0) >= n_x) return;
-    {
-        const u32 at = (u32)get_global_id(0);
-        if (at < len_y) p_y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(p_x, (u32)get_global_id(0), len_x)), tanh(hide_f32(f32_from_f16(load_u16(p_x, (u32)get_global_id(0), len_x)), zero))));
-    }
-    {
-        const u64 at = (u64)(i64)(i32)(u32)get_global_id(0);
-        if (at < len_m) p_m[at] = (i64)hide_i16(floor_div_i16(load_i16(p_k, (u32)get_global_id(0), len_k), load_i16(p_k, (u32)get_global_id(0), len_k)), zero);
-    }
-    i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(p_x, (u32)get_global_id(0), len_x))));
+    if ((u32)get_global_id(0) < len_y) p_y[(u32)get_global_id(0)] = bf16_from_f32(min_f32(f32_from_f16((u32)get_global_id(0) < len_x ? p_x[(u32)get_global_id(0)] : 0), tanh(hide_f32(f32_from_f16((u32)get_global_id(0) < len_x ? p_x[(u32)get_global_id(0)] : 0), zero))));
+    if ((u64)(i64)(i32)(u32)get_global_id(0) < len_m) p_m[(u64)(i64)(i32)(u32)get_global_id(0)] = (i64)hide_i16(floor_div_i16((u32)get_global_id(0) < len_k ? p_k[(u32)get_global_id(0)] : 0, (u32)get_global_id(0) < len_k ? p_k[(u32)get_global_id(0)] : 0), zero);
+    i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16((u32)get_global_id(0) < len_x ? p_x[(u32)get_global_id(0)] : 0)));
 }

@@ -7,8 +7,6 @@ typedef long long i64;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static __device__ __forceinline__ u16 load_u16(const u16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static __device__ __forceinline__ f32 f32_from_f16(u16 h) {
     const u32 sign = (u32)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 1023u;
     if (e == 31u) return __uint_as_float(sign | 0x7f800000u | m << 13);
@@ -29,8 +27,6 @@ static __device__ __forceinline__ u16 bf16_from_f32(f32 a) {
     const u32 x = __float_as_uint(a);
     return (u16)((x + 0x7fffu + (x >> 16 & 1u)) >> 16);
 }
-
-static __device__ __forceinline__ i16 load_i16(const i16* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 static __device__ __forceinline__ i16 floor_div_i16(i16 a, i16 b) {
     if (b == (i16)0) return (i16)0;
@@ -61,10 +57,10 @@ static __device__ __forceinline__ i64 i64_from_f32(f32 a) {
 }
 
 extern "C" __global__ void vyre_kernel(
-    const u16* p_x,
-    const i16* p_k,
-    u16* p_y,
-    i64* p_m,
+    const u16* __restrict__ p_x,
+    const i16* __restrict__ p_k,
+    u16* __restrict__ p_y,
+    i64* __restrict__ p_m,
     const vyre_words9 words)
 {
     const u32 len_x = words.w[1];
@@ -74,13 +70,7 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[5];
     const u32 zero = words.w[8];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    {
-        const u32 at = blockIdx.x * blockDim.x + threadIdx.x;
-        if (at < len_y) p_y[at] = bf16_from_f32(min_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), tanhf(hide_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x)), zero))));
-    }
-    {
-        const u64 at = (u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x);
-        if (at < len_m) p_m[at] = (i64)hide_i16(floor_div_i16(load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k), load_i16(p_k, blockIdx.x * blockDim.x + threadIdx.x, len_k)), zero);
-    }
-    i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16(load_u16(p_x, blockIdx.x * blockDim.x + threadIdx.x, len_x))));
+    if ((blockIdx.x * blockDim.x + threadIdx.x) < len_y) p_y[blockIdx.x * blockDim.x + threadIdx.x] = bf16_from_f32(min_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), tanhf(hide_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero))));
+    if ((u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x) < len_m) p_m[(u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x)] = (i64)hide_i16(floor_div_i16((blockIdx.x * blockDim.x + threadIdx.x) < len_k ? p_k[blockIdx.x * blockDim.x + threadIdx.x] : 0, (blockIdx.x * blockDim.x + threadIdx.x) < len_k ? p_k[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero);
+    i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0)));
 }

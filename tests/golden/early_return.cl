@@ -9,8 +9,7 @@ __kernel void vyre_kernel(
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
-    const u32 span = (u32)get_local_size(0) * 4u;
-    const u32 tile = (u32)get_group_id(0) * span;
+    const u32 tile = (u32)get_group_id(0) * (u32)get_local_size(0) * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
     for (u32 item = 0u; item < 4u; ++item) {

@@ -3,8 +3,6 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static inline f32 hide_f32(f32 a, u32 zero) { return as_float(as_uint(a) ^ zero); }
 
 __kernel void vyre_kernel(
@@ -18,5 +16,5 @@ __kernel void vyre_kernel(
     const u32 zero = words.w[6];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    if (v_i < len_out) p_out[v_i] = log(hide_f32(1.0f + exp(hide_f32(load_f32(p_x, v_i, len_x), zero)), zero));
+    if (v_i < len_out) p_out[v_i] = log(hide_f32(1.0f + exp(hide_f32(v_i < len_x ? p_x[v_i] : 0, zero)), zero));
 }

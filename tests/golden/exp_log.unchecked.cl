@@ -14,5 +14,5 @@ __kernel void vyre_kernel(
     const u32 zero = words.w[6];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    p_out[v_i] = log(hide_f32(1.0f + exp(hide_f32(p_x[v_i], zero)), zero));
+    p_out[v_i] = log(hide_f32(1.0f + exp(p_x[v_i]), zero));
 }

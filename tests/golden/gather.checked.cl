@@ -3,14 +3,12 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
-static inline u32 load_u32(__global const u32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* p_table,
-    __global const u32* p_index,
-    __global f32* p_out,
+    __global const f32* restrict p_table,
+    __global const u32* restrict p_index,
+    __global f32* restrict p_out,
     const vyre_words8 words)
 {
     const u32 len_table = words.w[1];
@@ -19,5 +17,5 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[4];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    if (v_i < len_out) p_out[v_i] = load_f32(p_table, load_u32(p_index, v_i, len_index), len_table);
+    if (v_i < len_out) p_out[v_i] = load_f32(p_table, v_i < len_index ? p_index[v_i] : 0, len_table);
 }

@@ -2,14 +2,12 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
-static __device__ __forceinline__ u32 load_u32(const u32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* p_table,
-    const u32* p_index,
-    f32* p_out,
+    const f32* __restrict__ p_table,
+    const u32* __restrict__ p_index,
+    f32* __restrict__ p_out,
     const vyre_words8 words)
 {
     const u32 len_table = words.w[1];
@@ -18,5 +16,5 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[4];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (v_i < len_out) p_out[v_i] = load_f32(p_table, load_u32(p_index, v_i, len_index), len_table);
+    if (v_i < len_out) p_out[v_i] = load_f32(p_table, v_i < len_index ? p_index[v_i] : 0, len_table);
 }

@@ -6,9 +6,9 @@ typedef struct { u32 w[8]; } vyre_words8;
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 __kernel void vyre_kernel(
-    __global const f32* p_table,
-    __global const u32* p_index,
-    __global f32* p_out,
+    __global const f32* restrict p_table,
+    __global const u32* restrict p_index,
+    __global f32* restrict p_out,
     const vyre_words8 words)
 {
     const u32 len_table = words.w[1];

@@ -5,9 +5,9 @@ typedef struct { u32 w[8]; } vyre_words8;
 static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* p_table,
-    const u32* p_index,
-    f32* p_out,
+    const f32* __restrict__ p_table,
+    const u32* __restrict__ p_index,
+    f32* __restrict__ p_out,
     const vyre_words8 words)
 {
     const u32 len_table = words.w[1];

@@ -2,8 +2,6 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
 extern "C" __global__ void vyre_kernel(
@@ -17,7 +15,7 @@ extern "C" __global__ void vyre_kernel(
     const u32 zero = words.w[6];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v_v = load_f32(p_x, v_i, len_x);
+    f32 v_v = v_i < len_x ? p_x[v_i] : 0;
     f32 v_inner = 0.7978846f * (v_v + (((0.044715f * v_v) * v_v) * v_v));
     if (v_i < len_out) p_out[v_i] = (0.5f * v_v) * (1.0f + tanhf(hide_f32(v_inner, zero)));
 }

@@ -3,18 +3,15 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static inline f32 hide_f32(f32 a, u32 zero) { return as_float(as_uint(a) ^ zero); }
-
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
-    const u32 zero = words.w[6];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_v = p_x[v_i];
     f32 v_inner = 0.7978846f * (v_v + (((0.044715f * v_v) * v_v) * v_v));
-    p_out[v_i] = (0.5f * v_v) * (1.0f + tanh(hide_f32(v_inner, zero)));
+    p_out[v_i] = (0.5f * v_v) * (1.0f + tanh(v_inner));
 }

@@ -2,18 +2,15 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
-
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
-    const u32 zero = words.w[6];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_v = p_x[v_i];
     f32 v_inner = 0.7978846f * (v_v + (((0.044715f * v_v) * v_v) * v_v));
-    p_out[v_i] = (0.5f * v_v) * (1.0f + tanhf(hide_f32(v_inner, zero)));
+    p_out[v_i] = (0.5f * v_v) * (1.0f + tanhf(v_inner));
 }

@@ -9,13 +9,12 @@ static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v
 }
 
 extern "C" __global__ void vyre_kernel(
-    const u8* p_data,
-    u32* p_bins,
+    const u8* __restrict__ p_data,
+    u32* __restrict__ p_bins,
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
-    const u32 span = blockDim.x * 2u;
-    const u32 tile = blockIdx.x * span;
+    const u32 tile = blockIdx.x * blockDim.x * 2u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
     __shared__ u32 near_bins[256];
@@ -23,13 +22,15 @@ extern "C" __global__ void vyre_kernel(
     const u32 lanes = blockDim.x * blockDim.y * blockDim.z;
     for (u32 at = lane; at < 256u; at += lanes) near_bins[at] = 0;
     __syncthreads();
-    if (left >= span) {
+    if (left > threadIdx.x + blockDim.x * 1u) {
         const u32 pos0 = tile + threadIdx.x;
         const u32 pos1 = pos0 + blockDim.x * 1u;
         u32 v0_i = pos0;
         u32 v1_i = pos1;
-        u32 v0_old_value = atomic_add_u32(near_bins, (u32)p_data[v0_i], 256u, 1u);
-        u32 v1_old_value = atomic_add_u32(near_bins, (u32)p_data[v1_i], 256u, 1u);
+        const u8 row_data = p_data[v0_i];
+        const u8 row_data_2 = p_data[v1_i];
+        u32 v0_old_value = atomic_add_u32(near_bins, (u32)row_data, 256u, 1u);
+        u32 v1_old_value = atomic_add_u32(near_bins, (u32)row_data_2, 256u, 1u);
     } else {
         for (u32 item = 0u; item < 2u; ++item) {
             const u32 offset = threadIdx.x + item * blockDim.x;

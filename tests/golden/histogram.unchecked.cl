@@ -10,8 +10,8 @@ static inline u32 atomic_add_u32(__global u32* p, u64 i, u32 n, u32 v) {
 }
 
 __kernel void vyre_kernel(
-    __global const u8* p_data,
-    __global u32* p_bins,
+    __global const u8* restrict p_data,
+    __global u32* restrict p_bins,
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];

@@ -9,8 +9,8 @@ static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v
 }
 
 extern "C" __global__ void vyre_kernel(
-    const u8* p_data,
-    u32* p_bins,
+    const u8* __restrict__ p_data,
+    u32* __restrict__ p_bins,
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];

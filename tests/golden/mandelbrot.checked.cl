@@ -3,11 +3,9 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 __kernel void vyre_kernel(
-    __global const f32* p_re,
-    __global const f32* p_im,
+    __global const f32* restrict p_re,
+    __global const f32* restrict p_im,
     __global u32* p_out,
     const u32 p_most,
     const vyre_words9 words)
@@ -18,8 +16,8 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    f32 v_cr = load_f32(p_re, v_i, len_re);
-    f32 v_ci = load_f32(p_im, v_i, len_im);
+    f32 v_cr = v_i < len_re ? p_re[v_i] : 0;
+    f32 v_ci = v_i < len_im ? p_im[v_i] : 0;
     f32 v_zr = 0.0f;
     f32 v_zi = 0.0f;
     u32 v_n = 0u;

@@ -2,11 +2,9 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 extern "C" __global__ void vyre_kernel(
-    const f32* p_re,
-    const f32* p_im,
+    const f32* __restrict__ p_re,
+    const f32* __restrict__ p_im,
     u32* p_out,
     const u32 p_most,
     const vyre_words9 words)
@@ -17,8 +15,8 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v_cr = load_f32(p_re, v_i, len_re);
-    f32 v_ci = load_f32(p_im, v_i, len_im);
+    f32 v_cr = v_i < len_re ? p_re[v_i] : 0;
+    f32 v_ci = v_i < len_im ? p_im[v_i] : 0;
     f32 v_zr = 0.0f;
     f32 v_zi = 0.0f;
     u32 v_n = 0u;

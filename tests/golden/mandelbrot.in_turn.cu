@@ -2,11 +2,9 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 extern "C" __global__ void vyre_kernel(
-    const f32* p_re,
-    const f32* p_im,
+    const f32* __restrict__ p_re,
+    const f32* __restrict__ p_im,
     u32* p_out,
     const u32 p_most,
     const vyre_words9 words)
@@ -15,19 +13,22 @@ extern "C" __global__ void vyre_kernel(
     const u32 len_im = words.w[2];
     const u32 len_out = words.w[3];
     const u32 n_x = words.w[5];
-    const u32 span = blockDim.x * 2u;
-    const u32 tile = blockIdx.x * span;
+    const u32 tile = blockIdx.x * blockDim.x * 2u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
-    if (left >= span) {
+    if (left > threadIdx.x + blockDim.x * 1u) {
         const u32 pos0 = tile + threadIdx.x;
         const u32 pos1 = pos0 + blockDim.x * 1u;
         u32 v0_i = pos0;
         u32 v1_i = pos1;
-        f32 v0_cr = load_f32(p_re, v0_i, len_re);
-        f32 v1_cr = load_f32(p_re, v1_i, len_re);
-        f32 v0_ci = load_f32(p_im, v0_i, len_im);
-        f32 v1_ci = load_f32(p_im, v1_i, len_im);
+        const f32 row_re = v0_i < len_re ? p_re[v0_i] : 0;
+        const f32 row_re_2 = v1_i < len_re ? p_re[v1_i] : 0;
+        const f32 row_im = v0_i < len_im ? p_im[v0_i] : 0;
+        const f32 row_im_2 = v1_i < len_im ? p_im[v1_i] : 0;
+        f32 v0_cr = row_re;
+        f32 v1_cr = row_re_2;
+        f32 v0_ci = row_im;
+        f32 v1_ci = row_im_2;
         f32 v0_zr = 0.0f;
         f32 v1_zr = 0.0f;
         f32 v0_zi = 0.0f;
@@ -60,8 +61,8 @@ extern "C" __global__ void vyre_kernel(
             if (offset >= left) break;
             const u32 pos = tile + offset;
             u32 v_i = pos;
-            f32 v_cr = load_f32(p_re, v_i, len_re);
-            f32 v_ci = load_f32(p_im, v_i, len_im);
+            f32 v_cr = v_i < len_re ? p_re[v_i] : 0;
+            f32 v_ci = v_i < len_im ? p_im[v_i] : 0;
             f32 v_zr = 0.0f;
             f32 v_zi = 0.0f;
             u32 v_n = 0u;

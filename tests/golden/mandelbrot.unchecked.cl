@@ -4,8 +4,8 @@ typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
 __kernel void vyre_kernel(
-    __global const f32* p_re,
-    __global const f32* p_im,
+    __global const f32* restrict p_re,
+    __global const f32* restrict p_im,
     __global u32* p_out,
     const u32 p_most,
     const vyre_words9 words)

@@ -3,8 +3,8 @@ typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
 extern "C" __global__ void vyre_kernel(
-    const f32* p_re,
-    const f32* p_im,
+    const f32* __restrict__ p_re,
+    const f32* __restrict__ p_im,
     u32* p_out,
     const u32 p_most,
     const vyre_words9 words)

@@ -12,32 +12,40 @@ static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) {
 }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* p_x,
-    const f32* p_y,
-    const f32* p_z,
-    const f32* p_m,
-    f32* p_ax,
-    f32* p_ay,
-    f32* p_az,
+    const f32* __restrict__ p_x,
+    const f32* __restrict__ p_y,
+    const f32* __restrict__ p_z,
+    const f32* __restrict__ p_m,
+    f32* __restrict__ p_ax,
+    f32* __restrict__ p_ay,
+    f32* __restrict__ p_az,
     const vyre_words12 words)
 {
     const u32 len_x = words.w[1];
     const u32 n_x = words.w[8];
-    const u32 span = blockDim.x * 2u;
-    const u32 tile = blockIdx.x * span;
+    const u32 tile = blockIdx.x * blockDim.x * 2u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
-    if (left >= span) {
+    if (left > threadIdx.x * 2u + 1u) {
         const u32 pos0 = tile + threadIdx.x * 2u;
         const u32 pos1 = pos0 + 1u;
         u32 v0_i = pos0;
         u32 v1_i = pos1;
-        f32 v0_px = p_x[v0_i];
-        f32 v1_px = p_x[v1_i];
-        f32 v0_py = p_y[v0_i];
-        f32 v1_py = p_y[v1_i];
-        f32 v0_pz = p_z[v0_i];
-        f32 v1_pz = p_z[v1_i];
+        const f32* from_x = p_x + (v1_i);
+        const f32 row_x = from_x[-1];
+        const f32 row_x_2 = from_x[0];
+        const f32* from_y = p_y + (v1_i);
+        const f32 row_y = from_y[-1];
+        const f32 row_y_2 = from_y[0];
+        const f32* from_z = p_z + (v1_i);
+        const f32 row_z = from_z[-1];
+        const f32 row_z_2 = from_z[0];
+        f32 v0_px = row_x;
+        f32 v1_px = row_x_2;
+        f32 v0_py = row_y;
+        f32 v1_py = row_y_2;
+        f32 v0_pz = row_z;
+        f32 v1_pz = row_z_2;
         f32 v0_sx = 0.0f;
         f32 v1_sx = 0.0f;
         f32 v0_sy = 0.0f;
@@ -45,16 +53,20 @@ extern "C" __global__ void vyre_kernel(
         f32 v0_sz = 0.0f;
         f32 v1_sz = 0.0f;
         for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
-            f32 v0_dx = p_x[v_j] - v0_px;
-            f32 v1_dx = p_x[v_j] - v1_px;
-            f32 v0_dy = p_y[v_j] - v0_py;
-            f32 v1_dy = p_y[v_j] - v1_py;
-            f32 v0_dz = p_z[v_j] - v0_pz;
-            f32 v1_dz = p_z[v_j] - v1_pz;
+            const f32 row_x_3 = p_x[v_j];
+            const f32 row_y_3 = p_y[v_j];
+            const f32 row_z_3 = p_z[v_j];
+            const f32 row_m = p_m[v_j];
+            f32 v0_dx = row_x_3 - v0_px;
+            f32 v1_dx = row_x_3 - v1_px;
+            f32 v0_dy = row_y_3 - v0_py;
+            f32 v1_dy = row_y_3 - v1_py;
+            f32 v0_dz = row_z_3 - v0_pz;
+            f32 v1_dz = row_z_3 - v1_pz;
             f32 v0_r = inverse_sqrt_f32((((v0_dx * v0_dx) + (v0_dy * v0_dy)) + (v0_dz * v0_dz)) + 0.0001f);
             f32 v1_r = inverse_sqrt_f32((((v1_dx * v1_dx) + (v1_dy * v1_dy)) + (v1_dz * v1_dz)) + 0.0001f);
-            f32 v0_s = ((p_m[v_j] * v0_r) * v0_r) * v0_r;
-            f32 v1_s = ((p_m[v_j] * v1_r) * v1_r) * v1_r;
+            f32 v0_s = ((row_m * v0_r) * v0_r) * v0_r;
+            f32 v1_s = ((row_m * v1_r) * v1_r) * v1_r;
             v0_sx = v0_sx + (v0_s * v0_dx);
             v1_sx = v1_sx + (v1_s * v1_dx);
             v0_sy = v0_sy + (v0_s * v0_dy);

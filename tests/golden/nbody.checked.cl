@@ -3,8 +3,6 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[12]; } vyre_words12;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 static inline f32 inverse_sqrt_f32(f32 a) {
     const f32 y = 1.0f / sqrt(a);
     const f32 p = a * y, q = fma(a, y, -p);
@@ -14,13 +12,13 @@ static inline f32 inverse_sqrt_f32(f32 a) {
 }
 
 __kernel void vyre_kernel(
-    __global const f32* p_x,
-    __global const f32* p_y,
-    __global const f32* p_z,
-    __global const f32* p_m,
-    __global f32* p_ax,
-    __global f32* p_ay,
-    __global f32* p_az,
+    __global const f32* restrict p_x,
+    __global const f32* restrict p_y,
+    __global const f32* restrict p_z,
+    __global const f32* restrict p_m,
+    __global f32* restrict p_ax,
+    __global f32* restrict p_ay,
+    __global f32* restrict p_az,
     const vyre_words12 words)
 {
     const u32 len_x = words.w[1];
@@ -33,18 +31,18 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[8];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    f32 v_px = load_f32(p_x, v_i, len_x);
-    f32 v_py = load_f32(p_y, v_i, len_y);
-    f32 v_pz = load_f32(p_z, v_i, len_z);
+    f32 v_px = v_i < len_x ? p_x[v_i] : 0;
+    f32 v_py = v_i < len_y ? p_y[v_i] : 0;
+    f32 v_pz = v_i < len_z ? p_z[v_i] : 0;
     f32 v_sx = 0.0f;
     f32 v_sy = 0.0f;
     f32 v_sz = 0.0f;
     for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
-        f32 v_dx = load_f32(p_x, v_j, len_x) - v_px;
-        f32 v_dy = load_f32(p_y, v_j, len_y) - v_py;
-        f32 v_dz = load_f32(p_z, v_j, len_z) - v_pz;
+        f32 v_dx = (v_j < len_x ? p_x[v_j] : 0) - v_px;
+        f32 v_dy = (v_j < len_y ? p_y[v_j] : 0) - v_py;
+        f32 v_dz = (v_j < len_z ? p_z[v_j] : 0) - v_pz;
         f32 v_r = inverse_sqrt_f32((((v_dx * v_dx) + (v_dy * v_dy)) + (v_dz * v_dz)) + 0.0001f);
-        f32 v_s = ((load_f32(p_m, v_j, len_m) * v_r) * v_r) * v_r;
+        f32 v_s = (((v_j < len_m ? p_m[v_j] : 0) * v_r) * v_r) * v_r;
         v_sx = v_sx + (v_s * v_dx);
         v_sy = v_sy + (v_s * v_dy);
         v_sz = v_sz + (v_s * v_dz);

@@ -2,24 +2,22 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[12]; } vyre_words12;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
-static __device__ __forceinline__ f32 fast_inverse_sqrt_f32(f32 a) {
+static __device__ __forceinline__ f32 fast_inverse_sqrt_f32_normal(f32 a) {
     f32 r;
-    asm("rsqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(a));
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
     return r;
 }
 
 static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* p_x,
-    const f32* p_y,
-    const f32* p_z,
-    const f32* p_m,
-    f32* p_ax,
-    f32* p_ay,
-    f32* p_az,
+    const f32* __restrict__ p_x,
+    const f32* __restrict__ p_y,
+    const f32* __restrict__ p_z,
+    const f32* __restrict__ p_m,
+    f32* __restrict__ p_ax,
+    f32* __restrict__ p_ay,
+    f32* __restrict__ p_az,
     const vyre_words12 words)
 {
     const u32 len_x = words.w[1];
@@ -33,18 +31,18 @@ extern "C" __global__ void vyre_kernel(
     const u32 zero = words.w[11];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v_px = load_f32(p_x, v_i, len_x);
-    f32 v_py = load_f32(p_y, v_i, len_y);
-    f32 v_pz = load_f32(p_z, v_i, len_z);
+    f32 v_px = v_i < len_x ? p_x[v_i] : 0;
+    f32 v_py = v_i < len_y ? p_y[v_i] : 0;
+    f32 v_pz = v_i < len_z ? p_z[v_i] : 0;
     f32 v_sx = 0.0f;
     f32 v_sy = 0.0f;
     f32 v_sz = 0.0f;
     for (u32 v_j = 0u, end_j = len_x; v_j < end_j; ++v_j) {
-        f32 v_dx = load_f32(p_x, v_j, len_x) - v_px;
-        f32 v_dy = load_f32(p_y, v_j, len_y) - v_py;
-        f32 v_dz = load_f32(p_z, v_j, len_z) - v_pz;
-        f32 v_r = fast_inverse_sqrt_f32(hide_f32(fmaf(v_dz, v_dz, fmaf(v_dx, v_dx, v_dy * v_dy)) + 0.0001f, zero));
-        f32 v_s = ((load_f32(p_m, v_j, len_m) * v_r) * v_r) * v_r;
+        f32 v_dx = (v_j < len_x ? p_x[v_j] : 0) - v_px;
+        f32 v_dy = (v_j < len_y ? p_y[v_j] : 0) - v_py;
+        f32 v_dz = (v_j < len_z ? p_z[v_j] : 0) - v_pz;
+        f32 v_r = fast_inverse_sqrt_f32_normal(hide_f32(fmaf(v_dz, v_dz, fmaf(v_dx, v_dx, v_dy * v_dy)) + 0.0001f, zero));
+        f32 v_s = (((v_j < len_m ? p_m[v_j] : 0) * v_r) * v_r) * v_r;
         v_sx = fmaf(v_s, v_dx, v_sx);
         v_sy = fmaf(v_s, v_dy, v_sy);
         v_sz = fmaf(v_s, v_dz, v_sz);

@@ -12,13 +12,13 @@ static inline f32 inverse_sqrt_f32(f32 a) {
 }
 
 __kernel void vyre_kernel(
-    __global const f32* p_x,
-    __global const f32* p_y,
-    __global const f32* p_z,
-    __global const f32* p_m,
-    __global f32* p_ax,
-    __global f32* p_ay,
-    __global f32* p_az,
+    __global const f32* restrict p_x,
+    __global const f32* restrict p_y,
+    __global const f32* restrict p_z,
+    __global const f32* restrict p_m,
+    __global f32* restrict p_ax,
+    __global f32* restrict p_ay,
+    __global f32* restrict p_az,
     const vyre_words12 words)
 {
     const u32 len_x = words.w[1];

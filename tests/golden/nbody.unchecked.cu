@@ -12,13 +12,13 @@ static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) {
 }
 
 extern "C" __global__ void vyre_kernel(
-    const f32* p_x,
-    const f32* p_y,
-    const f32* p_z,
-    const f32* p_m,
-    f32* p_ax,
-    f32* p_ay,
-    f32* p_az,
+    const f32* __restrict__ p_x,
+    const f32* __restrict__ p_y,
+    const f32* __restrict__ p_z,
+    const f32* __restrict__ p_m,
+    f32* __restrict__ p_ax,
+    f32* __restrict__ p_ay,
+    f32* __restrict__ p_az,
     const vyre_words12 words)
 {
     const u32 len_x = words.w[1];

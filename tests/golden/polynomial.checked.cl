@@ -4,8 +4,6 @@ typedef int i32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
@@ -16,7 +14,7 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    f32 v_v = load_f32(p_x, v_i, len_x);
+    f32 v_v = v_i < len_x ? p_x[v_i] : 0;
     f32 v_s = v_v;
     for (i32 v__ = 0; v__ < 512; ++v__) {
         v_s = (v_s * v_v) + 0.5f;

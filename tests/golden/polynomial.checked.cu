@@ -3,8 +3,6 @@ typedef int i32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
@@ -15,7 +13,7 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    f32 v_v = load_f32(p_x, v_i, len_x);
+    f32 v_v = v_i < len_x ? p_x[v_i] : 0;
     f32 v_s = v_v;
     for (i32 v__ = 0; v__ < 512; ++v__) {
         v_s = (v_s * v_v) + 0.5f;

@@ -9,11 +9,10 @@ extern "C" __global__ void vyre_kernel(
     const vyre_words7 words)
 {
     const u32 n_x = words.w[3];
-    const u32 span = blockDim.x * 4u;
-    const u32 tile = blockIdx.x * span;
+    const u32 tile = blockIdx.x * blockDim.x * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
-    if (left >= span) {
+    if (left > threadIdx.x + blockDim.x * 3u) {
         const u32 pos0 = tile + threadIdx.x;
         const u32 pos1 = pos0 + blockDim.x * 1u;
         const u32 pos2 = pos0 + blockDim.x * 2u;
@@ -22,10 +21,14 @@ extern "C" __global__ void vyre_kernel(
         u32 v1_i = pos1;
         u32 v2_i = pos2;
         u32 v3_i = pos3;
-        f32 v0_v = p_x[v0_i];
-        f32 v1_v = p_x[v1_i];
-        f32 v2_v = p_x[v2_i];
-        f32 v3_v = p_x[v3_i];
+        const f32 row_x = p_x[v0_i];
+        const f32 row_x_2 = p_x[v1_i];
+        const f32 row_x_3 = p_x[v2_i];
+        const f32 row_x_4 = p_x[v3_i];
+        f32 v0_v = row_x;
+        f32 v1_v = row_x_2;
+        f32 v2_v = row_x_3;
+        f32 v3_v = row_x_4;
         f32 v0_s = v0_v;
         f32 v1_s = v1_v;
         f32 v2_s = v2_v;

@@ -3,8 +3,6 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global const f32* p_y,
@@ -18,5 +16,5 @@ __kernel void vyre_kernel(
     const u32 n_x = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
-    if (v_i < len_out) p_out[v_i] = (p_a * load_f32(p_x, v_i, len_x)) + load_f32(p_y, v_i, len_y);
+    if (v_i < len_out) p_out[v_i] = (p_a * (v_i < len_x ? p_x[v_i] : 0)) + (v_i < len_y ? p_y[v_i] : 0);
 }

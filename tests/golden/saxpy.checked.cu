@@ -2,8 +2,6 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[9]; } vyre_words9;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     const f32* p_y,
@@ -17,5 +15,5 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (v_i < len_out) p_out[v_i] = (p_a * load_f32(p_x, v_i, len_x)) + load_f32(p_y, v_i, len_y);
+    if (v_i < len_out) p_out[v_i] = (p_a * (v_i < len_x ? p_x[v_i] : 0)) + (v_i < len_y ? p_y[v_i] : 0);
 }

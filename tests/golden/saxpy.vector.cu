@@ -10,11 +10,10 @@ extern "C" __global__ void vyre_kernel(
     const vyre_words9 words)
 {
     const u32 n_x = words.w[5];
-    const u32 span = blockDim.x * 4u;
-    const u32 tile = blockIdx.x * span;
+    const u32 tile = blockIdx.x * blockDim.x * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
-    if (left >= span) {
+    if (left > threadIdx.x * 4u + 3u) {
         const u32 pos0 = tile + threadIdx.x * 4u;
         const u32 pos1 = pos0 + 1u;
         const u32 pos2 = pos0 + 2u;
@@ -23,14 +22,14 @@ extern "C" __global__ void vyre_kernel(
         u32 v1_i = pos1;
         u32 v2_i = pos2;
         u32 v3_i = pos3;
+        const float4 row_x = *(const float4*)(p_x + v0_i);
+        const float4 row_y = *(const float4*)(p_y + v0_i);
         {
-            const float4 row0_x = *(const float4*)(p_x + v0_i);
-            const float4 row0_y = *(const float4*)(p_y + v0_i);
-            const f32 value_0 = (p_a * row0_x.x) + row0_y.x;
-            const f32 value_1 = (p_a * row0_x.y) + row0_y.y;
-            const f32 value_2 = (p_a * row0_x.z) + row0_y.z;
-            const f32 value_3 = (p_a * row0_x.w) + row0_y.w;
-            *(float4*)(p_out + v0_i) = make_float4(value_0, value_1, value_2, value_3);
+            const f32 value_0 = (p_a * row_x.x) + row_y.x;
+            const f32 value_1 = (p_a * row_x.y) + row_y.y;
+            const f32 value_2 = (p_a * row_x.z) + row_y.z;
+            const f32 value_3 = (p_a * row_x.w) + row_y.w;
+            *(float4*)(p_out + (v0_i)) = make_float4(value_0, value_1, value_2, value_3);
         }
     } else {
         for (u32 item = 0u; item < 4u; ++item) {

@@ -3,17 +3,11 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[11]; } vyre_words11;
 
-static inline u32 flat2(u32 i, u32 j, u32 d0, u32 d1) { return i < d0 && j < d1 ? (u32)(i * d1 + j) : 0xffffffffu; }
-
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 __kernel void vyre_kernel(
-    __global const f32* p_x,
-    __global f32* p_out,
+    __global const f32* restrict p_x,
+    __global f32* restrict p_out,
     const vyre_words11 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_out = words.w[2];
     const u32 n_x = words.w[3];
     const u32 n_y = words.w[4];
     const u32 dim0_x = words.w[6];
@@ -23,8 +17,5 @@ __kernel void vyre_kernel(
     if ((u32)get_global_id(0) >= n_x || (u32)get_global_id(1) >= n_y) return;
     u32 v_i = (u32)get_global_id(1);
     u32 v_j = (u32)get_global_id(0);
-    {
-        const u32 at = flat2(v_i, v_j, dim0_out, dim1_out);
-        if (at < len_out) p_out[at] = 0.25f * (((load_f32(p_x, flat2(v_i - 1u, v_j, dim0_x, dim1_x), len_x) + load_f32(p_x, flat2(v_i + 1u, v_j, dim0_x, dim1_x), len_x)) + load_f32(p_x, flat2(v_i, v_j - 1u, dim0_x, dim1_x), len_x)) + load_f32(p_x, flat2(v_i, v_j + 1u, dim0_x, dim1_x), len_x));
-    }
+    if (v_i < dim0_out && v_j < dim1_out) p_out[v_i * dim1_out + v_j] = 0.25f * (((((v_i - 1u) < dim0_x && v_j < dim1_x ? p_x[(v_i - 1u) * dim1_x + v_j] : 0) + ((v_i + 1u) < dim0_x && v_j < dim1_x ? p_x[(v_i + 1u) * dim1_x + v_j] : 0)) + (v_i < dim0_x && (v_j - 1u) < dim1_x ? p_x[v_i * dim1_x + (v_j - 1u)] : 0)) + (v_i < dim0_x && (v_j + 1u) < dim1_x ? p_x[v_i * dim1_x + (v_j + 1u)] : 0));
 }

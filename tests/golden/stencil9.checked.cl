@@ -3,12 +3,10 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
-static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 __kernel void vyre_kernel(
-    __global const f32* p_x,
-    __global const f32* p_w,
-    __global f32* p_out,
+    __global const f32* restrict p_x,
+    __global const f32* restrict p_w,
+    __global f32* restrict p_out,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -18,7 +16,7 @@ __kernel void vyre_kernel(
     u32 v_i = (u32)get_global_id(0);
     f32 v_s = 0.0f;
     for (u32 v_k = 0u; v_k < 9u; ++v_k) {
-        v_s = v_s + (load_f32(p_w, v_k, 9u) * load_f32(p_x, (v_i + v_k) - 4u, len_x));
+        v_s = v_s + ((v_k < 9u ? p_w[v_k] : 0) * (((v_i + v_k) - 4u) < len_x ? p_x[(v_i + v_k) - 4u] : 0));
     }
     if (v_i < len_out) p_out[v_i] = v_s;
 }

@@ -2,12 +2,10 @@ typedef unsigned int u32;
 typedef float f32;
 typedef struct { u32 w[8]; } vyre_words8;
 
-static __device__ __forceinline__ f32 load_f32(const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 extern "C" __global__ void vyre_kernel(
-    const f32* p_x,
-    const f32* p_w,
-    f32* p_out,
+    const f32* __restrict__ p_x,
+    const f32* __restrict__ p_w,
+    f32* __restrict__ p_out,
     const vyre_words8 words)
 {
     const u32 len_x = words.w[1];
@@ -16,7 +14,7 @@ extern "C" __global__ void vyre_kernel(
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_s = 0.0f;
     for (u32 v_k = 0u; v_k < 9u; ++v_k) {
-        v_s = v_s + (p_w[v_k] * load_f32(p_x, (v_i + v_k) - 4u, len_x));
+        v_s = v_s + (p_w[v_k] * (((v_i + v_k) - 4u) < len_x ? p_x[(v_i + v_k) - 4u] : 0));
     }
     p_out[v_i] = v_s;
 }

@@ -3,10 +3,8 @@ typedef uint u32;
 typedef float f32;
 typedef struct { u32 w[7]; } vyre_words7;
 
-static inline f32 load_local_f32(__local const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
-
 __kernel void vyre_kernel(
-    __global f32* p_out,
+    __global f32* restrict p_out,
     const vyre_words7 words)
 {
     const u32 len_out = words.w[1];
@@ -15,13 +13,7 @@ __kernel void vyre_kernel(
     const u32 lanes = (u32)get_local_size(0) * (u32)get_local_size(1) * (u32)get_local_size(2);
     for (u32 at = lane; at < 64u; at += lanes) p_tile[at] = 0;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    {
-        const u32 at = (u32)get_local_id(0);
-        if (at < 64u) p_tile[at] = 1.0f;
-    }
+    if ((u32)get_local_id(0) < 64u) p_tile[(u32)get_local_id(0)] = 1.0f;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    {
-        const u32 at = (u32)get_global_id(0);
-        if (at < len_out) p_out[at] = load_local_f32(p_tile, 63u - (u32)get_local_id(0), 64u);
-    }
+    if ((u32)get_global_id(0) < len_out) p_out[(u32)get_global_id(0)] = (63u - (u32)get_local_id(0)) < 64u ? p_tile[63u - (u32)get_local_id(0)] : 0;
 }

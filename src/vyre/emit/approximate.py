@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import e, inf, log2, log10
 
 from vyre.emit.helpers import F32, Helpers
-from vyre.ir.expr import Binary, BinaryOp, Lit, Unary, UnaryOp, bits_float, float_bits
+from vyre.ir.expr import Binary, BinaryOp, Expr, Fma, Lit, Unary, UnaryOp, bits_float, float_bits
 from vyre.ir.types import DataType
 
 _LEAST_NORMAL = 2.0**-126
@@ -26,6 +26,48 @@ def approximate(helpers: Helpers, op: UnaryOp | BinaryOp, dtype: DataType) -> st
     if op in known:
         return _instruction(helpers, op)
     return _composed(helpers, op) if op in _COMPOSED else None
+
+
+def normal(helpers: Helpers, op: UnaryOp | BinaryOp, operand: Expr) -> str | None:
+    """The instruction for arguments that are normal numbers, where this one is proved to be.
+
+    It is the same one without a way for subnormal numbers, and gives the same bits.
+    """
+    known = helpers.dialect.approximate_normal
+    if op not in known or not _is_normal(operand):
+        return None
+    return _instruction(helpers, op, known[op], f"{_name(op)}_normal")
+
+
+def _is_normal(expr: Expr) -> bool:
+    """Whether a number is at least the least normal one, or none at all."""
+    match expr:
+        case Lit(value=value):
+            return float(value) >= _LEAST_NORMAL
+        case Binary(BinaryOp.ADD, left, right):
+            some = _is_normal(left) or _is_normal(right)
+            return some and _is_positive(left) and _is_positive(right)
+        case Fma(a, b, c):
+            return a == b and _is_normal(c)
+        case _:
+            return False
+
+
+def _is_positive(expr: Expr) -> bool:
+    """Whether a number is at least 0, or none at all."""
+    match expr:
+        case Lit(value=value):
+            return float(value) >= 0.0
+        case Unary(UnaryOp.ABS):
+            return True
+        case Binary(BinaryOp.MUL, left, right):
+            return left == right
+        case Binary(BinaryOp.ADD, left, right):
+            return _is_positive(left) and _is_positive(right)
+        case Fma(a, b, c):
+            return a == b and _is_positive(c)
+        case _:
+            return False
 
 
 def quicker_quotient(quotient: Binary) -> Binary | Unary:
@@ -49,15 +91,17 @@ def _name(op: UnaryOp | BinaryOp) -> str:
     return f"fast_{op.name.lower()}_f32"
 
 
-def _instruction(helpers: Helpers, op: UnaryOp | BinaryOp) -> str:
+def _instruction(
+    helpers: Helpers, op: UnaryOp | BinaryOp, instruction: str = "", name: str = ""
+) -> str:
     """One instruction in the assembler of the device, which no compiler rewrites."""
-    instruction = helpers.dialect.approximate[op]
+    instruction = instruction or helpers.dialect.approximate[op]
     if isinstance(op, UnaryOp):
         given, places, parameters = '"f"(a)', "%0, %1", "f32 a"
     else:
         given, places, parameters = '"f"(a), "f"(b)', "%0, %1, %2", "f32 a, f32 b"
     return helpers.define(
-        _name(op),
+        name or _name(op),
         "f32",
         parameters,
         "f32 r;",

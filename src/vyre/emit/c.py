@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
+from math import prod
 
 from vyre.analysis import Facts
+from vyre.analysis.aliasing import may_share
+from vyre.emit.counters import Counters
 from vyre.emit.dialect import Dialect
 from vyre.emit.helpers import F64
+from vyre.emit.items import Items
 from vyre.emit.jam import Jam
 from vyre.emit.lanes import returns_early
 from vyre.emit.layout import arguments_of
-from vyre.emit.names import Kind
+from vyre.emit.several import Several
 from vyre.emit.source import Source
+from vyre.emit.staged import Staged
+from vyre.emit.staging import stages, why_not_staged
 from vyre.emit.writer import Writer
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Id, IdKind
 from vyre.ir.program import Program
-from vyre.ir.walk import all_expressions
-from vyre.model import Code, Order
+from vyre.model import Code
 
 
 def emit(
@@ -35,12 +40,40 @@ def emit(
         raise InvalidInput(
             f"{code.items} items in vectors of {code.vector}", "use a multiple of the vector width"
         )
-    if code.items > 1 and program.runs_whole_workgroups:
+    several = prod(code.items_by_axis)
+    if several > 1 and program.runs_whole_workgroups:
         raise UnsupportedFeature(
-            f"{code.items} items for a program whose workgroups work together",
+            f"{several} items for a program whose workgroups work together",
             "use one item per invocation",
         )
+    if (several > 1 or code.depth) and facts.written_out is not None:
+        program, facts = facts.written_out
+    if code.depth:
+        _refuse_unstaged(program, code, facts)
     return _Kernel(program, code, dialect, facts, entry).source()
+
+
+def _refuse_unstaged(program: Program, code: Code, facts: Facts) -> None:
+    """Refuse to bring reads to workgroup memory where there are none that can be.
+
+    Raises:
+        UnsupportedFeature: there are none.
+        InvalidInput: the code has no workgroup to lay memory out for.
+    """
+    why_not = why_not_staged(program)
+    if why_not is None and not stages(program, facts):
+        why_not = "lanes share no reads that are known beforehand"
+    if why_not is not None:
+        raise UnsupportedFeature(f"depth {code.depth}: {why_not}", "use depth 0")
+    if code.group is None:
+        raise InvalidInput(
+            f"depth {code.depth} of a code for no workgroup", "take the code of a schedule"
+        )
+    if code.group[2] > 1:
+        raise UnsupportedFeature(
+            f"depth {code.depth} for workgroups {code.group}, which are wider than 1 along z",
+            "use a workgroup of one plane",
+        )
 
 
 class _Kernel:
@@ -50,22 +83,25 @@ class _Kernel:
         self, program: Program, code: Code, dialect: Dialect, facts: Facts, entry: str
     ) -> None:
         self.program, self.code, self.dialect, self.entry = program, code, dialect, entry
+        self.facts = facts
+        self.items = Items.of(code)
         self.writer = Writer(program, code, dialect, facts)
         self.parameters = dict(self.writer.pointers)
         # Adding up in a workgroup pays where each invocation has several items to add.
-        alone = code.items > 1 and self.guarded == (0,) and not returns_early(program)
-        self.counters = dict(facts.counters) if dialect.count_far and alone else {}
-        for name in self.counters:
-            self.writer.pointers[name] = self.writer.names.of(Kind.NEAR, name)
+        alone = code.items > 1 and self.writer.guarded == (0,) and not returns_early(program)
+        counted = facts.counters if dialect.count_far and alone else {}
+        self.counters = Counters(self.writer, counted)
 
     def source(self) -> Source:
         writer = self.writer
-        if self.code.items > 1:
-            body = list(self.several_items())
+        if self.code.depth:
+            body = list(self.staged())
+        elif len(self.items) > 1 or self.is_fitted_alone:
+            body = list(Several(writer, self.counters).lines())
         else:
             statements = [*self.shared_memory(), *writer.body(self.program.entry, {}, 1)]
             together = self.program.runs_whole_workgroups
-            body = statements if together else [*self.guard(self.guarded), *statements]
+            body = statements if together else [*writer.guard(writer.guarded), *statements]
         words = [
             f"    const u32 {name} = words.w[{position}];"
             for name, position in sorted(writer.words.items(), key=lambda item: item[1])
@@ -75,7 +111,7 @@ class _Kernel:
         parameters.append(f"    const {self.words_type} words")
         text = "\n".join(
             [
-                f"{self.dialect.kernel} {self.entry}(",
+                f"{self.head} {self.entry}(",
                 ",\n".join(parameters) + ")",
                 "{",
                 *words,
@@ -92,8 +128,24 @@ class _Kernel:
             dialect=self.dialect.name,
             layout=writer.layout,
             arguments=tuple(decl.name for decl in arguments),
-            guarded=self.guarded,
+            guarded=self.writer.guarded,
         )
+
+    @property
+    def is_fitted_alone(self) -> bool:
+        """Whether one item, which nothing guards, has its loads brought forward as several have."""
+        together = self.program.runs_whole_workgroups
+        return self.code.fitted and not together and not returns_early(self.program)
+
+    @property
+    def head(self) -> str:
+        """What stands before the kernel's name."""
+        code = self.code
+        if code.group is None:
+            return self.dialect.kernel
+        x, y, z = code.group
+        z *= 1 + code.loaders
+        return self.dialect.kernel_for.format(x=x, y=y, z=z, threads=x * y * z)
 
     @property
     def words_type(self) -> str:
@@ -112,29 +164,24 @@ class _Kernel:
                 yield f"typedef {name} {dtype};"
         yield f"typedef struct {{ u32 w[{writer.layout.count}]; }} {self.words_type};"
 
-    def guard(self, axes: tuple[int, ...]) -> Iterator[str]:
-        """Ends the invocations that lie beyond the dispatch along `axes`."""
-        outside = " || ".join(
-            f"{self.writer.id(IdKind.INVOCATION, axis)} >= {self.writer.word_extent(axis)}"
-            for axis in axes
-        )
-        if outside:
-            yield f"    if ({outside}) return;"
-
-    @property
-    def guarded(self) -> tuple[int, ...]:
-        """The axes along which the source checks the extent; along others a group has width 1."""
-        used = {expr.axis for expr in all_expressions(self.program.entry) if isinstance(expr, Id)}
-        wide = {axis for axis, size in enumerate(self.program.workgroup_size) if size > 1}
-        return tuple(sorted({0} | used | wide))
-
     def parameter(self, decl: BufferDecl) -> str:
         name = self.parameters[decl.name]
         if decl.is_scalar_argument:
             return f"const {self.writer.stored(decl)} {name}"
         const = "" if decl.is_written else "const "
-        pointer = self.dialect.pointer.format(const=const, type=self.writer.stored(decl))
-        return f"{pointer} {name}"
+        form = self.dialect.pointer if self.may_share(decl) else self.dialect.argument
+        return f"{form.format(const=const, type=self.writer.stored(decl))} {name}"
+
+    def may_share(self, decl: BufferDecl) -> bool:
+        """Whether a call may pass one array for this and for another argument."""
+        written = [other.name for other in self.program.buffers if other.is_written]
+        reads = [other.name for other in self.program.buffers if not other.is_written]
+        pairs = product(reads, written)
+        return any(
+            decl.name in pair and may_share(self.program, rank, *pair)
+            for pair in pairs
+            for rank in (1, 2, 3)
+        )
 
     def shared_memory(self) -> Iterator[str]:
         """Declares workgroup memory and fills it with zeros, as it starts everywhere."""
@@ -145,118 +192,18 @@ class _Kernel:
         for decl in shared:
             name = writer.pointers[decl.name]
             yield f"    {self.dialect.local} {writer.stored(decl)} {name}[{decl.count}];"
-        yield from self.lanes()
+        yield from writer.lanes()
         for decl in shared:
             name = writer.pointers[decl.name]
             yield f"    for (u32 at = lane; at < {decl.count}u; at += lanes) {name}[at] = 0;"
         yield f"    {self.dialect.barrier}"
 
-    def lanes(self) -> Iterator[str]:
-        """The invocation's place in its workgroup, and how many there are."""
-        lane = [self.writer.id(IdKind.LOCAL, axis) for axis in range(3)]
-        size = [self.writer.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
-        yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
-        yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
+    # -- through workgroup memory
 
-    # -- counters that a workgroup adds up on its own before all see them
-
-    def near_counters(self) -> Iterator[str]:
-        """Declares a workgroup's own counters, at zero."""
-        if not self.counters:
-            return
-        for name, count in self.counters.items():
-            stored = self.writer.stored(self.writer.buffers[name])
-            near = self.writer.pointers[name]
-            yield f"    {self.dialect.local} {stored} {near}[{count}];"
-        yield from self.lanes()
-        for name, count in self.counters.items():
-            near = self.writer.pointers[name]
-            yield f"    for (u32 at = lane; at < {count}u; at += lanes) {near}[at] = 0;"
-        yield f"    {self.dialect.barrier}"
-
-    def counted(self) -> Iterator[str]:
-        """Adds a workgroup's counters to everybody's."""
-        if not self.counters:
-            return
-        yield f"    {self.dialect.barrier}"
-        for name, count in self.counters.items():
-            near, far = self.writer.pointers[name], self.parameters[name]
-            add = self.dialect.count_far.format(at=f"{far} + at", value=f"{near}[at]")
-            yield f"    for (u32 at = lane; at < {count}u; at += lanes)"
-            yield f"        if ({near}[at] != 0) {add}"
-
-    # -- several items per invocation
-
-    def several_items(self) -> Iterator[str]:
-        """A full tile runs its items together and unguarded; the last tile one by one.
-
-        Positions are compared through what is left of the extent, because the end of the last tile
-        can lie beyond 2^32.
-        """
-        writer = self.writer
-        early = returns_early(self.program)
-        items = self.code.items
-        size, lane = writer.id(IdKind.WORKGROUP_SIZE, 0), writer.id(IdKind.LOCAL, 0)
-        full = [] if early else list(self.full_tile(lane))
-        last = list(self.one_by_one(lane, 1 if early else 2))
-        yield from self.guard(tuple(axis for axis in self.guarded if axis > 0))
-        yield f"    const u32 span = {size} * {items}u;"
-        yield f"    const u32 tile = {writer.id(IdKind.WORKGROUP, 0)} * span;"
-        yield f"    if (tile >= {writer.word_extent(0)}) return;"
-        yield f"    const u32 left = {writer.word_extent(0)} - tile;"
-        if early:
-            yield from last
-            return
-        yield from self.near_counters()
-        yield "    if (left >= span) {"
-        yield from full
-        yield "    } else {"
-        yield from last
-        yield "    }"
-        yield from self.counted()
-
-    def full_tile(self, lane: str) -> Iterator[str]:
-        """The position of each item, then the statements for all of them side by side."""
-        code, writer = self.code, self.writer
-        size = writer.id(IdKind.WORKGROUP_SIZE, 0)
-        names = tuple(f"pos{item}" for item in range(code.items))
-        each = code.items if code.order is Order.BLOCKED else code.vector
-        start = f"tile + {lane}" if each == 1 else f"tile + {lane} * {each}u"
-        yield f"        const u32 {names[0]} = {start};"
-        for item in range(1, code.items):
-            block, within = divmod(item, code.vector)
-            if code.order is Order.BLOCKED:
-                place = f"{names[0]} + {item}u"
-            elif within:
-                place = f"{names[item - within]} + {within}u"
-            else:
-                place = f"{names[0]} + {size} * {block * code.vector}u"
-            yield f"        const u32 {names[item]} = {place};"
-        yield from Jam(writer, names).body(self.program.entry, {}, 2)
-
-    def one_by_one(self, lane: str, level: int) -> Iterator[str]:
-        """The items in a loop, those beyond the extent left out."""
-        code, writer = self.code, self.writer
-        pad = "    " * level
-        early = returns_early(self.program)
-        size = writer.id(IdKind.WORKGROUP_SIZE, 0)
-        if code.order is Order.BLOCKED or code.items == code.vector:
-            offset = f"{lane} * {code.items}u + item"
-        elif code.vector == 1:
-            offset = f"{lane} + item * {size}"
-        else:
-            width = f"{code.vector}u"
-            offset = f"({lane} + item / {width} * {size}) * {width} + item % {width}"
-        writer.position_text = "pos"
-        writer.leave = "goto next;"
-        yield f"{pad}for (u32 item = 0u; item < {code.items}u; ++item) {{"
-        yield f"{pad}    const u32 offset = {offset};"
-        yield f"{pad}    if (offset >= left) break;"
-        yield f"{pad}    const u32 pos = tile + offset;"
-        if early:
-            yield f"{pad}    {{"
-        yield from writer.body(self.program.entry, {}, level + (2 if early else 1))
-        if early:
-            yield f"{pad}    }}"
-            yield f"{pad}    next: ;"
-        yield f"{pad}}}"
+    def staged(self) -> Iterator[str]:
+        """Statements for all items of all lanes, whose shared reads the workgroup brings."""
+        staged = Staged(self.writer, stages(self.program, self.facts))
+        jam = Jam(self.writer, self.items, staged)
+        beginning = list(staged.beginning())
+        yield from beginning
+        yield from jam.body(self.program.entry, {}, 1)

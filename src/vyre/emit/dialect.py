@@ -58,16 +58,20 @@ class Dialect:
     types: Mapping[DataType, str]  # what our type names stand for
     wide_suffix: str  # of a 64-bit literal, after "u" where unsigned
     kernel: str
+    kernel_for: str  # one workgroup alone, with its sizes {x}, {y}, {z} and its {threads}
     function: str
     pointer: str  # with {const} and {type}
+    argument: str  # the same, to an array that no other argument overlaps
     local_pointer: str  # the same, to workgroup memory
     local: str
+    aligned_local: str  # so that vectors of 16 bytes can be read from it
     ids: Mapping[IdKind, tuple[str, str, str]]
     barrier: str
     float_functions: Mapping[UnaryOp | BinaryOp, str]
     double_functions: Mapping[UnaryOp | BinaryOp, str]
     inverse_sqrt: str  # of f32, at most 3 units in the last place away; empty where there is none
     approximate: Mapping[UnaryOp | BinaryOp, str]  # instructions on f32, for fast_math kernels
+    approximate_normal: Mapping[UnaryOp | BinaryOp, str]  # the same, for no subnormal arguments
     folded: frozenset[UnaryOp | BinaryOp]  # a compiler's constants differ from what a device gives
     unwrapped: frozenset[DataType]  # a compiler takes -x and abs(x) of the lowest for positive
     fma: Mapping[DataType, str]
@@ -80,23 +84,64 @@ class Dialect:
         tuple[AtomicOp, int], str
     ]  # by width; the others are built from compare_exchange
     compare_exchange: Mapping[int, str]
+    lanes: int  # that run in lockstep and can pass numbers on; 0 where that is not known
+    from_lane_below: str  # with {value}: what the lane before has; empty where there is no way
+    from_lane_above: str
+    of_all_lanes: str  # with {value}: whether it holds of every lane, which all of them know then
     vectors: Mapping[DataType, str]  # the stem of a vector type's name
     components: tuple[str, ...]
+    vector_of: str  # with {vector} and {values}
     vector_load: str  # with {vector}, {width} and {at}
-    vector_store: str  # with {vector}, {width}, {at} and {values}
+    vector_store: str  # with {vector}, {width}, {at} and {value}
     count_far: str  # adds a workgroup's {value} {at} a counter; empty where that does not pay
 
-    def load_vector(self, dtype: DataType, width: int, name: str, at: str) -> str:
-        """The line that loads `width` neighbours at once."""
-        vector = f"{self.vectors[dtype]}{width}"
-        value = self.vector_load.format(vector=vector, width=width, at=at)
-        return f"const {vector} {name} = {value};"
+    def load_vector(
+        self, dtype: DataType, width: int, name: str, at: str, checks: Sequence[str] = ()
+    ) -> str:
+        """The line that loads `width` neighbours at once; zeros, where a check fails."""
+        value = self.vector_value(dtype, width, at, checks)
+        return f"const {self.vector_type(dtype, width)[0]} {name} = {value};"
+
+    def vector_value(self, dtype: DataType, width: int, at: str, checks: Sequence[str]) -> str:
+        """The expression of neighbours that are loaded at once; zeros, where a check fails."""
+        vector, words = self.vector_type(dtype, width)
+        value = self.vector_load.format(vector=vector, width=words, at=at)
+        if not checks:
+            return value
+        zeros = self.vector_of.format(vector=vector, values=", ".join(["0"] * words))
+        return f"{' && '.join(checks)} ? {value} : {zeros}"
 
     def store_vector(self, dtype: DataType, at: str, values: Sequence[str]) -> str:
         """The line that stores neighbours at once."""
-        width = len(values)
-        vector = f"{self.vectors[dtype]}{width}"
-        return self.vector_store.format(vector=vector, width=width, at=at, values=", ".join(values))
+        vector, words = self.vector_type(dtype, len(values))
+        if self._is_packed(len(values)):
+            each = len(values) // words
+            values = [_packed(dtype, values[k : k + each]) for k in range(0, len(values), each)]
+        value = self.vector_of.format(vector=vector, values=", ".join(values))
+        return self.vector_store.format(vector=vector, width=words, at=at, value=value)
+
+    def component(self, dtype: DataType, width: int, name: str, number: int) -> str:
+        """One of the neighbours that a vector holds."""
+        if not self._is_packed(width):
+            return f"{name}.{self.components[number]}"
+        word, within = divmod(number, 32 // dtype.bits)
+        word_text = f"{name}.{self.components[word]}"
+        return (
+            f"({dtype})({word_text} >> {within * dtype.bits}u)"
+            if within
+            else f"({dtype}){word_text}"
+        )
+
+    def vector_type(self, dtype: DataType, width: int) -> tuple[str, int]:
+        """The type of a vector, and how many parts it has."""
+        if self._is_packed(width):
+            words = width * dtype.bits // 32
+            return f"{self.vectors[DataType.U32]}{words}", words
+        return f"{self.vectors[dtype]}{width}", width
+
+    def _is_packed(self, width: int) -> bool:
+        """Whether several narrow elements share a part: there is no vector of as many."""
+        return width > len(self.components)
 
 
 _OPENCL_TYPES = {
@@ -119,10 +164,13 @@ OPENCL = Dialect(
     types=_OPENCL_TYPES,
     wide_suffix="l",
     kernel="__kernel void",
+    kernel_for="__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void",
     function="static inline",
     pointer="__global {const}{type}*",
+    argument="__global {const}{type}* restrict",
     local_pointer="__local {const}{type}*",
     local="__local",
+    aligned_local="__local __attribute__((aligned(16)))",
     ids={
         IdKind.INVOCATION: (
             "(u32)get_global_id(0)",
@@ -142,6 +190,7 @@ OPENCL = Dialect(
     double_functions=_NAMES,
     inverse_sqrt="",
     approximate={},  # native_* promise nothing
+    approximate_normal={},
     # PoCL 3.0 makes anything of functions of a constant NaN: exp 3.8e22, tanh 0, floor 7e-310.
     folded=_ROUGH
     | {UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC}
@@ -163,10 +212,15 @@ OPENCL = Dialect(
         (AtomicOp.EXCHANGE, 32): "atomic_xchg",
     },
     compare_exchange={32: "atomic_cmpxchg", 64: "atom_cmpxchg"},
+    lanes=0,
+    from_lane_below="",
+    from_lane_above="",
+    of_all_lanes="",
     vectors=_OPENCL_TYPES,
     components=tuple(f"s{position:x}" for position in range(16)),
+    vector_of="({vector})({values})",
     vector_load="vload{width}(0, {at})",
-    vector_store="vstore{width}(({vector})({values}), 0, {at});",
+    vector_store="vstore{width}({value}, 0, {at});",
     count_far="",
 )
 
@@ -218,10 +272,13 @@ CUDA = Dialect(
     },
     wide_suffix="ll",
     kernel='extern "C" __global__ void',
+    kernel_for='extern "C" __global__ void __launch_bounds__({threads})',
     function="static __device__ __forceinline__",
     pointer="{const}{type}*",
+    argument="{const}{type}* __restrict__",
     local_pointer="{const}{type}*",
     local="__shared__",
+    aligned_local="__shared__ __align__(16)",
     ids={
         IdKind.INVOCATION: (
             "blockIdx.x * blockDim.x + threadIdx.x",
@@ -237,6 +294,10 @@ CUDA = Dialect(
     double_functions=_NAMES,
     inverse_sqrt="rsqrtf",
     approximate=_PTX,
+    approximate_normal={
+        UnaryOp.SQRT: "sqrt.approx.ftz.f32",
+        UnaryOp.INVERSE_SQRT: "rsqrt.approx.ftz.f32",
+    },
     # Of 64 constants ptxas 13 gives other bits than the hardware for 14 of exp2f, 7 of tanhf.
     folded=_ROUGH,
     # ptxas 13 leaves out that the result of neg.s16 and abs.s16 wraps when it is widened.
@@ -257,9 +318,22 @@ CUDA = Dialect(
         (AtomicOp.EXCHANGE, 32): "atomicExch",
     },
     compare_exchange={32: "atomicCAS", 64: "atomicCAS"},
+    lanes=32,
+    from_lane_below="__shfl_up_sync(0xffffffffu, {value}, 1)",
+    from_lane_above="__shfl_down_sync(0xffffffffu, {value}, 1)",
+    of_all_lanes="__all_sync(0xffffffffu, {value})",
     vectors=_OPENCL_TYPES | {DataType.U64: "ulonglong", DataType.I64: "longlong"},
     components=("x", "y", "z", "w"),
+    vector_of="make_{vector}({values})",
     vector_load="*(const {vector}*)({at})",
-    vector_store="*({vector}*)({at}) = make_{vector}({values});",
+    vector_store="*({vector}*)({at}) = {value};",
     count_far="atomicAdd({at}, {value});",
 )
+
+
+def _packed(dtype: DataType, values: Sequence[str]) -> str:
+    """Narrow elements as one word, the first in its lowest bits."""
+    bits = "unsigned char" if dtype.bits == 8 else "unsigned short"
+    parts = [f"(u32)({bits}){value}" for value in values]
+    shifted = (f"{part} << {number * dtype.bits}u" for number, part in enumerate(parts) if number)
+    return " | ".join([parts[0], *shifted])

@@ -1,43 +1,93 @@
 """The items of one invocation side by side: each statement for all of them, then the next.
 
 Independent chains of arithmetic then overlap, loads are issued together, and stores come after.
-Where their ways part (a branch, a loop of different length), the items run one after the other.
+What differs along one axis alone is computed once for all items along the others. Where their ways
+part (a branch, a loop of different length), the items run one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
-from vyre.emit.lanes import variation
-from vyre.emit.names import Kind
+from vyre.emit.items import Items
+from vyre.emit.lanes import differences
+from vyre.emit.loads import Loads
+from vyre.emit.staged import Staged
 from vyre.emit.writer import Writer, bare
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Load
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Region, Store, While
 from vyre.ir.types import DataType
-from vyre.ir.walk import expressions, operands
+from vyre.ir.walk import bodies, expressions
 
 Scope = dict[str, DataType]
 
 
 class Jam:
-    """Writes a program for items at the given positions."""
+    """Writes a program for all items of an invocation, at the positions that the writer has."""
 
-    def __init__(self, writer: Writer, positions: tuple[str, ...]) -> None:
-        self.writer = writer
-        self.items = range(len(positions))
-        self.variation = variation(writer.program)
-        writer.positions = positions
-        writer.varying = self.variation.names
+    def __init__(self, writer: Writer, items: Items, staged: Staged | None = None) -> None:
+        self.writer, self.items, self.staged = writer, items, staged
+        several = len(items) > 1 and staged is None
+        self.differ = differences(writer.program, items.axes if several else (0, 1, 2))
+        writer.items, writer.differ = items, self.differ
+        self.loads = Loads(writer, staged)
+        self.now = range(len(items))  # the items at hand: all of them, or those of a line
+        self.coming: list[Node] = []  # what follows the statement at hand, as far as that is sure
 
     def body(self, nodes: tuple[Node, ...], outer: Scope, level: int) -> Iterator[str]:
         """All statements of a list; the names bound in it end with it."""
-        scope = dict(outer)
-        for node in nodes:
-            self.writer.enter(node)
-            self.writer.fetched.clear()
-            yield from self.one(node, scope, level)
+        scope, known = dict(outer), dict(self.loads.known)
+        every = self.now
+        by_line = self.is_line_by_line(nodes)
+        first = 0
+        if by_line:
+            # What needs nothing of memory comes first, then all that is read, at once.
+            first = len(list(takewhile(_reads_nothing, nodes)))
+            for node in nodes[:first]:
+                self.writer.enter(node)
+                yield from self.one(node, scope, level)
+            if nodes[first:]:
+                self.writer.enter(nodes[first])
+                coming = nodes[first + 1 :]
+                yield from self.loads.fetch(nodes[first], coming, every, scope, "    " * level)
+        for line in self.items.lines() if by_line else (every,):
+            self.now = line
+            for number, node in enumerate(nodes):
+                if number < first:
+                    continue
+                self.writer.enter(node)
+                self.writer.fetched.clear()
+                self.coming = list(takewhile(self.is_simple, nodes[number + 1 :]))
+                if bodies(node):
+                    self.loads.forget(node)  # a round may read what the one before has written
+                yield from self.one(node, scope, level)
+                self.loads.forget(node)
+        self.now = every
+        self.loads.known = known
         self.writer.item = None
+
+    def is_line_by_line(self, nodes: tuple[Node, ...]) -> bool:
+        """Whether a whole line may go through `nodes` before the next: few registers wait then.
+
+        A name that lines share must be given once, before any of them.
+        """
+        several = self.items.counts[1] * self.items.counts[2] > 1
+        whole = len(self.now) == len(self.items)
+        if not several or not whole or not all(map(self.is_simple, nodes)):
+            return False
+        lines = {axis for axis in self.items.axes if axis > 0}
+        given = (node.name for node in nodes if isinstance(node, Assign))
+        return all(lines <= self.differ.axes_of.get(name, frozenset()) for name in given)
+
+    def at_hand(self, axes: Iterable[int]) -> Iterable[int]:
+        """Of the items at hand, one of each kind that differs along `axes`."""
+        return (item for item in self.items.along(axes) if item in self.now)
+
+    def is_simple(self, node: Node) -> bool:
+        """Whether all items run it side by side, come what may."""
+        return isinstance(node, (Let, Assign, Store)) and not self.differ.apart(node)
 
     def braced(self, head: str, nodes: tuple[Node, ...], scope: Scope, level: int) -> Iterator[str]:
         pad = "    " * level
@@ -47,34 +97,37 @@ class Jam:
 
     def one(self, node: Node, scope: Scope, level: int) -> Iterator[str]:
         writer, pad = self.writer, "    " * level
-        if self.variation.apart(node):
+        if self.differ.apart(node):
             yield from self.in_turn(node, scope, level)
             return
         match node:
             case Let(name) | Assign(name):
-                if name in self.variation.names:
-                    yield from self.fetch(node, scope, pad)
-                    yield from self.in_turn(node, scope, level)
-                else:
+                axes = self.differ.axes_of.get(name)
+                items = list(self.at_hand(axes or ()))
+                if axes and items:
+                    yield from self.loads.fetch(node, self.coming, self.now, scope, pad)
+                    for item in items:
+                        writer.item = item
+                        yield from writer.one(node, scope, level)
                     writer.item = None
+                elif items:
                     yield from writer.one(node, scope, level)
             case Store(buffer, index, value):
                 yield from self.store(writer.buffers[buffer], index, value, node, scope, level)
             case If(cond, then, otherwise):
-                writer.item = None
                 text, _ = writer.expr(cond, scope)
                 lines = list(self.braced(f"if ({bare(text)})", then, scope, level))
                 if otherwise:
                     lines[-1] = f"{pad}}} else {{"
                     lines += list(self.braced("", otherwise, scope, level))[1:]
                 yield from lines
+            case Loop(var) if self.staged is not None and self.staged.of_loop(var):
+                yield from self.in_chunks(self.staged, node, scope, level)
             case Loop(var, start, stop, body):
-                writer.item = None
                 head, dtype = writer.loop_head(var, start, stop, scope)
                 yield from writer.unrolled(pad)
                 yield from self.braced(head, body, {**scope, var: dtype}, level)
             case While(cond, body):
-                writer.item = None
                 text, _ = writer.expr(cond, scope)
                 yield from self.braced(f"while ({bare(text)})", body, scope, level)
             case Block(body) | Region(_, body):
@@ -83,12 +136,18 @@ class Jam:
                 else:
                     yield from self.braced("", body, scope, level)
             case _:
-                writer.item = None
                 yield from writer.one(node, scope, level)
+
+    def in_chunks(self, staged: Staged, loop: Loop, scope: Scope, level: int) -> Iterator[str]:
+        """A loop whose rounds read what the workgroup has brought."""
+        start, dtype = self.writer.expr(loop.start, scope)
+        stop, _ = self.writer.expr(loop.stop, scope)
+        body = list(self.body(loop.body, {**scope, loop.var: dtype}, level + 5))
+        yield from staged.chunks(loop.var, dtype, start, stop, body, level)
 
     def in_turn(self, node: Node, scope: Scope, level: int) -> Iterator[str]:
         """One statement, item after item."""
-        for item in self.items:
+        for item in self.now:
             self.writer.item = item
             self.writer.enter(node)
             yield from self.writer.one(node, scope, level)
@@ -99,59 +158,49 @@ class Jam:
     ) -> Iterator[str]:
         """All values first, then all stores, so that no store stands between two loads."""
         writer, pad = self.writer, "    " * level
+        yield from self.loads.fetch(node, self.coming, self.now, scope, pad)
         yield f"{pad}{{"
         inner = pad + "    "
-        yield from self.fetch(node, scope, inner)
-        names = [f"value_{item}" for item in self.items]
-        for item in self.items:
+        names = {item: f"value_{item}" for item in self.now}
+        for item, name in names.items():
             writer.item = item
             text, _ = writer.expr(value, scope)
             stored = bare(writer.to_storage(decl, text))
-            yield f"{inner}const {writer.stored(decl)} {names[item]} = {stored};"
+            yield f"{inner}const {writer.stored(decl)} {name} = {stored};"
         width = writer.code.vector
-        if width > 1 and self.is_row(decl, index):
-            for first in range(0, len(names), width):
-                writer.item = first
-                at = writer.position(decl, index, scope)
-                yield inner + writer.dialect.store_vector(
-                    writer.stored_type(decl),
-                    f"{writer.pointers[decl.name]} + {at}",
-                    names[first : first + width],
-                )
-        else:
-            for item in self.items:
+        one_by_one: list[str] = []
+        if width == 1 or writer.beyond or not writer.is_whole_row(decl, index):
+            for item, name in names.items():
                 writer.item = item
-                yield from writer.put(decl, index, names[item], scope, inner)
+                one_by_one += writer.put(decl, index, name, scope, inner)
+        if width == 1 or not writer.is_whole_row(decl, index):
+            yield from one_by_one
+        elif writer.beyond:
+            yield f"{inner}if (whole) {{"
+            yield from self.vectors(decl, index, names, scope, inner + "    ")
+            if not writer.code.fitted:
+                yield f"{inner}}} else {{"
+                yield from ("    " + line for line in one_by_one)
+            yield f"{inner}}}"
+        else:
+            yield from self.vectors(decl, index, names, scope, inner)
         writer.item = None
         yield f"{pad}}}"
 
-    def fetch(self, node: Node, scope: Scope, pad: str) -> Iterator[str]:
-        """Loads whole vectors where the items of a statement read neighbouring elements."""
+    def vectors(
+        self, decl: BufferDecl, index: Expr, names: dict[int, str], scope: Scope, pad: str
+    ) -> Iterator[str]:
+        """The lines that store neighbours at once."""
         writer, width = self.writer, self.writer.code.vector
-        if width == 1:
-            return
-        for operand in operands(node):
-            for part in expressions(operand):
-                if not isinstance(part, Load) or (part.buffer, part.index) in writer.fetched:
-                    continue
-                decl = writer.buffers[part.buffer]
-                if not self.is_row(decl, part.index):
-                    continue
-                parts: list[str] = []
-                for first in self.items[::width]:
-                    writer.item = first
-                    at = writer.position(decl, part.index, scope)
-                    name = writer.names.fresh(Kind.ROW, part.buffer, first // width)
-                    dtype = writer.stored_type(decl)
-                    source = f"{writer.pointers[decl.name]} + {at}"
-                    yield pad + writer.dialect.load_vector(dtype, width, name, source)
-                    parts += [
-                        f"{name}.{component}" for component in writer.dialect.components[:width]
-                    ]
-                writer.item = None
-                writer.fetched[part.buffer, part.index] = tuple(parts)
+        for first in self.now[::width]:
+            writer.item = first
+            _, at = writer.place(decl, index, scope)
+            yield pad + writer.dialect.store_vector(
+                writer.stored_type(decl),
+                f"{writer.pointers[decl.name]} + ({bare(at)})",
+                [names[item] for item in range(first, first + width)],
+            )
 
-    def is_row(self, decl: BufferDecl, index: Expr) -> bool:
-        """Whether neighbouring items are neighbours in memory, proved to be inside."""
-        writer = self.writer
-        return writer.is_free(decl, index) and writer.is_contiguous(decl, index)
+
+def _reads_nothing(node: Node) -> bool:
+    return isinstance(node, Let) and not any(isinstance(e, Load) for e in expressions(node))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -124,6 +124,65 @@ def _spread(nodes: Iterable[Node], known: Variation, *, parted: bool) -> frozens
         for body in bodies(node):
             names |= _spread(body, known, parted=inside)
     return frozenset(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What differs between positions along each of several axes."""
+
+    by_axis: Mapping[int, Variation]
+    axes_of: Mapping[str, frozenset[int]]  # the axes along which a name differs; none: not listed
+
+    def axes(self, expr: Expr) -> frozenset[int]:
+        """The axes along which `expr` may differ."""
+        return frozenset(axis for axis, found in self.by_axis.items() if found.varies(expr))
+
+    def apart(self, node: Node) -> bool:
+        """Whether positions must run `node` one after the other."""
+        return any(found.apart(node) for found in self.by_axis.values())
+
+
+ALIKE = Differences({}, {})
+"""Of a single position."""
+
+
+@lru_cache(maxsize=256)
+def differences(program: Program, axes: tuple[int, ...]) -> Differences:
+    """What differs along each axis.
+
+    What ways that part assign differs along all of them: each position has its own then.
+    """
+    parted: frozenset[str] = frozenset()
+    while True:
+        found = {
+            axis: variation(program, frozenset({(IdKind.INVOCATION, axis)}), known=parted)
+            for axis in axes
+        }
+        names = frozenset(
+            name for each in found.values() for name in _given_apart(program.entry, each)
+        )
+        if names <= parted:
+            every = frozenset().union(*(each.names for each in found.values()))
+            return Differences(
+                found,
+                {
+                    name: frozenset(axis for axis, each in found.items() if name in each.names)
+                    for name in every
+                },
+            )
+        parted |= names
+
+
+def _given_apart(nodes: Iterable[Node], known: Variation, *, inside: bool = False) -> Iterable[str]:
+    """The names that statements give which positions run one after the other."""
+    for node in nodes:
+        apart = inside or known.apart(node)
+        if apart and isinstance(node, (Let, Assign)):
+            yield node.name
+        if apart and isinstance(node, Loop):
+            yield node.var
+        for body in bodies(node):
+            yield from _given_apart(body, known, inside=apart)
 
 
 def returns_early(program: Program) -> bool:

@@ -21,7 +21,11 @@ class Kind(StrEnum):
     VARIABLE = "v"
     END = "end"  # of a counted loop
     ROW = "row"  # neighbours of an array, loaded at once
+    FROM = "from"  # where a row of an array begins for an invocation
     NEAR = "near"  # a workgroup's own part of an array
+    AHEAD = "ahead"  # what of an array is under way there
+    NOW = "now"  # the half of it that is read
+    BASE = "base"  # where a lane's own begin in it
     LENGTH = "len"
     DIM = "dim"
 

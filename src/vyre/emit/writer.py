@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 
 from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess, Pattern
-from vyre.emit.approximate import approximate, quicker_quotient
+from vyre.analysis.forms import Unknown
+from vyre.emit.approximate import approximate, normal, quicker_quotient
 from vyre.emit.dialect import Dialect
 from vyre.emit.helpers import F32, U32, Helpers, literal, unsigned
+from vyre.emit.items import ONE_ITEM, Items
+from vyre.emit.lanes import ALIKE, Differences
 from vyre.emit.layout import WordLayout
 from vyre.emit.names import Kind, Names
+from vyre.emit.unknown import Unknowable
+from vyre.emit.windows import window_of
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
@@ -22,6 +29,7 @@ from vyre.ir.expr import (
     Bitcast,
     BufDim,
     BufLen,
+    Call,
     Cast,
     Expr,
     FlatIndex,
@@ -30,6 +38,7 @@ from vyre.ir.expr import (
     IdKind,
     Lit,
     Load,
+    OpaqueExpr,
     Select,
     Unary,
     UnaryOp,
@@ -54,6 +63,7 @@ from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.types import DataType
 from vyre.ir.typing import COMPARISONS, SHIFTS, UNPACKS, WAVE
+from vyre.ir.walk import all_expressions, expressions, operands
 from vyre.model import Code
 
 _PLAIN = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"} | {
@@ -82,6 +92,10 @@ class Writer:
     None where the text is the same for all of them or there is only one.
     """
 
+    item: int | None = None
+    items: Items = ONE_ITEM
+    differ: Differences = ALIKE
+
     def __init__(self, program: Program, code: Code, dialect: Dialect, facts: Facts) -> None:
         self.program, self.code, self.dialect = program, code, dialect
         self.helpers = Helpers(dialect)
@@ -94,26 +108,27 @@ class Writer:
         }
         self.words: dict[str, int] = {}  # names of parameter words in use, with their position
         self.types: set[DataType] = {U32}
-        self.unchecked = (
-            set()
-            if code.checked
-            else _all_alike(facts, lambda access: access.in_bounds is not None)
-        )
-        self.rows = _all_alike(facts, lambda access: access.pattern is Pattern.CONTIGUOUS)
+        self.accesses = _alike(facts)
+        self.is_unknown = Unknowable(program, facts.accesses, checked=code.checked)
         self.statement = ""
         self.texts: dict[int, str] = {}  # of statements, which several items ask for again
-        self.item: int | None = None
-        self.varying: frozenset[str] = frozenset()  # names that each item has of its own
-        self.positions: tuple[str, ...] = ()  # along x, by item
-        self.position_text = self.id(IdKind.INVOCATION, 0)  # where there is no item
-        self.fetched: dict[tuple[str, Expr], tuple[str, ...]] = {}  # loads done already, by item
+        self.positions: dict[int, tuple[str, ...]] = {}  # by axis, one for each item along it
+        self.single: dict[int, str] = {}  # by axis, where there is no item
+        self.fetched: dict[tuple[str, Expr, int], str] = {}  # loads done already, by item
+        self.in_lockstep = False  # whether lanes side by side along x come by together, all of them
+        self.interior = False  # whether all that items look at is inside its arrays
+        self.unknown = False  # whether no compiler can know the operands at hand
+        self.beyond = False  # whether lanes whose items lie beyond the extent come by as well
         self.leave = "return;"
 
     # -- names and types
 
     def name(self, variable: str, kind: Kind = Kind.VARIABLE) -> str:
         """The C name of a variable, that of the item at hand where each has its own."""
-        return self.names.of(kind, variable, self.item if variable in self.varying else None)
+        axes = self.differ.axes_of.get(variable)
+        own = self.item is not None and axes
+        number = self.items.number(self.item, axes) if own else None  # type: ignore[arg-type]
+        return self.names.of(kind, variable, number)
 
     def stored(self, decl: BufferDecl) -> str:
         """The C type of an element in memory."""
@@ -161,13 +176,20 @@ class Writer:
         return self.word(name, self.layout.dim(decl.name, axis))
 
     def id(self, kind: IdKind, axis: int) -> str:
+        if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
+            size = f"{self.code.group[axis]}u"
+            if kind is IdKind.WORKGROUP_SIZE:
+                return size
+            ids = self.dialect.ids
+            return f"({ids[IdKind.WORKGROUP][axis]} * {size} + {ids[IdKind.LOCAL][axis]})"
         text = self.dialect.ids[kind][axis]
         return f"({text})" if " " in text else text
 
-    @property
-    def here(self) -> str:
-        """The position along x of the item at hand."""
-        return self.position_text if self.item is None else self.positions[self.item]
+    def here(self, axis: int) -> str:
+        """The position along an axis of the item at hand."""
+        if self.item is not None and axis in self.positions:
+            return self.positions[axis][self.items.place(self.item)[axis]]
+        return self.single.get(axis) or self.id(IdKind.INVOCATION, axis)
 
     # -- statements
 
@@ -267,27 +289,93 @@ class Writer:
         self, decl: BufferDecl, index: Expr, stored: str, scope: dict[str, DataType], pad: str
     ) -> Iterator[str]:
         """The line that stores a value, with the check it needs."""
-        target = self.pointers[decl.name]
-        if self.is_free(decl, index):
-            at = self.position(decl, index, scope)
-            yield f"{pad}{target}[{bare(at)}] = {stored};"
+        target, inside = self.pointers[decl.name], self.inside() if self.beyond else []
+        beyond, self.beyond = self.beyond, False  # where it is inside, what is proved holds
+        yield from self._put(decl, index, stored, scope, pad, target, inside)
+        self.beyond = beyond
+
+    def _put(
+        self,
+        decl: BufferDecl,
+        index: Expr,
+        stored: str,
+        scope: dict[str, DataType],
+        pad: str,
+        target: str,
+        inside: list[str],
+    ) -> Iterator[str]:
+        if _is_short(index) or self.is_free(decl, index):
+            checks, at = self.place(decl, index, scope)
+            when = " && ".join([*inside, *checks])
+            head = f"{pad}if ({when}) " if when else pad
+            yield f"{head}{target}[{bare(at)}] = {stored};"
             return
         at, wide = self.index(index, scope)
-        if isinstance(index, (Var, Lit)) and not wide:
-            yield f"{pad}if ({at} < {self.word_length(decl)}) {target}[{at}] = {stored};"
-            return
         t = "u64" if wide else "u32"
         self.use(DataType.U64 if wide else U32)
+        when = " && ".join([*inside, f"at < {self.word_length(decl)}"])
         yield f"{pad}{{"
         yield f"{pad}    const {t} at = {bare(at)};"
-        yield f"{pad}    if (at < {self.word_length(decl)}) {target}[at] = {stored};"
+        yield f"{pad}    if ({when}) {target}[at] = {stored};"
         yield f"{pad}}}"
 
-    def is_contiguous(self, decl: BufferDecl, index: Expr) -> bool:
-        return (decl.name, self.statement, index) in self.rows
+    def inside(self) -> list[str]:
+        """What has to hold of the item at hand, where lanes beyond the extent come by."""
+        if self.code.fitted:
+            return ["mine"]
+        axes = (axis for axis in sorted(self.positions) if axis in self.guarded)
+        return ["mine", *(f"{self.here(axis)} < {self.word_extent(axis)}" for axis in axes)]
+
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        """The axes along which the source checks the extent; along others a group has width 1."""
+        used = {expr.axis for expr in all_expressions(self.program.entry) if isinstance(expr, Id)}
+        wide = {axis for axis, size in enumerate(self.program.workgroup_size) if size > 1}
+        return tuple(sorted({0} | used | wide))
+
+    def guard(self, axes: tuple[int, ...]) -> Iterator[str]:
+        """Ends the invocations that lie beyond the dispatch along `axes`."""
+        if self.code.fitted:
+            return
+        outside = " || ".join(
+            f"{self.id(IdKind.INVOCATION, axis)} >= {self.word_extent(axis)}" for axis in axes
+        )
+        if outside:
+            yield f"    if ({outside}) return;"
+
+    def lanes(self) -> Iterator[str]:
+        """The invocation's place in its workgroup, and how many there are."""
+        lane = [self.id(IdKind.LOCAL, axis) for axis in range(3)]
+        size = [self.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
+        yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
+        yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
+
+    def access(self, decl: BufferDecl, index: Expr) -> MemoryAccess | None:
+        """What is proved of an access of the statement at hand, if that is one thing."""
+        return self.accesses.get((decl.name, self.statement, index))
 
     def is_free(self, decl: BufferDecl, index: Expr) -> bool:
-        return (decl.name, self.statement, index) in self.unchecked
+        """Whether an access needs no check at all."""
+        access = self.access(decl, index)
+        axes = range(1 if access is None else len(access.by_axis))
+        return all(self.is_free_along(decl, index, axis) for axis in axes)
+
+    def is_free_along(self, decl: BufferDecl, index: Expr, axis: int) -> bool:
+        """Whether it needs no check along one axis of its array."""
+        access = self.access(decl, index)
+        if self.code.checked or access is None:
+            return False
+        if access.by_axis[axis] is None:
+            return self.interior and window_of(access, axis) is not None
+        # Positions beyond the extent have no proof.
+        beyond = self.beyond and not self.code.fitted
+        return not (beyond and self.differ.axes(parts_of(decl, index)[axis]))
+
+    def is_whole_row(self, decl: BufferDecl, index: Expr) -> bool:
+        """Whether items within the extent access neighbours, without a check."""
+        access = self.access(decl, index)
+        known = access is not None and access.pattern is Pattern.CONTIGUOUS
+        return known and not self.code.checked and access.in_bounds is not None  # type: ignore[union-attr]
 
     # -- expressions
 
@@ -304,6 +392,8 @@ class Writer:
 
     def opaque(self, text: str, dtype: DataType) -> str:
         """The same number, of which the compiler knows nothing."""
+        if self.unknown and dtype.is_float:
+            return bare(text)
         zero = self.word("zero", self.layout.zero)
         self.types.add(U32)
         return f"{self.helpers.hide(dtype)}({bare(text)}, {zero})"
@@ -318,15 +408,37 @@ class Writer:
         self.types |= {DataType.U64, DataType.I64}
         return f"(u64)(i64){text}", True
 
-    def position(self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]) -> str:
-        """An index that is known to be inside."""
-        if isinstance(index, FlatIndex) and index.buffer == decl.name:
-            at = self.expr(index.indices[0], scope)[0]
-            for axis in range(1, decl.rank):
-                part = self.expr(index.indices[axis], scope)[0]
-                at = f"({at} * {self.word_dim(decl, axis)} + {part})"
-            return at
-        return self.expr(index, scope)[0]
+    def place(
+        self, decl: BufferDecl, index: Expr, scope: dict[str, DataType], *, back: int = 0
+    ) -> tuple[list[str], str]:
+        """What has to be checked of an index, and where it is if all of that holds.
+
+        `back` is how many elements before the index is meant; what is checked is the index.
+        """
+        checks, at = [], ""
+        for axis, (check, text) in enumerate(self.by_axis(decl, index, scope, back=back)):
+            checks += [check] if check else []
+            at = f"({at} * {self.word_dim(decl, axis)} + {text})" if axis else text
+        return checks, at
+
+    def by_axis(
+        self, decl: BufferDecl, index: Expr, scope: dict[str, DataType], *, back: int = 0
+    ) -> Iterator[tuple[str, str]]:
+        """Along each axis of the array, what has to be checked of an index, and the index."""
+        parts = parts_of(decl, index)
+        for axis, part in enumerate(parts):
+            if self.is_free_along(decl, index, axis):
+                text, check = self.expr(part, scope)[0], ""
+            else:
+                text, wide = self.index(part, scope)
+                if wide:
+                    self.use(DataType.U64)
+                flat = len(parts) == 1
+                length = self.word_length(decl) if flat else self.word_dim(decl, axis)
+                check = f"{text} < {length}"
+            if back and axis == len(parts) - 1:
+                text = f"({text} - {back}u)"
+            yield check, text
 
     def from_storage(self, decl: BufferDecl, text: str) -> str:
         if decl.element.is_bool:
@@ -364,8 +476,8 @@ class Writer:
                 return self.word_dim(self.buffers[buffer], axis), U32
             case Id(IdKind.EXTENT, axis):
                 return self.word_extent(axis), U32
-            case Id(IdKind.INVOCATION, 0):
-                return self.here, U32
+            case Id(IdKind.INVOCATION, axis):
+                return self.here(axis), U32
             case Id(kind, axis):
                 return self.id(kind, axis), U32
             case FlatIndex(buffer, indices):
@@ -396,9 +508,15 @@ class Writer:
                 )
 
     def operation(self, expr: Binary | Unary, scope: dict[str, DataType]) -> tuple[str, DataType]:
+        parts = [(part, *self.expr(part, scope)) for part in operands(expr)]
+        (first, a, t), *others = parts
+        self.unknown = all(self.is_unknown(part) for part, *_ in parts)
         if isinstance(expr, Unary):
-            return self.unary(expr.op, self.expr(expr.operand, scope))
-        return self.binary(expr.op, self.expr(expr.left, scope), self.expr(expr.right, scope))
+            if self.is_fast and t == F32 and (rough := normal(self.helpers, expr.op, first)):
+                return f"{rough}({self.opaque(a, t)})", t
+            return self.unary(expr.op, (a, t))
+        ((_, b, u),) = others
+        return self.binary(expr.op, (a, t), (b, u))
 
     def lit(self, expr: Lit) -> str:
         dtype, value = expr.dtype.computed, expr.value
@@ -425,12 +543,14 @@ class Writer:
             raise UnsupportedFeature(
                 f"{self.statement}: index into the scalar {decl.name!r}", "read it at index 0"
             )
-        if self.item is not None and (decl.name, index) in self.fetched:
-            return self.from_storage(decl, self.fetched[decl.name, index][self.item]), dtype
-        if self.is_free(decl, index):
-            return self.from_storage(
-                decl, f"{name}[{bare(self.position(decl, index, scope))}]"
-            ), dtype
+        if self.item is not None and (decl.name, index, self.item) in self.fetched:
+            return self.from_storage(decl, self.fetched[decl.name, index, self.item]), dtype
+        if _is_short(index) or self.is_free(decl, index):
+            checks, place = self.place(decl, index, scope)
+            text = f"{name}[{bare(place)}]"
+            if checks:
+                text = f"({' && '.join(checks)} ? {text} : 0)"
+            return self.from_storage(decl, text), dtype
         at, wide = self.index(index, scope)
         if wide:
             self.use(DataType.U64)
@@ -555,11 +675,42 @@ class Writer:
 
 Place = tuple[str, str, Expr]
 
+_SHORT = 12  # parts of an index that may be written twice
 
-def _all_alike(facts: Facts, holds: Callable[[MemoryAccess], bool]) -> set[Place]:
-    """The places in the text where `holds` is true of every access that reads like that."""
-    places = {(a.buffer, a.statement, a.index) for a in facts.accesses if holds(a)}
-    return places - {(a.buffer, a.statement, a.index) for a in facts.accesses if not holds(a)}
+
+def parts_of(decl: BufferDecl, index: Expr) -> tuple[Expr, ...]:
+    """An index by the axes of its array."""
+    if isinstance(index, FlatIndex) and index.buffer == decl.name:
+        return index.indices
+    return (index,)
+
+
+def _is_short(index: Expr) -> bool:
+    """Whether an index may be written twice: once to check it, once to use it."""
+    parts = list(islice(expressions(index), _SHORT + 1))
+    computed = (Load, Atomic, Call, OpaqueExpr)
+    return len(parts) <= _SHORT and not any(isinstance(part, computed) for part in parts)
+
+
+def _alike(facts: Facts) -> dict[Place, MemoryAccess]:
+    """What is proved of each access, by where it stands in the text.
+
+    Of accesses that read alike and are not (in two loops that count by one name), what holds of
+    all of them: no form, and no proof.
+    """
+    found: dict[Place, MemoryAccess] = {}
+    for access in facts.accesses:
+        place = (access.buffer, access.statement, access.index)
+        before = found.setdefault(place, access)
+        if (before.forms, before.by_axis) != (access.forms, access.by_axis):
+            both = zip(before.by_axis, access.by_axis, strict=True)
+            found[place] = replace(
+                before,
+                forms=tuple(Unknown() for _ in before.forms),
+                by_axis=tuple(a if b is not None else None for a, b in both),
+                pattern=before.pattern if before.pattern is access.pattern else Pattern.GATHER,
+            )
+    return found
 
 
 def bare(text: str) -> str:

@@ -21,7 +21,7 @@ from vyre.ir.expr import Ordering
 from vyre.ir.node import Barrier, Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import statements
-from vyre.model import Code
+from vyre.model import PARTS, Code
 
 _ATTRIBUTES = (
     "attributes #0 = { nounwind "
@@ -42,6 +42,9 @@ class Module:
     most_lanes: int = 0  # of a workgroup; 0 where that is any number
 
 
+_OF_GPUS = ("items", "lines", "planes", "depth", "loaders", "fitted")
+
+
 def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) -> Module:
     """The module of `program` compiled as `code` says.
 
@@ -52,9 +55,11 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
     for size, what in ((code.vector, "lanes"), (code.rows, "rows")):
         if size & (size - 1):
             raise InvalidInput(f"{size} {what} side by side", "use a power of two")
-    if code.items > 1:
+    others = [name for name in _OF_GPUS if getattr(code, name) != PARTS[name]]
+    if others:
+        said = ", ".join(f"{getattr(code, name)} {name}" for name in others)
         raise UnsupportedFeature(
-            f"{code.items} items on a processor that has lanes", "use Code(vector=..., rows=...)"
+            f"{said} on a processor that has lanes", "use Code(vector=..., rows=...)"
         )
     if any(
         isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC

@@ -1,0 +1,189 @@
+"""Invocations of several items: whole tiles side by side, what is left of them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vyre.emit.counters import Counters
+from vyre.emit.items import ONE_ITEM, Items
+from vyre.emit.jam import Jam
+from vyre.emit.lanes import ALIKE, returns_early
+from vyre.emit.windows import Window, windows
+from vyre.emit.writer import Writer
+from vyre.ir.expr import IdKind
+
+_LINES = {1: "line", 2: "plane"}  # what items along an axis are called
+
+
+class Several:
+    """Writes the statements of a kernel for all items of an invocation."""
+
+    def __init__(self, writer: Writer, counters: Counters) -> None:
+        self.writer, self.counters = writer, counters
+        self.program, self.code, self.dialect = writer.program, writer.code, writer.dialect
+        self.items = Items.of(self.code)
+        self.early = returns_early(self.program)
+
+    @property
+    def tall(self) -> tuple[int, ...]:
+        """The axes beside x along which there are several items."""
+        return tuple(axis for axis in self.items.axes if axis > 0)
+
+    def lines(self) -> Iterator[str]:
+        """An invocation whose items are all inside runs them together; any other, one by one.
+
+        Positions are compared through what is left of the extent, because the end of the last tile
+        can lie beyond 2^32.
+        """
+        writer, items, early = self.writer, self.items, self.early
+        if self.code.fitted and not early:
+            yield from self.whole_tiles()
+            return
+        full = [] if early else list(self.together())
+        last = list(self.one_by_one(1 if early else 2))
+        single = (axis for axis in writer.guarded if axis > 0 and items.counts[axis] == 1)
+        yield from writer.guard(tuple(single))
+        size, group = writer.id(IdKind.WORKGROUP_SIZE, 0), writer.id(IdKind.WORKGROUP, 0)
+        yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
+        yield f"    if (tile >= {writer.word_extent(0)}) return;"
+        yield f"    const u32 left = {writer.word_extent(0)} - tile;"
+        inside = [f"left > {self.offset(items.counts[0] - 1)}"]
+        for axis in self.tall:
+            first, count = f"first_{_LINES[axis]}", items.counts[axis]
+            extent = writer.word_extent(axis)
+            yield f"    const u32 {first} = {writer.id(IdKind.INVOCATION, axis)} * {count}u;"
+            yield f"    if ({first} >= {extent}) return;"
+            inside.append(f"{extent} - {first} >= {count}u")
+        if early:
+            yield from last
+            return
+        yield from self.counters.declared()
+        yield f"    if ({' && '.join(inside)}) {{"
+        yield from full
+        yield "    } else {"
+        yield from last
+        yield "    }"
+        yield from self.counters.added()
+
+    def whole_tiles(self) -> Iterator[str]:
+        """Where every tile is whole, nothing has to be compared with the extent."""
+        writer, items = self.writer, self.items
+        size, group = writer.id(IdKind.WORKGROUP_SIZE, 0), writer.id(IdKind.WORKGROUP, 0)
+        full = list(self.together(level=1))
+        yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
+        for axis in self.tall:
+            first, count = f"first_{_LINES[axis]}", items.counts[axis]
+            yield f"    const u32 {first} = {writer.id(IdKind.INVOCATION, axis)} * {count}u;"
+        yield from self.counters.declared()
+        yield from full
+        yield from self.counters.added()
+
+    def offset(self, item: int) -> str:
+        """Where an item lies along x, from the beginning of the workgroup's tile."""
+        writer, run = self.writer, self.items.run
+        lane = writer.id(IdKind.LOCAL, 0)
+        size = writer.id(IdKind.WORKGROUP_SIZE, 0)
+        block, within = divmod(item, run)
+        parts = [lane if run == 1 else f"{lane} * {run}u"]
+        parts += [f"{size} * {block * run}u"] if block else []
+        parts += [f"{within}u"] if within else []
+        return " + ".join(parts)
+
+    def together(self, level: int = 2) -> Iterator[str]:
+        """The position of each item, then the statements for all of them side by side."""
+        writer, items, pad = self.writer, self.items, "    " * level
+        yield from self.positions(pad)
+        found = windows(list(writer.accesses.values()), items, self.code.vector)
+        writer.in_lockstep = self.is_in_lockstep(found)
+        inside = " && ".join([] if self.code.checked else self.interior(found))
+        if inside and writer.in_lockstep:
+            inside = self.dialect.of_all_lanes.format(value=inside)
+        if inside:
+            writer.interior = True
+            yield f"{pad}if ({inside}) {{"
+            yield from Jam(writer, items).body(self.program.entry, {}, level + 1)
+            yield f"{pad}}} else {{"
+            writer.interior = False
+            yield from Jam(writer, items).body(self.program.entry, {}, level + 1)
+            yield f"{pad}}}"
+        else:
+            yield from Jam(writer, items).body(self.program.entry, {}, level)
+        writer.items, writer.differ, writer.in_lockstep = ONE_ITEM, ALIKE, False
+
+    def positions(self, pad: str) -> Iterator[str]:
+        """Where each item is along each axis; the writer knows it from then on."""
+        writer, items = self.writer, self.items
+        names = tuple(f"pos{item}" for item in range(items.counts[0]))
+        yield f"{pad}const u32 {names[0]} = tile + {self.offset(0)};"
+        for item in range(1, items.counts[0]):
+            block, within = divmod(item, items.run)
+            if within:
+                place = f"{names[item - within]} + {within}u"
+            else:
+                size = writer.id(IdKind.WORKGROUP_SIZE, 0)
+                place = f"{names[0]} + {size} * {block * items.run}u"
+            yield f"{pad}const u32 {names[item]} = {place};"
+        writer.positions[0] = names
+        for axis in self.tall:
+            word = _LINES[axis]
+            own = tuple(f"{word}{item}" for item in range(items.counts[axis]))
+            for item, name in enumerate(own):
+                yield f"{pad}const u32 {name} = first_{word}{f' + {item}u' if item else ''};"
+            writer.positions[axis] = own
+
+    def is_in_lockstep(self, found: list[Window]) -> bool:
+        """Whether a warp is part of a row, and looks inside its arrays as a whole or not at all."""
+        group, lanes = self.code.group, self.dialect.lanes
+        if not self.code.fitted or group is None or lanes == 0:
+            return False
+        return group[0] % lanes == 0 and all(window.position > 0 for window in found)
+
+    def interior(self, found: list[Window]) -> Iterator[str]:
+        """When everything that the items look at is inside its arrays."""
+        writer = self.writer
+        for window in found:
+            decl = writer.buffers[window.buffer]
+            whole = writer.word_length(decl)
+            length = whole if window.flat else writer.word_dim(decl, window.axis)
+            names = writer.positions.get(window.position)
+            here = writer.id(IdKind.INVOCATION, window.position)
+            first, last = (names[0], names[-1]) if names else (here, here)
+            if window.below:
+                yield f"{first} >= {window.below}u"
+            yield f"{last} < {length} && {length} - {last} > {window.above}u"
+
+    def one_by_one(self, level: int) -> Iterator[str]:
+        """The items in loops, those beyond the extent left out."""
+        code, writer, items, early = self.code, self.writer, self.items, self.early
+        lane, size = writer.id(IdKind.LOCAL, 0), writer.id(IdKind.WORKGROUP_SIZE, 0)
+        if items.run == code.items:
+            offset = f"{lane} * {code.items}u + item"
+        elif items.run == 1:
+            offset = f"{lane} + item * {size}"
+        else:
+            width = f"{items.run}u"
+            offset = f"({lane} + item / {width} * {size}) * {width} + item % {width}"
+        ends = []
+        for axis in reversed(self.tall):
+            pad = "    " * level
+            at = writer.single[axis] = _LINES[axis]
+            first, count, end = f"first_{at}", items.counts[axis], writer.word_extent(axis)
+            within = f"{at} < {end} && {at} - {first} < {count}u"
+            yield f"{pad}for (u32 {at} = {first}; {within}; ++{at}) {{"
+            ends.append(f"{pad}}}")
+            level += 1
+        pad = "    " * level
+        writer.single[0] = "pos"
+        writer.leave = "goto next;"
+        yield f"{pad}for (u32 item = 0u; item < {code.items}u; ++item) {{"
+        yield f"{pad}    const u32 offset = {offset};"
+        yield f"{pad}    if (offset >= left) break;"
+        yield f"{pad}    const u32 pos = tile + offset;"
+        if early:
+            yield f"{pad}    {{"
+        yield from writer.body(self.program.entry, {}, level + (2 if early else 1))
+        if early:
+            yield f"{pad}    }}"
+            yield f"{pad}    next: ;"
+        yield f"{pad}}}"
+        yield from reversed(ends)

@@ -1,0 +1,128 @@
+"""CUDA's own text, run without a GPU: a share of what scripts/emulate_cuda.py runs."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import vyre
+from vyre import In, Out, f32, i8, i16
+from vyre.emit import CUDA
+from vyre.model import Code, Schedule
+from vyre.runtime.devices.device import Device
+from vyre.testing.cuda_on_host import CudaOnHost, Strayed, compiler
+from vyre.testing.tile_compare import compare
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or compiler() is None, reason="it takes g++ and Linux's fibers"
+)
+SHARE, AT_ONCE = 24, 4
+PASSED_ON = Schedule((32, 2, 1), Code(items=4, vector=4, checked=False, fitted=True))
+BROUGHT = Schedule((16, 4, 1), Code(lines=4, depth=1, checked=False))
+
+
+@pytest.fixture(scope="module")
+def device():
+    return Device("cuda-on-host", CudaOnHost())
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole tiles", "odd extents"])
+@pytest.mark.parametrize("first", range(0, SHARE, AT_ONCE))
+def test_every_schedule_of_cudas_text_gives_the_bits_of_the_reference(device, first, whole):
+    tally = compare(device, range(first, first + AT_ONCE), count=3, whole=whole)
+
+    assert tally.wrong == []
+    assert tally.runs > AT_ONCE  # more than the plain schedules
+
+
+@vyre.kernel
+def neighbours(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[i - 1, j] + x[i + 1, j] + 2.0 * x[i, j - 1] + 3.0 * x[i, j + 1] + x[i, j]
+
+
+@vyre.kernel
+def turned(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[j, i]
+
+
+def result(device, kernel, schedule=None):
+    x = np.arange(1, 1 + 128 * 128, dtype=np.float32).reshape(128, 128)
+    out = device.array(np.zeros_like(x))
+    kernel(device.array(x), out=out, schedule=schedule)
+    return np.asarray(out)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "schedule"), [(neighbours, PASSED_ON), (turned, BROUGHT)], ids=lambda it: str(it)[:9]
+)
+def test_lanes_pass_elements_on_and_bring_them_together(device, kernel, schedule):
+    text = device.source(kernel.program, schedule.code)
+
+    assert ("__shfl_up_sync" in text) == (kernel is neighbours)
+    assert ("__syncthreads" in text) == (kernel is turned)
+    assert np.array_equal(result(device, kernel, schedule), result(vyre.open("reference"), kernel))
+
+
+MISTAKES = {
+    "the lane above for the lane below": (neighbours, {"from_lane_below": CUDA.from_lane_above}),
+    "the lane below for the lane above": (neighbours, {"from_lane_above": CUDA.from_lane_below}),
+    "a lane itself": (neighbours, {"from_lane_below": "{value}"}),
+    "two lanes away": (neighbours, {"from_lane_above": CUDA.from_lane_above.replace("1)", "2)")}),
+    "a mask that leaves lanes out": (
+        neighbours,
+        {"from_lane_below": CUDA.from_lane_below.replace("0xffffffffu", "0xfffffffeu")},
+    ),
+    "a vector an element on": (neighbours, {"vector_load": "*(const {vector}*)({at} + 1)"}),
+    "no barrier": (turned, {"barrier": ";"}),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_cudas_words_is_seen(mistake):
+    kernel, words = MISTAKES[mistake]
+    wrong = Device("cuda-on-host", CudaOnHost(replace(CUDA, **words)))
+    schedule = PASSED_ON if kernel is neighbours else BROUGHT
+
+    try:
+        found = result(wrong, kernel, schedule)
+    except Strayed:
+        return
+    assert not np.array_equal(found, result(vyre.open("reference"), kernel))
+
+
+def test_a_read_behind_the_end_of_an_array_is_seen():
+    words = {"vector_load": "*(const {vector}*)({at} + 128 * 128)"}
+    wrong = Device("cuda-on-host", CudaOnHost(replace(CUDA, **words)))
+
+    with pytest.raises(Strayed, match="Segmentation fault, by lane"):
+        result(wrong, neighbours, PASSED_ON)
+
+
+@vyre.kernel
+def halved(x: In[i16], out: Out[i16]):
+    i = vyre.gid()
+    out[i] = x[i] >> i16(1)
+
+
+@vyre.kernel
+def shaded(x: In[i8, 2], out: Out[i8, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[i, j] - x[i, j + 1]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width", "element"), [(halved, 8, np.int16), (shaded, 16, np.int8)]
+)
+def test_signed_narrow_numbers_are_packed_into_words(device, kernel, width, element):
+    x = np.arange(-128, 128).astype(element).reshape((256,) if kernel is halved else (2, 128))
+    code = Code(items=width, vector=width, checked=False)
+    exact, out = vyre.open("reference").array(np.zeros_like(x)), device.array(np.zeros_like(x))
+
+    kernel(vyre.open("reference").array(x), out=exact)
+    kernel(device.array(x), out=out, schedule=Schedule((4, 1, 1), code))
+
+    assert "make_uint4(" in device.source(kernel.program, code)
+    assert np.array_equal(np.asarray(out), np.asarray(exact))

@@ -1,0 +1,237 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[12]; } vyre_words12;
+
+static inline f32 inverse_sqrt_f32(f32 a) {
+    const f32 y = 1.0f / sqrt(a);
+    const f32 p = a * y, q = fma(a, y, -p);
+    const f32 r = fma(-q, y, fma(-p, y, 1.0f));
+    const f32 z = fma(y * r, fma(0.375f, r, 0.5f), y);
+    return fabs(r) < 1.0f ? z : y;
+}
+
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void vyre_kernel(
+    __global const f32* restrict p_x,
+    __global const f32* restrict p_y,
+    __global const f32* restrict p_z,
+    __global const f32* restrict p_m,
+    __global f32* restrict p_ax,
+    __global f32* restrict p_ay,
+    __global f32* restrict p_az,
+    const vyre_words12 words)
+{
+    const u32 len_x = words.w[1];
+    const u32 len_y = words.w[2];
+    const u32 len_z = words.w[3];
+    const u32 len_m = words.w[4];
+    const u32 n_x = words.w[8];
+    __local __attribute__((aligned(16))) f32 near_x[128];
+    __local __attribute__((aligned(16))) f32 near_y[128];
+    __local __attribute__((aligned(16))) f32 near_z[128];
+    __local __attribute__((aligned(16))) f32 near_m[128];
+    const u32 lane = ((u32)get_local_id(2) * 1u + (u32)get_local_id(1)) * 64u + (u32)get_local_id(0);
+    const u32 tile_column = (u32)get_group_id(0) * 64u;
+    const u32 tile_line = (u32)get_group_id(1) * 1u;
+    const u32 tile_plane = (u32)get_group_id(2) * 1u;
+    const u32 column0 = tile_column + (u32)get_local_id(0);
+    const u32 line0 = tile_line;
+    const u32 plane0 = tile_plane;
+    const bool mine = true;
+    const bool whole = mine && n_x - tile_column >= 64u;
+    const u32 base_x = 0u;
+    const u32 base_y = 0u;
+    const u32 base_z = 0u;
+    const u32 base_m = 0u;
+    u32 v0_i = column0;
+    const f32 row_x = v0_i < len_x ? p_x[v0_i] : 0;
+    const f32 row_y = v0_i < len_y ? p_y[v0_i] : 0;
+    const f32 row_z = v0_i < len_z ? p_z[v0_i] : 0;
+    f32 v0_px = row_x;
+    f32 v0_py = row_y;
+    f32 v0_pz = row_z;
+    f32 v0_sx = 0.0f;
+    f32 v0_sy = 0.0f;
+    f32 v0_sz = 0.0f;
+    {
+        const u32 begin = 0u, end = len_x;
+        const u32 rounds = begin < end ? (u32)end - (u32)begin : 0u;
+        f32 ahead_x[1];
+        f32 ahead_y[1];
+        f32 ahead_z[1];
+        f32 ahead_m[1];
+        #pragma unroll
+        for (u32 turn = 0u; turn < 1u; ++turn) {
+            const u32 unit = lane + turn * 64u;
+            {
+                const u32 c0 = (lane % 64u);
+                const u32 e0 = (u32)begin + c0;
+                const f32 found = e0 < len_x ? p_x[e0] : (f32)0;
+                near_x[c0] = found;
+            }
+        }
+        #pragma unroll
+        for (u32 turn = 0u; turn < 1u; ++turn) {
+            const u32 unit = lane + turn * 64u;
+            {
+                const u32 c0 = (lane % 64u);
+                const u32 e0 = (u32)begin + c0;
+                const f32 found = e0 < len_y ? p_y[e0] : (f32)0;
+                near_y[c0] = found;
+            }
+        }
+        #pragma unroll
+        for (u32 turn = 0u; turn < 1u; ++turn) {
+            const u32 unit = lane + turn * 64u;
+            {
+                const u32 c0 = (lane % 64u);
+                const u32 e0 = (u32)begin + c0;
+                const f32 found = e0 < len_z ? p_z[e0] : (f32)0;
+                near_z[c0] = found;
+            }
+        }
+        #pragma unroll
+        for (u32 turn = 0u; turn < 1u; ++turn) {
+            const u32 unit = lane + turn * 64u;
+            {
+                const u32 c0 = (lane % 64u);
+                const u32 e0 = (u32)begin + c0;
+                const f32 found = e0 < len_m ? p_m[e0] : (f32)0;
+                near_m[c0] = found;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        u32 side = 0u;
+        for (u32 done = 0u; done < rounds; side ^= 1u) {
+            const u32 first = (u32)begin + done;
+            const u32 count = rounds - done < 64u ? rounds - done : 64u;
+            const bool more = rounds - done > 64u;
+            __local const f32* now_x = near_x + side * 64u;
+            __local const f32* now_y = near_y + side * 64u;
+            __local const f32* now_z = near_z + side * 64u;
+            __local const f32* now_m = near_m + side * 64u;
+            if (more) {
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        const u32 e0 = (first + 64u) + c0;
+                        ahead_x[turn] = e0 < len_x ? p_x[e0] : (f32)0;
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        const u32 e0 = (first + 64u) + c0;
+                        ahead_y[turn] = e0 < len_y ? p_y[e0] : (f32)0;
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        const u32 e0 = (first + 64u) + c0;
+                        ahead_z[turn] = e0 < len_z ? p_z[e0] : (f32)0;
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        const u32 e0 = (first + 64u) + c0;
+                        ahead_m[turn] = e0 < len_m ? p_m[e0] : (f32)0;
+                    }
+                }
+            }
+            {
+                if (count == 64u) {
+                    #pragma unroll 64
+                    for (u32 q = 0u; q < 64u; ++q) {
+                        const u32 v_j = (u32)(first + q);
+                        const f32 row_x_3 = now_x[base_x + q];
+                        const f32 row_y_3 = now_y[base_y + q];
+                        const f32 row_z_3 = now_z[base_z + q];
+                        const f32 row_m_2 = now_m[base_m + q];
+                        f32 v0_dx = row_x_3 - v0_px;
+                        f32 v0_dy = row_y_3 - v0_py;
+                        f32 v0_dz = row_z_3 - v0_pz;
+                        f32 v0_r = inverse_sqrt_f32(fma(v0_dz, v0_dz, fma(v0_dx, v0_dx, v0_dy * v0_dy)) + 0.0001f);
+                        f32 v0_s = ((row_m_2 * v0_r) * v0_r) * v0_r;
+                        v0_sx = fma(v0_s, v0_dx, v0_sx);
+                        v0_sy = fma(v0_s, v0_dy, v0_sy);
+                        v0_sz = fma(v0_s, v0_dz, v0_sz);
+                    }
+                } else {
+                    for (u32 q = 0u; q < count; ++q) {
+                        const u32 v_j = (u32)(first + q);
+                        const f32 row_x_3 = now_x[base_x + q];
+                        const f32 row_y_3 = now_y[base_y + q];
+                        const f32 row_z_3 = now_z[base_z + q];
+                        const f32 row_m_2 = now_m[base_m + q];
+                        f32 v0_dx = row_x_3 - v0_px;
+                        f32 v0_dy = row_y_3 - v0_py;
+                        f32 v0_dz = row_z_3 - v0_pz;
+                        f32 v0_r = inverse_sqrt_f32(fma(v0_dz, v0_dz, fma(v0_dx, v0_dx, v0_dy * v0_dy)) + 0.0001f);
+                        f32 v0_s = ((row_m_2 * v0_r) * v0_r) * v0_r;
+                        v0_sx = fma(v0_s, v0_dx, v0_sx);
+                        v0_sy = fma(v0_s, v0_dy, v0_sy);
+                        v0_sz = fma(v0_s, v0_dz, v0_sz);
+                    }
+                }
+            }
+            if (more) {
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        near_x[(side ^ 1u) * 64u + c0] = ahead_x[turn];
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        near_y[(side ^ 1u) * 64u + c0] = ahead_y[turn];
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        near_z[(side ^ 1u) * 64u + c0] = ahead_z[turn];
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 64u;
+                    {
+                        const u32 c0 = (lane % 64u);
+                        near_m[(side ^ 1u) * 64u + c0] = ahead_m[turn];
+                    }
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            done += count;
+        }
+    }
+    {
+        const f32 value_0 = v0_sx;
+        if (mine && column0 < n_x) p_ax[v0_i] = value_0;
+    }
+    {
+        const f32 value_0 = v0_sy;
+        if (mine && column0 < n_x) p_ay[v0_i] = value_0;
+    }
+    {
+        const f32 value_0 = v0_sz;
+        if (mine && column0 < n_x) p_az[v0_i] = value_0;
+    }
+}

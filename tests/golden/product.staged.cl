@@ -1,0 +1,197 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef float f32;
+typedef struct { u32 w[14]; } vyre_words14;
+
+__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
+    __global const f32* restrict p_a,
+    __global const f32* restrict p_b,
+    __global f32* restrict p_out,
+    const vyre_words14 words)
+{
+    const u32 n_x = words.w[4];
+    const u32 n_y = words.w[5];
+    const u32 dim0_a = words.w[7];
+    const u32 dim1_a = words.w[8];
+    const u32 dim0_b = words.w[9];
+    const u32 dim1_b = words.w[10];
+    const u32 dim0_out = words.w[11];
+    const u32 dim1_out = words.w[12];
+    __local __attribute__((aligned(16))) f32 near_a[1088];
+    __local __attribute__((aligned(16))) f32 near_b[2048];
+    const u32 lane = ((u32)get_local_id(2) * 16u + (u32)get_local_id(1)) * 16u + (u32)get_local_id(0);
+    const u32 tile_column = (u32)get_group_id(0) * 64u;
+    const u32 tile_line = (u32)get_group_id(1) * 32u;
+    const u32 tile_plane = (u32)get_group_id(2) * 1u;
+    const u32 column0 = tile_column + (u32)get_local_id(0) * 4u;
+    const u32 column1 = tile_column + (u32)get_local_id(0) * 4u + 1u;
+    const u32 column2 = tile_column + (u32)get_local_id(0) * 4u + 2u;
+    const u32 column3 = tile_column + (u32)get_local_id(0) * 4u + 3u;
+    const u32 line0 = tile_line + (u32)get_local_id(1) * 2u;
+    const u32 line1 = tile_line + (u32)get_local_id(1) * 2u + 1u;
+    const u32 plane0 = tile_plane;
+    const bool mine = true;
+    const bool whole = mine && n_x - tile_column >= 64u && n_y - tile_line >= 32u;
+    const u32 base_a = (u32)get_local_id(1) * 2u;
+    const u32 base_b = (u32)get_local_id(0) * 4u;
+    u32 v0_i = line0;
+    u32 v1_i = line1;
+    u32 v0_j = column0;
+    u32 v1_j = column1;
+    u32 v2_j = column2;
+    u32 v3_j = column3;
+    f32 v0_s = 0.0f;
+    f32 v1_s = 0.0f;
+    f32 v2_s = 0.0f;
+    f32 v3_s = 0.0f;
+    f32 v4_s = 0.0f;
+    f32 v5_s = 0.0f;
+    f32 v6_s = 0.0f;
+    f32 v7_s = 0.0f;
+    {
+        const u32 begin = 0u, end = dim1_a;
+        const u32 rounds = begin < end ? (u32)end - (u32)begin : 0u;
+        float4 ahead_a[1];
+        float4 ahead_b[1];
+        #pragma unroll
+        for (u32 turn = 0u; turn < 1u; ++turn) {
+            const u32 unit = lane + turn * 256u;
+            if (unit < 128u) {
+                const u32 c1 = (lane % 4u) * 4u;
+                const u32 c0 = lane / 4u + turn * 64u;
+                const u32 e0 = tile_line + c0;
+                const u32 e1 = (u32)begin + c1;
+                const float4 found = !(e0 < dim0_a && e1 < dim1_a) ? (float4)(0, 0, 0, 0) : dim1_a - e1 >= 4u ? vload4(0, p_a + (e0 * dim1_a + e1)) : (float4)(dim1_a - e1 > 0u ? p_a[e0 * dim1_a + e1 + 0u] : 0, dim1_a - e1 > 1u ? p_a[e0 * dim1_a + e1 + 1u] : 0, dim1_a - e1 > 2u ? p_a[e0 * dim1_a + e1 + 2u] : 0, dim1_a - e1 > 3u ? p_a[e0 * dim1_a + e1 + 3u] : 0);
+                near_a[c0 + c1 * 34u] = found.s0;
+                near_a[c0 + c1 * 34u + 34u] = found.s1;
+                near_a[c0 + c1 * 34u + 68u] = found.s2;
+                near_a[c0 + c1 * 34u + 102u] = found.s3;
+            }
+        }
+        #pragma unroll
+        for (u32 turn = 0u; turn < 1u; ++turn) {
+            const u32 unit = lane + turn * 256u;
+            {
+                const u32 c1 = (lane % 16u) * 4u;
+                const u32 c0 = lane / 16u + turn * 16u;
+                const u32 e0 = (u32)begin + c0;
+                const u32 e1 = tile_column + c1;
+                const float4 found = !(e0 < dim0_b && e1 < dim1_b) ? (float4)(0, 0, 0, 0) : dim1_b - e1 >= 4u ? vload4(0, p_b + (e0 * dim1_b + e1)) : (float4)(dim1_b - e1 > 0u ? p_b[e0 * dim1_b + e1 + 0u] : 0, dim1_b - e1 > 1u ? p_b[e0 * dim1_b + e1 + 1u] : 0, dim1_b - e1 > 2u ? p_b[e0 * dim1_b + e1 + 2u] : 0, dim1_b - e1 > 3u ? p_b[e0 * dim1_b + e1 + 3u] : 0);
+                vstore4((float4)(found.s0, found.s1, found.s2, found.s3), 0, near_b + c0 * 64u + c1);
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        u32 side = 0u;
+        for (u32 done = 0u; done < rounds; side ^= 1u) {
+            const u32 first = (u32)begin + done;
+            const u32 count = rounds - done < 16u ? rounds - done : 16u;
+            const bool more = rounds - done > 16u;
+            __local const f32* now_a = near_a + side * 544u;
+            __local const f32* now_b = near_b + side * 1024u;
+            if (more) {
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 256u;
+                    if (unit < 128u) {
+                        const u32 c1 = (lane % 4u) * 4u;
+                        const u32 c0 = lane / 4u + turn * 64u;
+                        const u32 e0 = tile_line + c0;
+                        const u32 e1 = (first + 16u) + c1;
+                        ahead_a[turn] = !(e0 < dim0_a && e1 < dim1_a) ? (float4)(0, 0, 0, 0) : dim1_a - e1 >= 4u ? vload4(0, p_a + (e0 * dim1_a + e1)) : (float4)(dim1_a - e1 > 0u ? p_a[e0 * dim1_a + e1 + 0u] : 0, dim1_a - e1 > 1u ? p_a[e0 * dim1_a + e1 + 1u] : 0, dim1_a - e1 > 2u ? p_a[e0 * dim1_a + e1 + 2u] : 0, dim1_a - e1 > 3u ? p_a[e0 * dim1_a + e1 + 3u] : 0);
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 256u;
+                    {
+                        const u32 c1 = (lane % 16u) * 4u;
+                        const u32 c0 = lane / 16u + turn * 16u;
+                        const u32 e0 = (first + 16u) + c0;
+                        const u32 e1 = tile_column + c1;
+                        ahead_b[turn] = !(e0 < dim0_b && e1 < dim1_b) ? (float4)(0, 0, 0, 0) : dim1_b - e1 >= 4u ? vload4(0, p_b + (e0 * dim1_b + e1)) : (float4)(dim1_b - e1 > 0u ? p_b[e0 * dim1_b + e1 + 0u] : 0, dim1_b - e1 > 1u ? p_b[e0 * dim1_b + e1 + 1u] : 0, dim1_b - e1 > 2u ? p_b[e0 * dim1_b + e1 + 2u] : 0, dim1_b - e1 > 3u ? p_b[e0 * dim1_b + e1 + 3u] : 0);
+                    }
+                }
+            }
+            {
+                if (count == 16u) {
+                    #pragma unroll 16
+                    for (u32 q = 0u; q < 16u; ++q) {
+                        const u32 v_k = (u32)(first + q);
+                        const float2 row_a = vload2(0, now_a + base_a + q * 34u);
+                        const float4 row_b = vload4(0, now_b + base_b + q * 64u);
+                        v0_s = v0_s + (row_a.s0 * row_b.s0);
+                        v1_s = v1_s + (row_a.s0 * row_b.s1);
+                        v2_s = v2_s + (row_a.s0 * row_b.s2);
+                        v3_s = v3_s + (row_a.s0 * row_b.s3);
+                        v4_s = v4_s + (row_a.s1 * row_b.s0);
+                        v5_s = v5_s + (row_a.s1 * row_b.s1);
+                        v6_s = v6_s + (row_a.s1 * row_b.s2);
+                        v7_s = v7_s + (row_a.s1 * row_b.s3);
+                    }
+                } else {
+                    for (u32 q = 0u; q < count; ++q) {
+                        const u32 v_k = (u32)(first + q);
+                        const float2 row_a = vload2(0, now_a + base_a + q * 34u);
+                        const float4 row_b = vload4(0, now_b + base_b + q * 64u);
+                        v0_s = v0_s + (row_a.s0 * row_b.s0);
+                        v1_s = v1_s + (row_a.s0 * row_b.s1);
+                        v2_s = v2_s + (row_a.s0 * row_b.s2);
+                        v3_s = v3_s + (row_a.s0 * row_b.s3);
+                        v4_s = v4_s + (row_a.s1 * row_b.s0);
+                        v5_s = v5_s + (row_a.s1 * row_b.s1);
+                        v6_s = v6_s + (row_a.s1 * row_b.s2);
+                        v7_s = v7_s + (row_a.s1 * row_b.s3);
+                    }
+                }
+            }
+            if (more) {
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 256u;
+                    if (unit < 128u) {
+                        const u32 c1 = (lane % 4u) * 4u;
+                        const u32 c0 = lane / 4u + turn * 64u;
+                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u] = ahead_a[turn].s0;
+                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 34u] = ahead_a[turn].s1;
+                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 68u] = ahead_a[turn].s2;
+                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 102u] = ahead_a[turn].s3;
+                    }
+                }
+                #pragma unroll
+                for (u32 turn = 0u; turn < 1u; ++turn) {
+                    const u32 unit = lane + turn * 256u;
+                    {
+                        const u32 c1 = (lane % 16u) * 4u;
+                        const u32 c0 = lane / 16u + turn * 16u;
+                        vstore4((float4)(ahead_b[turn].s0, ahead_b[turn].s1, ahead_b[turn].s2, ahead_b[turn].s3), 0, near_b + (side ^ 1u) * 1024u + c0 * 64u + c1);
+                    }
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            done += count;
+        }
+    }
+    {
+        const f32 value_0 = v0_s;
+        const f32 value_1 = v1_s;
+        const f32 value_2 = v2_s;
+        const f32 value_3 = v3_s;
+        const f32 value_4 = v4_s;
+        const f32 value_5 = v5_s;
+        const f32 value_6 = v6_s;
+        const f32 value_7 = v7_s;
+        if (whole) {
+            vstore4((float4)(value_0, value_1, value_2, value_3), 0, p_out + (v0_i * dim1_out + v0_j));
+            vstore4((float4)(value_4, value_5, value_6, value_7), 0, p_out + (v1_i * dim1_out + v0_j));
+        } else {
+            if (mine && column0 < n_x && line0 < n_y) p_out[v0_i * dim1_out + v0_j] = value_0;
+            if (mine && column1 < n_x && line0 < n_y) p_out[v0_i * dim1_out + v1_j] = value_1;
+            if (mine && column2 < n_x && line0 < n_y) p_out[v0_i * dim1_out + v2_j] = value_2;
+            if (mine && column3 < n_x && line0 < n_y) p_out[v0_i * dim1_out + v3_j] = value_3;
+            if (mine && column0 < n_x && line1 < n_y) p_out[v1_i * dim1_out + v0_j] = value_4;
+            if (mine && column1 < n_x && line1 < n_y) p_out[v1_i * dim1_out + v1_j] = value_5;
+            if (mine && column2 < n_x && line1 < n_y) p_out[v1_i * dim1_out + v2_j] = value_6;
+            if (mine && column3 < n_x && line1 < n_y) p_out[v1_i * dim1_out + v3_j] = value_7;
+        }
+    }
+}
