@@ -87,6 +87,7 @@ class FakeDriver:
     def _cuDeviceGetAttribute(self, name, number):
         known = {
             "MAX_THREADS_PER_BLOCK": 1024,
+            "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10,
             "MAX_BLOCK_DIM_X": 1024,
             "MAX_BLOCK_DIM_Y": 1024,
             "MAX_BLOCK_DIM_Z": 64,

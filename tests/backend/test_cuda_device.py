@@ -72,6 +72,7 @@ def test_a_device_is_described_by_all_that_changes_which_schedule_wins(driver, t
     assert info.compiler.startswith("NVRTC 13.")
     assert info.traits == {"capability": "9.0"}
     assert info.limits.max_threads == 1024
+    assert info.limits.group_bytes == 48 << 10
     assert info.limits.max_block == (1024, 1024, 64)
     assert info.limits.max_grid == (2147483647, 65535, 65535)
     assert info.limits.max_threads_per_unit == 2048

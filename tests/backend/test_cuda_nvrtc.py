@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
+from cuda.bindings import nvrtc as bindings
+
 from vyre import ir, kernels
 from vyre.analysis import analyse
 from vyre.backend.base import Job, Unbuilt
@@ -86,6 +88,35 @@ def test_every_golden_source_compiles(path):
     assert isinstance(made, Cubin), made
     assert made.image.startswith(b"\x7fELF")
     assert set(made.registers) == {"vyre_kernel"}
+
+
+def said_of(text: str) -> str:
+    """What NVRTC says of a source that it builds."""
+    _, program = bindings.nvrtcCreateProgram(text.encode(), b"vyre.cu", 0, [], [])
+    try:
+        given = [option.encode() for option in EXACT]
+        (code,) = bindings.nvrtcCompileProgram(program, len(given), given)
+        assert not code
+        _, size = bindings.nvrtcGetProgramLogSize(program)
+        log = bytearray(size)
+        bindings.nvrtcGetProgramLog(program, log)
+    finally:
+        bindings.nvrtcDestroyProgram(program)
+    return log.rstrip(b"\0").decode()
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_the_compiler_warns_of_nothing_and_keeps_all_in_registers(path):
+    said = said_of(path.read_text())
+
+    assert "warning" not in said
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said
+
+
+def test_a_warning_would_be_seen():
+    odd = 'extern "C" __global__ void k(float* x) {\n#pragma no_such_thing\n*x = 1.0f; }'
+
+    assert "warning" in said_of(odd)
 
 
 @pytest.mark.parametrize("kernel", kernels.ALL, ids=lambda kernel: kernel.name)

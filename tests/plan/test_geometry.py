@@ -23,6 +23,7 @@ from vyre.plan.geometry import (
     refuse_wrapping,
     tile_grid,
     validate_launch_geometry,
+    why_not_fitted,
     wrapping_axis,
 )
 
@@ -106,24 +107,25 @@ def test_a_limit_that_the_device_does_not_state_refuses_nothing():
 
 @given(
     workgroup=st.tuples(st.integers(1, 1024), st.integers(1, 64), st.integers(1, 64)),
-    items=st.integers(1, 64),
+    items=st.tuples(*[st.integers(1, 64)] * 3),
     extent=st.tuples(*[st.one_of(st.integers(1, 100), st.integers(U32_MAX - 9, U32_MAX))] * 3),
 )
 def test_a_launch_reaches_beyond_32_bits_exactly_where_its_last_position_does(
-    workgroup: Dim3, items: int, extent: Dim3
+    workgroup: Dim3, items: Dim3, extent: Dim3
 ):
-    grid = tile_grid(extent, Schedule(workgroup, Code(items=items)))
-    tile = (workgroup[0] * items, *workgroup[1:])
+    code = Code(items=items[0], lines=items[1], planes=items[2])
+    schedule = Schedule(workgroup, code)
+    grid, tile = tile_grid(extent, schedule), schedule.tile
     last = [groups * size - 1 for groups, size in zip(grid, tile, strict=True)]
 
     beyond = [axis for axis, position in enumerate(last) if position > U32_MAX]
 
-    assert wrapping_axis(workgroup, grid, items) == (beyond[0] if beyond else None)
+    assert wrapping_axis(tile, grid) == (beyond[0] if beyond else None)
 
 
 def test_a_launch_whose_positions_begin_again_is_refused():
     with pytest.raises(InvalidInput) as caught:
-        refuse_wrapping((192, 1, 1), (5_592_406, 1, 1), 4)
+        refuse_wrapping((192, 1, 1), (5_592_406, 1, 1), (4, 1, 1))
 
     assert str(caught.value) == (
         "5592406 workgroups (192, 1, 1) of 4 items along x reach beyond 2**32, "
@@ -304,3 +306,30 @@ def test_a_power_of_two_beyond_32_bits_is_refused_or_not_made():
 
 def test_the_default_width_is_the_seeds():
     assert DEFAULT_1D_WORKGROUP_SIZE == (64, 1, 1)
+
+
+class TestFitted:
+    FITTED = Code(items=4, lines=2, fitted=True)
+
+    def test_tiles_that_are_whole_cover_their_extent(self):
+        assert why_not_fitted((256, 64, 1), Schedule((32, 8, 1), self.FITTED)) is None
+
+    @pytest.mark.parametrize("extent", [(255, 64, 1), (256, 63, 1), (64, 64, 1), (1, 1, 1)])
+    def test_a_tile_that_is_not_whole_is_named(self, extent):
+        assert why_not_fitted(extent, Schedule((32, 8, 1), self.FITTED)) == (
+            f"{extent} is no whole number of tiles (128, 16, 1)"
+        )
+
+    def test_planes_count_as_well(self):
+        schedule = Schedule((32, 1, 2), Code(planes=3, fitted=True))
+
+        assert why_not_fitted((32, 1, 12), schedule) is None
+        assert why_not_fitted((32, 1, 9), schedule) == (
+            "(32, 1, 9) is no whole number of tiles (32, 1, 6)"
+        )
+
+    def test_other_codes_cover_anything(self):
+        assert why_not_fitted((1, 1, 1), Schedule((32, 8, 1), Code(items=4, lines=2))) is None
+
+    def test_nothing_is_a_whole_number_of_tiles(self):
+        assert why_not_fitted((0, 64, 1), Schedule((32, 8, 1), self.FITTED)) is None

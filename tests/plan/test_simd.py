@@ -18,7 +18,8 @@ from vyre.plan import simd
 from vyre.plan.default import default_for, space_for
 from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import LaunchNumbers
-from vyre.plan.space import LaunchTraits, refuse_unbounded
+from vyre.plan.space import refuse_unbounded
+from vyre.plan.vectors import LaunchTraits
 from vyre.testing.programs import race_free
 
 F32, F64, U32 = DataType.F32, DataType.F64, DataType.U32

@@ -501,6 +501,7 @@ def _describe(device: Any) -> DeviceInfo:
             max_block=(block[0], block[1], block[2]),
             max_grid=(U32_MAX, U32_MAX, U32_MAX),
             max_buffer_bytes=device.max_mem_alloc_size,
+            group_bytes=device.local_mem_size,
         ),
         compute_units=device.max_compute_units,
         memory_bytes=device.global_mem_size,

@@ -9,7 +9,8 @@ from vyre.analysis.forms import Launch
 from vyre.ir.program import Program
 from vyre.model import Code, DeviceInfo, Dim3, Schedule
 from vyre.plan import simd, space
-from vyre.plan.space import LaunchTraits, Resources, Space
+from vyre.plan.space import Resources, Space
+from vyre.plan.vectors import LaunchTraits
 
 
 def default_for(

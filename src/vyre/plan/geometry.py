@@ -99,26 +99,26 @@ def validate_launch_geometry(workgroup: Dim3, grid: Dim3, limits: LaunchLimits) 
             )
 
 
-def wrapping_axis(workgroup: Dim3, grid: Dim3, items: int = 1) -> int | None:
-    """The first axis along which the last workgroup reaches beyond 2**32, if there is one.
+def wrapping_axis(tile: Dim3, grid: Dim3) -> int | None:
+    """The first axis along which the last workgroup's tile reaches beyond 2**32, if there is one.
 
     A position is a word of 32 bits. Beyond it begins again at 0, passes its check against the
     extent, and its element is computed a second time.
     """
-    tile = (workgroup[0] * items, workgroup[1], workgroup[2])
     reach = (size * groups for size, groups in zip(tile, grid, strict=True))
     return next((axis for axis, end in enumerate(reach) if end > U32_MAX + 1), None)
 
 
-def refuse_wrapping(workgroup: Dim3, grid: Dim3, items: int = 1) -> None:
-    """Check that no position of a launch begins again at 0.
+def refuse_wrapping(workgroup: Dim3, grid: Dim3, items: Dim3 = (1, 1, 1)) -> None:
+    """Check that no position of a launch begins again at 0; an invocation takes `items` by axis.
 
     Raises:
         InvalidInput: one does.
     """
-    axis = wrapping_axis(workgroup, grid, items)
+    x, y, z = (size * each for size, each in zip(workgroup, items, strict=True))
+    axis = wrapping_axis((x, y, z), grid)
     if axis is not None:
-        several = f" of {items} items" if items > 1 else ""
+        several = f" of {items[axis]} items" if items[axis] > 1 else ""
         powers = tuple(1 << (size.bit_length() - 1) for size in workgroup)
         raise InvalidInput(
             f"{grid[axis]} workgroups {workgroup}{several} along {'xyz'[axis]} reach beyond 2**32, "
@@ -227,14 +227,18 @@ def coerce_to_pow2_or_keep(count: int) -> TailMaskPolicy:
     return TailMaskPolicy(count, count) if count > _LARGEST_POWER else coerce_to_pow2(count)
 
 
+def why_not_fitted(extent: Dim3, schedule: Schedule) -> str | None:
+    """Why a code that is compiled for whole tiles cannot cover `extent`."""
+    if not schedule.code.fitted:
+        return None
+    whole = all(size % tile == 0 for size, tile in zip(extent, schedule.tile, strict=True))
+    return None if whole else f"{extent} is no whole number of tiles {schedule.tile}"
+
+
 def tile_grid(extent: Dim3, schedule: Schedule) -> Dim3:
-    """Count the workgroups of a schedule that cover `extent`; items widen the tile along x."""
-    x, y, z = schedule.workgroup
-    return (
-        ceil_div(extent[0], x * schedule.code.items),
-        ceil_div(extent[1], y),
-        ceil_div(extent[2], z),
-    )
+    """Count the workgroups of a schedule that cover `extent`."""
+    x, y, z = map(ceil_div, extent, schedule.tile)
+    return x, y, z
 
 
 def ceil_div(count: int, size: int) -> int:

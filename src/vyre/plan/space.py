@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from math import log2, prod
 
 from vyre.analysis import Facts
-from vyre.analysis.facts import MemoryAccess, Pattern
-from vyre.analysis.forms import Gid, Launch, Linear, Poly, Symbol
-from vyre.analysis.reader import ATOMIC, LOAD, extent_of, read
+from vyre.analysis.facts import MemoryAccess
+from vyre.analysis.forms import Launch, Symbol
+from vyre.analysis.reader import ATOMIC, LOAD
 from vyre.errors import InvalidInput
 from vyre.ir.expr import Id
 from vyre.ir.node import Loop, While
@@ -20,8 +20,10 @@ from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule, Simd
 from vyre.plain import shown
-from vyre.plan.geometry import tile_grid, wrapping_axis
+from vyre.plan.geometry import tile_grid, why_not_fitted, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
+from vyre.plan.tiles import Through, tiles
+from vyre.plan.vectors import LaunchTraits, rows_of, why_not_vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,6 @@ class _Menu:
     in_vectors: tuple[int, ...]  # and along a single row, in whole vectors that coalesce
     vectors: tuple[int, ...]
     unrolls: tuple[int, ...]
-    access_bytes: int  # the widest load or store
 
 
 _MENUS = {
@@ -47,9 +48,6 @@ _MENUS = {
         in_vectors=(),
         vectors=(1, 4, 8, 16),
         unrolls=(1, 4),
-        # PoCL 3.0 crashes on vectors of 64 bytes where the CPU has AVX-512 (measured: float16,
-        # double8 and long8 bring its process down; 32 bytes of any type do not).
-        access_bytes=32,
     ),
     # GPU compilers unroll counted loops on their own; items are what overlaps chains there.
     DeviceKind.GPU: _Menu(
@@ -58,19 +56,18 @@ _MENUS = {
         items=(1, 2, 4, 8),
         to_count=(16, 32),
         in_vectors=(16,),
-        vectors=(1, 2, 4),
+        vectors=(1, 2, 4, 8, 16),
         unrolls=(1,),
-        access_bytes=16,
     ),
 }
 _COPIES = 16  # of a loop's body in one code; beyond that compiling takes longer than it can save
 _NARROW = (1, 2, 4, 8, 16)  # not worth trying, but the most that some devices allow
-_WIDTHS = (2, 4, 8, 16)  # of vectors, in elements, that every compiler has
 _BRICKS: tuple[Dim3, ...] = ((32, 2, 2), (64, 2, 2), (32, 4, 2), (16, 4, 4), (8, 8, 4))
 
 
 MOST_ITEMS, MOST_VECTOR, MOST_UNROLL, MOST_COPIES = 64, 16, 64, 256
 MOST_LANES, MOST_ROWS = 256, 16
+MOST_DEPTH, MOST_LOADERS = 1024, 64
 """What a pinned code may ask for: each item and each unrolled round is source to compile."""
 
 
@@ -81,12 +78,18 @@ def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
         InvalidInput: it asks for more than a compiler gets through in seconds.
     """
     for size, most, what in (
-        (code.items, MOST_ITEMS, "items"),
+        (prod(code.items_by_axis), MOST_ITEMS, "items"),
         (code.vector, MOST_LANES if simd else MOST_VECTOR, "elements in a vector"),
         (code.rows, MOST_ROWS if simd else 1, "rows side by side"),
         (code.vector * code.rows, 4 * MOST_LANES, "lanes, elements times rows"),
         (code.unroll, MOST_UNROLL, "rounds unrolled"),
-        (code.items * code.unroll, MOST_COPIES, "copies of a loop's body, items times unroll"),
+        (
+            prod(code.items_by_axis) * code.unroll,
+            MOST_COPIES,
+            "copies of a loop's body, items times unroll",
+        ),
+        (code.depth, MOST_DEPTH, "rounds brought to workgroup memory at once"),
+        (code.loaders, MOST_LOADERS, "loaders for each invocation"),
     ):
         if size > most:
             raise InvalidInput(f"{shown(size)} {what}; {most} allowed", f"use at most {most}")
@@ -97,13 +100,6 @@ class Resources:
     """What compiled kernels allow: threads of a workgroup by code; 0 means that it is not said."""
 
     max_threads_by_code: Mapping[Code, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchTraits:
-    """What is known of a launch's arrays beside their sizes: how their first bytes are aligned."""
-
-    alignment: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +225,12 @@ def space(
         refused = tuple(Refused("every other schedule", why, others) for why in why_not)
         return Space(default, (default,), refused, known)
     fits.require(default)
-    barred = _barred(codes, facts, program, launch, kind, traits)
+    rules = _Rules(facts, program, launch, kind, traits, limits)
+    barred = {code: rules.problem(code) for code in codes}
     legal: list[Schedule] = [default]
     left_out: Counter[tuple[str, str]] = Counter()
     # A first call waits for this: codes of as many items have the same tiles, and share the answer.
-    tiles: dict[tuple[Dim3, int], Problem | None] = {}
+    sized: dict[tuple[Dim3, int], Problem | None] = {}
     for code in codes:
         if (why := barred[code]) is not None:
             left_out[why] += len(shapes) - (code == default.code)
@@ -245,13 +242,23 @@ def space(
                 continue
             schedule = made.get(workgroup) or made.setdefault(workgroup, Schedule(workgroup, code))
             tile = (workgroup, items)
-            if tile not in tiles:
-                tiles[tile] = fits.tile_problem(schedule) or fits.waste(schedule)
-            problem = (fits.compiled_problem(schedule) if told else None) or tiles[tile]
+            if tile not in sized:
+                sized[tile] = fits.tile_problem(schedule) or fits.waste(schedule)
+            problem = (fits.compiled_problem(schedule) if told else None) or sized[tile]
             if problem is None:
                 legal.append(schedule)
             else:
                 left_out[problem] += 1
+    if kind is DeviceKind.GPU and unchecked:
+        for schedule in tiles(facts, program, rules.through, extent):
+            if among is not None and schedule.code not in among:
+                continue
+            problem = rules.problem(schedule.code) or fits.problem(schedule) or fits.waste(schedule)
+            if problem is None:
+                legal.append(schedule)
+            else:
+                left_out[problem] += 1
+        legal = list(dict.fromkeys(legal))
     refused = tuple(Refused(what, why, count) for (what, why), count in left_out.items())
     return Space(default, tuple(legal), refused, known)
 
@@ -275,7 +282,7 @@ class Fit:
     def compiled_problem(self, schedule: Schedule) -> Problem | None:
         """What keeps its compiled kernel from being launched, as far as compiling has told."""
         compiled = self.resources.max_threads_by_code.get(schedule.code, 0)
-        if not compiled or _within(threads := prod(schedule.workgroup), compiled):
+        if not compiled or _within(threads := prod(schedule.block), compiled):
             return None
         if not _within(threads, self.limits.max_threads):
             return None  # of any kernel, which is the better reason
@@ -286,7 +293,7 @@ class Fit:
 
     def tile_problem(self, schedule: Schedule) -> Problem | None:
         """What keeps the device from launching tiles like it, of whatever kernel."""
-        limits, workgroup = self.limits, schedule.workgroup
+        limits, workgroup = self.limits, schedule.block
         threads = prod(workgroup)
         if not _within(threads, limits.max_threads):
             return "larger workgroups", f"the device allows {limits.max_threads} threads in one"
@@ -304,14 +311,16 @@ class Fit:
                     f"{self.extent[axis]} elements would be more than the"
                     f" {limits.max_grid[axis]} workgroups that the device allows along it",
                 )
-        wrapping = wrapping_axis(workgroup, grid, schedule.code.items)
+        if (why_not := why_not_fitted(self.extent, schedule)) is not None:
+            return "codes for whole tiles", why_not
+        wrapping = wrapping_axis(schedule.tile, grid)
         if wrapping is not None:
             return f"tiles along {'xyz'[wrapping]}", "the last one would reach beyond 2**32"
         return None
 
     def waste(self, schedule: Schedule) -> Problem | None:
         """Why it is not worth a try: most of its lanes would have nothing to do."""
-        tile = tile_of(schedule)
+        tile = schedule.tile
         if tile[0] > 2 * self.extent[0]:
             return "larger tiles along x", f"one is more than twice the extent of {self.extent[0]}"
         for axis, name in ((1, "y"), (2, "z")):
@@ -346,12 +355,6 @@ class Fit:
 def _made(code: Code) -> dict[Dim3, Schedule]:  # noqa: ARG001  # one for each
     """Schedules of a code by their workgroups, of which the menus ask for the same ever again."""
     return {}
-
-
-def tile_of(schedule: Schedule) -> Dim3:
-    """The elements that one workgroup covers along each axis; items widen x alone."""
-    x, y, z = schedule.workgroup
-    return x * schedule.code.items, y, z
 
 
 def _codes(kind: DeviceKind, checks: tuple[bool, ...], counts: bool) -> Iterator[Code]:
@@ -412,101 +415,38 @@ def _wide_axes(program: Program, declared: Dim3 | None, extent: Dim3) -> frozens
     return frozenset(axis for axis in used | {0} if extent[axis] > 1)
 
 
-def _barred(
-    codes: Iterable[Code],
-    facts: Facts,
-    program: Program,
-    launch: Launch,
-    kind: DeviceKind,
-    traits: LaunchTraits,
-) -> Mapping[Code, Problem | None]:
-    """What of this launch rules a code out, for any workgroup."""
-    rows = list(_rows(facts, program))
-    loops = any(isinstance(node, Loop) for node in statements(program.entry))
-    vectors = {
-        vector: _why_not_vector(vector, rows, launch, kind, traits)
-        for vector in _MENUS[kind].vectors
-    }
+class _Rules:
+    """What of a launch rules a code out, for any workgroup."""
 
-    def problem(code: Code) -> Problem | None:
-        why = vectors[code.vector]
+    def __init__(
+        self,
+        facts: Facts,
+        program: Program,
+        launch: Launch,
+        kind: DeviceKind,
+        traits: LaunchTraits,
+        limits: Limits,
+    ) -> None:
+        self.given = (launch, kind, traits, limits)
+        self.through = Through(facts, program)
+        rows = rows_of(facts, program)
+        self.loops = any(isinstance(node, Loop) for node in statements(program.entry))
+        self.vectors = {
+            vector: why_not_vector(vector, rows, launch, kind, traits)
+            for vector in _MENUS[kind].vectors
+        }
+
+    def problem(self, code: Code) -> Problem | None:
+        why = self.vectors[code.vector]
         if code.vector > 1 and code.checked:
             why = "elements are checked and accessed one by one"
         if code.vector > 1 and why:
             return f"vectors of {code.vector}", why
-        if code.unroll > 1 and not loops:
+        if code.unroll > 1 and not self.loops:
             return f"loops unrolled by {code.unroll}", "there is no counted one"
+        if code.depth and (why := self.through.why_not(code, *self.given)):
+            return f"reads through workgroup memory, {code.depth} rounds deep", why
         return None
-
-    return {code: problem(code) for code in codes}
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An access that a vector can replace: neighbours side by side, and no bounds check."""
-
-    buffer: str
-    size: int  # of an element, in bytes
-    steps: tuple[Poly, ...]  # by which it moves away from the position along x
-    pitch: Poly | None  # the elements of one row of an array of several axes
-
-
-def _rows(facts: Facts, program: Program) -> Iterator[_Row]:
-    buffers = {decl.name: decl for decl in program.buffers}
-    for access, touch in zip(facts.accesses, read(program).touches, strict=True):
-        decl, last = buffers[touch.buffer], touch.indices[-1]
-        if (
-            access.pattern is Pattern.CONTIGUOUS
-            and access.in_bounds is not None
-            and touch.kind != ATOMIC
-            and isinstance(last, Linear)
-            and decl.element.is_scalar
-        ):
-            steps = [factor for variable, factor in last.terms.items() if variable != Gid(0)]
-            pitch = extent_of(decl, decl.rank - 1) if len(touch.indices) > 1 else None
-            yield _Row(decl.name, decl.element.min_bytes, (*steps, last.offset), pitch)
-
-
-def why_not_vectors(
-    code: Code,
-    facts: Facts,
-    program: Program,
-    launch: Launch,
-    kind: DeviceKind,
-    traits: LaunchTraits,
-) -> str | None:
-    """Why the device cannot make the accesses of a launch in vectors as wide as the code's."""
-    rows = [] if code.vector == 1 or code.checked else list(_rows(facts, program))
-    if not rows:
-        return None  # elements are accessed one by one
-    if code.vector not in _WIDTHS:
-        return f"vectors have {', '.join(map(str, _WIDTHS))} elements, not {code.vector}"
-    return _why_not_vector(code.vector, rows, launch, kind, traits)
-
-
-def _why_not_vector(
-    vector: int, rows: list[_Row], launch: Launch, kind: DeviceKind, traits: LaunchTraits
-) -> str | None:
-    menu = _MENUS[kind]
-    if not rows:
-        return "no access is known to stay inside and to have its neighbours side by side"
-    size = max(row.size for row in rows)
-    if vector * size > menu.access_bytes:
-        return (
-            f"{vector} elements of {size} bytes are more than the {menu.access_bytes} of one access"
-        )
-    if kind is DeviceKind.CPU:
-        return None  # it loads vectors from any address
-    for row in rows:
-        aligned = traits.alignment.get(row.buffer, 1)
-        if aligned % (vector * row.size):
-            return f"{row.buffer} starts at a multiple of {aligned} bytes, not {vector * row.size}"
-        if row.pitch is not None and row.pitch.at(launch) % vector:
-            return f"a row of {row.buffer} has {row.pitch.at(launch)} elements"
-        for step in row.steps:
-            if step.at(launch) % vector:
-                return f"an index of {row.buffer} is shifted by {step.at(launch)} elements"
-    return None
 
 
 def why_not_free(facts: Facts, launch: Launch) -> Iterator[str]:

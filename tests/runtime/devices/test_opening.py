@@ -45,9 +45,11 @@ def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
                 times = times_of(space)
                 among = launcher.space(later, space["alignment"], among=codes)
                 ordered = launcher.guess(among, later).ordered
-                taken = next(one for one in ordered if one.code in codes and one in times)
-                ratios[name, size] = times[taken] / min(times.values())
+                taken = next(one for one in ordered if one.code in codes)
+                if taken in times:  # of a large space a part was recorded
+                    ratios[name, size] = times[taken] / min(times.values())
 
+    assert len(ratios) >= 0.8 * len(recorded)
     assert max(ratios.values()) <= 1.15
     assert math.exp(sum(map(math.log, ratios.values())) / len(ratios)) <= 1.04
 

@@ -147,7 +147,7 @@ class _Ahead:
         for schedule in map(scheduled, configs):
             if schedule not in self.pending:
                 grid = tile_grid(self.numbers.extent, schedule)
-                warm = Warm(0, schedule.workgroup, grid)
+                warm = Warm(0, schedule.block, grid)
                 bundle = Bundle(program=self.launcher.program, codes=(schedule.code,), warm=(warm,))
                 self.pending[schedule] = self.helper.submit(bundle)
 

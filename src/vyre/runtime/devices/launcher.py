@@ -24,16 +24,17 @@ from vyre.plan.geometry import (
     refuse_wrapping,
     tile_grid,
     validate_launch_geometry,
+    why_not_fitted,
 )
 from vyre.plan.guess import Guess, guess
 from vyre.plan.space import (
-    LaunchTraits,
     Resources,
     Space,
     refuse_unbounded,
     why_not_free,
-    why_not_vectors,
 )
+from vyre.plan.tiles import Through
+from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.devices.keep import keep
@@ -280,17 +281,17 @@ class Launcher:
         elif schedule not in self._proved.get(_told_apart(numbers, alignment), ()):
             self._refuse_unproved(schedule, numbers, alignment)
         binary = self.device.binary(self.program, schedule.code)
-        workgroup = schedule.workgroup
+        workgroup = schedule.block
         for axis in range(3):
-            if workgroup[axis] > 1 and axis not in binary.guarded:
+            if schedule.tile[axis] > 1 and axis not in binary.guarded:
                 raise InvalidInput(
-                    f"workgroup {workgroup} is wider than 1 along axis {axis}, which "
+                    f"a tile of {schedule.tile} is wider than 1 along axis {axis}, which "
                     f"{self.kernel.name} does not use",
                     "give that axis size 1",
                 )
         grid = tile_grid(numbers.extent, schedule)
         validate_launch_geometry(workgroup, grid, self.limits)
-        refuse_wrapping(workgroup, grid, schedule.code.items)
+        refuse_wrapping(schedule.workgroup, grid, schedule.code.items_by_axis)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
                 f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "
@@ -312,6 +313,11 @@ class Launcher:
                 f"{schedule} leaves out bounds checks that this call of {name} needs",
                 "use a schedule with Code(checked=True)",
             )
+        if (partial := why_not_fitted(numbers.extent, schedule)) is not None:
+            raise InvalidInput(
+                f"{schedule.text} for this call of {name}: {partial}",
+                "use a schedule without Code(fitted=True)",
+            )
         default = self.default(numbers)
         if schedule not in (default, replace(default, code=Code())):
             for why in why_not_free(self.facts, numbers):
@@ -328,6 +334,12 @@ class Launcher:
                 f"vectors of {code.vector} for this call of {name}: {why_not}",
                 "use Code(vector=1), or a schedule that kernel.tune found",
             )
+        through = Through(self.facts, self.program)
+        why_not = through.why_not(code, numbers, kind, traits, self.device.info.limits)
+        if why_not is not None:
+            raise InvalidInput(
+                f"depth {code.depth} for this call of {name}: {why_not}", "use Code(depth=0)"
+            )
 
     def run_host(
         self,
@@ -342,7 +354,7 @@ class Launcher:
         return self.device.run(
             prepared.binary,
             prepared.grid,
-            prepared.schedule.workgroup,
+            prepared.workgroup,
             given,
             self.program,
             prepared.words,
@@ -369,7 +381,7 @@ class Launcher:
         return self.device.backend.launch(
             prepared.binary,
             prepared.grid,
-            prepared.schedule.workgroup,
+            prepared.workgroup,
             arguments,
             prepared.words,
             timed=timed,

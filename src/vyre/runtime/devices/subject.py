@@ -113,7 +113,7 @@ class ProgramSubject:
         found = opening_of(launcher, numbers, self.alignment, workload, known)
         if found is not None:
             for code in launcher.loaded:
-                launcher.warmed(numbers, Schedule((1, 1, 1), code))
+                launcher.warmed(numbers, Schedule(code.group or (1, 1, 1), code))
             for config in found.timed:  # calls that follow are quick, this one is not
                 with suppress(VyreError):
                     launcher.prepare(numbers, self.alignment, scheduled(config))
@@ -133,7 +133,7 @@ class ProgramSubject:
         warm: tuple[Warm, ...] = ()
         if backend.compiles_per_workgroup:
             warm = tuple(
-                Warm(codes.index(one.code), one.workgroup, tile_grid(self.numbers.extent, one))
+                Warm(codes.index(one.code), one.block, tile_grid(self.numbers.extent, one))
                 for one in chosen
             )
         bundle = Bundle(program=self.launcher.program, codes=codes, warm=warm)
@@ -216,7 +216,7 @@ class BundleFetching:
         for schedule in self._schedules:
             if schedule.code in refused:
                 continue
-            threads, allowed = prod(schedule.workgroup), most[schedule.code]
+            threads, allowed = prod(schedule.block), most[schedule.code]
             if allowed and threads > allowed:
                 failed[schedule] = f"{threads} threads; its registers allow {allowed}"
             else:

@@ -1,0 +1,109 @@
+"""Whether the arrays of a launch can be accessed in vectors: how they are laid out and aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from vyre.analysis import Facts
+from vyre.analysis.facts import MemoryAccess
+from vyre.analysis.forms import Gid, Launch, Linear, Poly
+from vyre.analysis.reader import ATOMIC, LOAD, extent_of
+from vyre.emit.loads import in_vectors, split
+from vyre.ir.declare import BufferDecl
+from vyre.ir.program import Program
+from vyre.model import Code, DeviceKind
+
+# PoCL 3.0 crashes on vectors of 64 bytes where the CPU has AVX-512 (measured: float16, double8 and
+# long8 bring its process down; 32 bytes of any type do not).
+_WIDEST = {DeviceKind.CPU: 32, DeviceKind.GPU: 16}  # bytes of a load or store
+_WIDTHS = (2, 4, 8, 16)  # in elements, that every compiler has
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTraits:
+    """What is known of a launch's arrays beside their sizes: how their first bytes are aligned."""
+
+    alignment: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An access that a vector can replace: its neighbours lie side by side."""
+
+    buffer: str
+    size: int  # of an element, in bytes
+    access: MemoryAccess
+    steps: tuple[Poly, ...]  # by which it moves away from the position along x
+    pitch: Poly | None  # the elements of one row of an array of several axes
+
+    def is_cut(self, vector: int) -> bool:
+        """Whether vectors around it may reach out of its row, unless rows are made of vectors."""
+        last = self.access.forms[-1]
+        shifted = isinstance(last, Linear) and split(last.offset)[1] % vector
+        return self.access.by_axis[-1] is None or bool(shifted)
+
+
+def rows_of(facts: Facts, program: Program) -> list[Row]:
+    """Every access of a program that vectors can replace, its small loops written out."""
+    if facts.written_out is not None:
+        program, facts = facts.written_out
+    buffers = {decl.name: decl for decl in program.buffers}
+    return [row for access in facts.accesses for row in _row(access, buffers[access.buffer])]
+
+
+def _row(access: MemoryAccess, decl: BufferDecl) -> Iterator[Row]:
+    last = access.forms[-1]
+    whole = decl.element.is_scalar and not decl.is_shared and access.kind != ATOMIC
+    # A load may be cut to whole vectors around it; a store has to be one, and to need no check.
+    if not whole or not in_vectors(access, 1) or not isinstance(last, Linear):
+        return
+    offset = last.offset
+    if access.kind == LOAD:
+        offset = split(offset)[0]
+    elif access.in_bounds is None:
+        return
+    steps = [factor for variable, factor in last.terms.items() if variable != Gid(0)]
+    pitch = extent_of(decl, decl.rank - 1) if len(access.forms) > 1 else None
+    yield Row(decl.name, decl.element.min_bytes, access, (*steps, offset), pitch)
+
+
+def why_not_vectors(
+    code: Code,
+    facts: Facts,
+    program: Program,
+    launch: Launch,
+    kind: DeviceKind,
+    traits: LaunchTraits,
+) -> str | None:
+    """Why the device cannot make the accesses of a launch in vectors as wide as the code's."""
+    rows = [] if code.vector == 1 or code.checked else rows_of(facts, program)
+    if not rows:
+        return None  # elements are accessed one by one
+    if code.vector not in _WIDTHS:
+        return f"vectors have {', '.join(map(str, _WIDTHS))} elements, not {code.vector}"
+    return why_not_vector(code.vector, rows, launch, kind, traits)
+
+
+def why_not_vector(
+    vector: int, rows: Sequence[Row], launch: Launch, kind: DeviceKind, traits: LaunchTraits
+) -> str | None:
+    """Why vectors of that width cannot replace these accesses."""
+    rows = [row for row in rows if row.access.kind != LOAD or in_vectors(row.access, vector)]
+    if not rows:
+        return "no access is known to stay inside and to have its neighbours side by side"
+    size, widest = max(row.size for row in rows), _WIDEST[kind]
+    if vector * size > widest:
+        return f"{vector} elements of {size} bytes are more than the {widest} of one access"
+    for row in rows:
+        aligned = traits.alignment.get(row.buffer, 1)
+        if kind is DeviceKind.CPU and not row.is_cut(vector):
+            continue  # it loads vectors from any address
+        if kind is DeviceKind.GPU and aligned % (vector * row.size):
+            return f"{row.buffer} starts at a multiple of {aligned} bytes, not {vector * row.size}"
+        if row.pitch is not None and row.pitch.at(launch) % vector:
+            return f"a row of {row.buffer} has {row.pitch.at(launch)} elements"
+        for step in row.steps:
+            if step.at(launch) % vector:
+                return f"an index of {row.buffer} is shifted by {step.at(launch)} elements"
+    return None
