@@ -75,6 +75,10 @@ COMPUTED = tuple(dtype for dtype in SCALARS if dtype.computed == dtype)
 """The types an expression can have."""
 
 
+ANYTHING = 1 << 63
+"""Units by which a buffer may be off the reference's; the runs of one device agree all the same."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A program with arguments for it, and how exactly each written buffer must agree."""

@@ -10,7 +10,8 @@ from vyre.backend.base import Unbuilt
 from vyre.model import Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
-from vyre.plan.space import LaunchTraits, Space
+from vyre.plan.space import Space
+from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Numbers, words_of
