@@ -1,4 +1,9 @@
-"""Records spaces: what every legal schedule of a kernel takes at a size, on the device here.
+"""Records spaces: what the legal schedules of a kernel take at a size, on the device here.
+
+    PYTHONPATH=src python benchmarks/record_spaces.py benchmarks/data/spaces-h200.json.gz
+
+Of a large space a part is recorded: the default, what the guess takes first, and an even draw
+(`spaces_sample.py`); "of" says how many there are.
 
 The guess is fitted to these files (`scripts/fit_guess.py`), policies are replayed on them, and
 `first_calls.py` takes the best schedule from them. Times are the device's own, of launches in a
@@ -7,28 +12,31 @@ the median counts. A processor also runs what others ask of it, which only ever 
 slower: there every schedule is timed in three rounds at least, and the least of the rounds' times
 counts.
 What is recorded is written as it comes, so that a run may be cut short, and one that finds a file
-goes on with what is missing there.
+goes on with what is missing there. A schedule that breaks the device is noted under "broken", left
+out, and the script starts again with the rest.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import random
+import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import spaces_kernels
+from spaces_compile import Ahead, planned
+from spaces_sample import MOST
 
 import vyre
-from vyre.backend.base import Job, TimesBlocks
+from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
-from vyre.model import Code, DeviceInfo, DeviceKind, Schedule
+from vyre.model import DeviceInfo, DeviceKind, Schedule
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.devices.launcher import Prepared
@@ -40,16 +48,18 @@ MOST_IN_ROW = 40
 MOST_BY_HOST = 15  # where the host's clock times each launch
 ROUNDS, BY_HOST_ROUNDS = 2, 3  # of every schedule: no spike alone condemns one
 NEAR = 1.35  # of the best so far: what is slower was timed often enough
+FAR = 3.0  # of the best so far: two launches tell enough
+SHORT_NS = 1e5  # of a launch; of a shorter one they tell too little
 LONG_NS = 2e7  # one launch of this is measured once
 AHEAD = 3  # calls whose arrays are made while another is measured
 
 
-def compile_ahead(device_name: str, name: str, code: Code) -> None:
-    """Leave a code in the cache, in a process of its own."""
-    device = vyre.open(device_name)
-    kernel, _ = spaces_kernels.called(name, 64)
-    job = Job(kernel.program, code, device.facts(kernel.program))
-    device.backend.compile_only([job])  # type: ignore[attr-defined]  # CUDA's
+class BrokenDevice(Exception):
+    """A schedule after which nothing runs any more, and of what."""
+
+    def __init__(self, name: str, schedule: Schedule, problem: str) -> None:
+        super().__init__(name, schedule, problem)
+        self.name, self.schedule, self.problem = name, schedule, problem
 
 
 class Space:
@@ -68,10 +78,12 @@ class Space:
         resident = {n: a for n, a in self.bound.arrays.items() if isinstance(a, DeviceArray)}
         self.arguments = self.launcher.arguments(resident, self.bound.call.scalars)
 
-    def prepared(self) -> dict[Schedule, Prepared]:
-        """What can be launched; what cannot is left out."""
+    def prepared(self, wanted: Collection[Schedule]) -> dict[Schedule, Prepared]:
+        """What of these can be launched; what cannot is left out."""
         found = {}
         for schedule in self.space.legal:
+            if schedule not in wanted:
+                continue
             try:
                 found[schedule] = self.launcher.prepare(self.numbers, self.alignment, schedule)
             except VyreError:
@@ -92,19 +104,35 @@ class Space:
             times.append(time.perf_counter_ns() - start)
         return float(sorted(times)[len(times) // 4])
 
+    def first(self, step: Prepared) -> float:
+        """The same of the first launches, but for one that comes before: code is loaded then."""
+        self.time(step, 1)
+        return self.time(step, 2)
+
     def registers(self, steps: dict[Schedule, Prepared]) -> list[list[Any]]:
         found = {}
         for schedule, step in steps.items():
             resources = getattr(step.binary, "resources", None)
             if resources is not None:
-                found[schedule.code] = [resources.registers, resources.local_bytes]
-        return [[*row_of(Schedule((1, 1, 1), code))[3:], *of] for code, of in found.items()]
+                found[schedule.code] = [
+                    *row_of(schedule),
+                    resources.registers,
+                    resources.local_bytes,
+                ]
+        return list(found.values())
 
-    def record(self, rounds: int, rng: random.Random) -> dict[str, Any]:
+    def record(
+        self, wanted: Collection[Schedule], rounds: int, rng: random.Random
+    ) -> dict[str, Any]:
+        """The times of schedules.
+
+        Raises:
+            BrokenDevice: one of them leaves the device so that nothing runs any more.
+        """
         by_device = isinstance(self.device.backend, TimesBlocks)
         middle = median if by_device else min
         every = ROUNDS if by_device else BY_HOST_ROUNDS
-        steps = self.prepared()
+        steps = self.prepared(wanted)
         order = list(steps)
         times: dict[Schedule, list[float]] = {schedule: [] for schedule in order}
         for number in range(rounds):
@@ -113,15 +141,17 @@ class Space:
             for schedule in order:
                 known = times[schedule]
                 far = number >= every and known and min(known) > NEAR * best
-                if number and (not known or far or best > LONG_NS):
+                slow = known and min(known) > max(FAR * best, SHORT_NS)
+                if number and (not known or far or slow or best > LONG_NS):
                     continue
                 try:
-                    few = min(known) if known else self.time(steps[schedule], 2)
+                    few = min(known) if known else self.first(steps[schedule])
+                    enough = by_device and (few > LONG_NS or few > max(FAR * best, SHORT_NS))
                     count = int(min(max(BLOCK_NS / max(few, 1), 2), MOST_IN_ROW))
-                    long = few > LONG_NS and by_device
-                    known.append(few if long else self.time(steps[schedule], count))
-                except VyreError:
-                    continue
+                    known.append(few if enough else self.time(steps[schedule], count))
+                    best = min(best, known[-1])
+                except VyreError as error:
+                    self.refuse_broken(schedule, error)
         return {
             "kernel": self.name,
             "size": self.size,
@@ -132,7 +162,20 @@ class Space:
             "default": row_of(self.space.default),
             "registers": self.registers(steps),
             "rows": [[*row_of(s), round(middle(t), 1)] for s, t in times.items() if t],
+            "of": len(self.space.legal),
         }
+
+    def refuse_broken(self, schedule: Schedule, error: VyreError) -> None:
+        """Nothing, where others still run after a schedule that failed.
+
+        Raises:
+            BrokenDevice: none does.
+        """
+        try:
+            usual = self.launcher.prepare(self.numbers, self.alignment, self.space.default)
+            self.time(usual, 1)
+        except VyreError:
+            raise BrokenDevice(self.name, schedule, error.problem) from error
 
 
 def told(info: DeviceInfo) -> dict[str, Any]:
@@ -155,10 +198,11 @@ def told(info: DeviceInfo) -> dict[str, Any]:
 
 
 def cells(given: argparse.Namespace, found: dict[str, Any]) -> list[tuple[str, int]]:
+    """What is missing, kernel by kernel, so that sizes share what is compiled."""
     known = {(space["kernel"], space["size"]) for space in found["spaces"]}
     wanted = given.kernels.split(",") if given.kernels else spaces_kernels.names()
     sizes = [1 << int(power) for power in given.powers.split(",")]
-    every = [(name, size) for size in sizes for name in wanted]
+    every = [(name, size) for name in wanted for size in sizes]
     return [cell for cell in every if cell not in known]
 
 
@@ -176,18 +220,75 @@ def calls(todo: list[tuple[str, int]]) -> Iterator[tuple[str, int, Any]]:
             yield name, size, made.result()
 
 
-def ahead(device: vyre.Device, todo: list[tuple[str, int]], jobs: int) -> Any:
-    """A pool that compiles what the cells ask for, each code once."""
-    if not hasattr(device.backend, "compile_only") or jobs < 2:
-        return None
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
-    asked: dict[tuple[str, Code], Future[Any]] = {}
-    for name in dict.fromkeys(name for name, _ in todo):
-        size = max(size for one, size in todo if one == name)
-        call = spaces_kernels.called(name, min(size, 1 << 14))
-        for code in Space(device, name, size, call).space.codes:
-            asked[name, code] = pool.submit(compile_ahead, device.name, name, code)
-    return pool, asked
+class Recorder:
+    """Records cells one after the other into a file, as long as there is time."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given, self.began = given, time.monotonic()
+        self.device = vyre.open(given.device)
+        self.found = read(given.path) if given.path.exists() else {"spaces": []}
+        self.found |= provenance.provenance()
+        self.found["device"] = told(self.device.info)
+        self.todo = cells(given, self.found)
+        is_cpu = self.device.info.kind is DeviceKind.CPU
+        self.most = (0 if is_cpu else MOST) if given.most is None else given.most
+        compiles = hasattr(self.device.backend, "compile_only") and given.jobs > 1
+        self.ahead = Ahead(self.device.name, self.todo, self.most, given.jobs) if compiles else None
+        self.rng = random.Random(0)
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.began
+
+    def all(self) -> None:
+        if self.ahead is not None and self.device.info.kind is DeviceKind.CPU:
+            for name in dict.fromkeys(name for name, _ in self.todo):
+                self.ahead.compiled(name)  # or it is timed what compilers leave of the cores
+        for name, size, call in calls(self.todo):
+            if self.seconds > self.given.seconds:
+                return
+            try:
+                self.one(name, size, call)
+            except VyreError as error:
+                print(f"{name} {size}: {error.problem}", flush=True)
+
+    def one(self, name: str, size: int, call: Any) -> None:
+        start = time.monotonic()
+        if self.ahead is None:
+            wanted = planned(self.device, name, size, self.most)
+        else:
+            made = self.ahead.compiled(name)
+            wanted = [s for s in self.ahead.plan(name)[size] if s.code in made]
+            self.device.load(call[0].program, {s.code: made[s.code] for s in wanted})
+        waited = time.monotonic() - start
+        broken = [row[1:] for row in self.found.get("broken", ()) if row[0] == name]
+        wanted = [s for s in wanted if row_of(s) not in broken]
+        row = Space(self.device, name, size, call).record(set(wanted), self.given.rounds, self.rng)
+        self.found["spaces"].append(row)
+        write(self.given.path, self.found)
+        times = sorted(r[-1] for r in row["rows"])
+        default = next((r[-1] for r in row["rows"] if r[:-1] == row["default"]), float("nan"))
+        print(
+            f"{name:14}2^{size.bit_length() - 1:<3}{len(times):4} of {row['of']:4} "
+            f"{times[0] / 1e3:9.1f} us, "
+            f"default {default / times[0]:5.2f}x, worst {times[-1] / times[0]:6.1f}x, "
+            f"{time.monotonic() - start:5.1f} s, {waited:4.1f} waited",
+            flush=True,
+        )
+
+    def begin_anew(self, broken: BrokenDevice) -> None:
+        """Note what broke the device and start this script again: no other process can go on."""
+        print(f"{broken.name}, {broken.schedule.text} broke it: {broken.problem}", flush=True)
+        self.found.setdefault("broken", []).append([broken.name, *row_of(broken.schedule)])
+        write(self.given.path, self.found)
+        left = max(self.given.seconds - self.seconds, 0.0)
+        os.execv(sys.executable, [sys.executable, *sys.argv, "--seconds", f"{left:.0f}"])  # noqa: S606
+
+    def close(self) -> None:
+        if self.ahead is not None:
+            self.ahead.close()
+        print(f"{len(self.found['spaces'])} spaces, {self.seconds:.0f} s")
 
 
 def main() -> None:
@@ -198,46 +299,15 @@ def main() -> None:
     parser.add_argument("--powers", default="20,24,22,26,18", help="sizes as powers of two")
     parser.add_argument("--seconds", type=float, default=500.0, help="after which nothing begins")
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--most", type=int, help=f"of a space, 0 for all; GPUs: {MOST}")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) - 2))
-    given = parser.parse_args()
-    began = time.monotonic()
-    device = vyre.open(given.device)
-    found = read(given.path) if given.path.exists() else {"spaces": []}
-    todo = cells(given, found)
-    found |= provenance.provenance()
-    found["device"] = told(device.info)
-    pool = ahead(device, todo, given.jobs)
-    if pool is not None and device.info.kind is DeviceKind.CPU:
-        for compiled in pool[1].values():  # or it is timed what compilers leave of the cores
-            compiled.exception()
-    rng = random.Random(0)
-    for name, size, call in calls(todo):
-        if time.monotonic() - began > given.seconds:
-            break
-        start = time.monotonic()
-        if pool is not None:
-            for (of, _), compiled in pool[1].items():
-                if of == name:
-                    compiled.exception()
-        waited = time.monotonic() - start
-        try:
-            row = Space(device, name, size, call).record(given.rounds, rng)
-        except VyreError as error:
-            print(f"{name} {size}: {error.problem}", flush=True)
-            continue
-        found["spaces"].append(row)
-        write(given.path, found)
-        times = sorted(r[-1] for r in row["rows"])
-        default = next((r[-1] for r in row["rows"] if r[:-1] == row["default"]), float("nan"))
-        print(
-            f"{name:12}2^{size.bit_length() - 1:<3}{len(times):4} {times[0] / 1e3:9.1f} us, "
-            f"default {default / times[0]:5.2f}x, worst {times[-1] / times[0]:6.1f}x, "
-            f"{time.monotonic() - start:5.1f} s, {waited:4.1f} waited",
-            flush=True,
-        )
-    if pool is not None:
-        pool[0].shutdown(wait=False, cancel_futures=True)
-    print(f"{len(found['spaces'])} spaces, {time.monotonic() - began:.0f} s")
+    recorder = Recorder(parser.parse_args())
+    try:
+        recorder.all()
+    except BrokenDevice as broken:
+        recorder.begin_anew(broken)
+    recorder.close()
+    sys.stdout.flush()
     os._exit(0)
 
 

@@ -25,7 +25,8 @@ from vyre.backend.replay import Noise, Replay
 from vyre.backend.replayed import GPU, Replayed
 from vyre.model import Code, Schedule
 from vyre.plan.guess import guess, risk
-from vyre.plan.space import LaunchTraits, space
+from vyre.plan.space import space
+from vyre.plan.vectors import LaunchTraits
 from vyre.policy.base import Policy
 from vyre.policy.baselines import EpsilonGreedy, Fixed, Seed, Thompson, Ucb
 from vyre.policy.natural_live import NaturalGradient

@@ -1,8 +1,9 @@
 """Kernels whose spaces are recorded beside the bundled ones, and calls of them.
 
 Together they cover element sizes of 1 to 8 bytes, stencils along one to three axes, gathers and
-scatters, transposes, many arrays, loops that part neighbours, functions, and counters. The guess is
-fitted to what they take, so each stands for many that people write.
+scatters, transposes, sums of rows and columns, products, many arrays, loops that part neighbours,
+functions, counters, and extents that no tile divides. The guess is fitted to what they take, so
+each stands for many that people write.
 """
 
 # The annotations here are kernel types, which vyre.lang reads and mypy cannot.
@@ -135,6 +136,16 @@ def box9(x: In[f32, 2], out: Out[f32, 2]):
 
 
 @vyre.kernel
+def filter3(x: In[f32, 2], w: In[f32, (9,)], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    s = 0.0
+    for di in range(3):
+        for dj in range(3):
+            s += w[3 * di + dj] * x[i + di - 1, j + dj - 1]
+    out[i, j] = s
+
+
+@vyre.kernel
 def heat3d(x: In[f32, 3], out: Out[f32, 3]):
     i, j, k = vyre.gid(0), vyre.gid(1), vyre.gid(2)
     around = x[i - 1, j, k] + x[i + 1, j, k] + x[i, j - 1, k]
@@ -146,6 +157,24 @@ def heat3d(x: In[f32, 3], out: Out[f32, 3]):
 def transpose(x: In[f32, 2], out: Out[f32, 2]):
     i, j = vyre.gid(0), vyre.gid(1)
     out[i, j] = x[j, i]
+
+
+@vyre.kernel
+def transpose_u8(x: In[u8, 2], out: Out[u8, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[j, i]
+
+
+@vyre.kernel
+def transpose_f64(x: In[f64, 2], out: Out[f64, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[j, i]
+
+
+@vyre.kernel
+def gray_planes(r: In[u8], g: In[u8], b: In[u8], out: Out[u8]):
+    i = vyre.gid()
+    out[i] = u8((77 * u32(r[i]) + 150 * u32(g[i]) + 29 * u32(b[i])) >> 8)
 
 
 @vyre.kernel
@@ -205,6 +234,38 @@ def product(a: In[f32, 2], b: In[f32, 2], out: Out[f32, 2]):
 
 
 @vyre.kernel
+def column_sums(x: In[f32, 2], out: Out[f32]):
+    j = vyre.gid()
+    s = 0.0
+    for k in range(x.shape[0]):
+        s += x[k, j]
+    out[j] = s
+
+
+@vyre.kernel
+def product_rows(a: In[f32, 2], b: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    s = 0.0
+    for k in range(a.shape[1]):
+        s += a[i, k] * b[j, k]
+    out[i, j] = s
+
+
+@vyre.kernel
+def pairs(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    p, s = x[i], 0.0
+    for k in range(len(x)):
+        d = x[k] - p
+        s += d / (1.0 + d * d)
+    out[i] = s
+
+
+product_fast = vyre.kernel(fast_math=True)(product.__wrapped__)
+pairs_fast = vyre.kernel(fast_math=True)(pairs.__wrapped__)
+
+
+@vyre.kernel
 def bins16(data: In[u32], bins: InOut[u32, (16,)]):
     i = vyre.gid()
     vyre.atomic_add(bins, data[i] & 15, 1)
@@ -255,6 +316,13 @@ def _square(n: int, dtype: Any = np.float32) -> Any:
     return _reals(rows * columns, dtype).reshape(rows, columns)
 
 
+def _uneven(n: int) -> Any:
+    """A little less than a square; its rows are of an odd length."""
+    rows = isqrt(n)
+    rows, columns = rows - 3, n // rows - 5
+    return _reals(rows * columns).reshape(rows, columns)
+
+
 def _cube(n: int) -> Any:
     side = 1 << ((n.bit_length() - 1) // 3)
     return _reals(side * side * (n // side // side)).reshape(side, side, n // side // side)
@@ -272,6 +340,17 @@ def _csr(n: int) -> Called:
 def _product(n: int) -> Called:
     side = max(64, isqrt(n) // 4)
     return Called(arrays=(_square(side * side), _square(side * side)))
+
+
+def _product_rows(n: int) -> Called:
+    """A sixteenth as many results, of rows of at most 256."""
+    side = max(64, isqrt(n // 16))
+    length = min(256, side)
+    return Called(arrays=tuple(_reals(side * length, seed=s).reshape(side, length) for s in (0, 1)))
+
+
+def _filtered(x: Any) -> Called:
+    return Called(arrays=(x, _reals(9)))
 
 
 CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
@@ -308,8 +387,20 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
     "waves": (waves, lambda n: Called(arrays=(_reals(n),))),
     "line3": (line3, lambda n: Called(arrays=(_reals(n, np.float64),))),
     "box9": (box9, lambda n: Called(arrays=(_square(n),))),
+    "filter3": (filter3, lambda n: _filtered(_square(n))),
+    "filter3_odd": (filter3, lambda n: _filtered(_uneven(n))),
+    "copy_odd": (copy, lambda n: Called(arrays=(_reals(n - 37),))),
     "heat3d": (heat3d, lambda n: Called(arrays=(_cube(n),))),
     "transpose": (transpose, lambda n: _turned(_square(n))),
+    "transpose_u8": (
+        transpose_u8,
+        lambda n: _turned(_whole(isqrt(n) * (n // isqrt(n)), np.uint8, 256).reshape(isqrt(n), -1)),
+    ),
+    "transpose_f64": (transpose_f64, lambda n: _turned(_square(n, np.float64))),
+    "gray_planes": (
+        gray_planes,
+        lambda n: Called(arrays=tuple(_whole(n, np.uint8, 256, seed) for seed in range(3))),
+    ),
     "gray_u8": (
         gray_u8,
         lambda n: Called(arrays=(_whole(3 * n, np.uint8, 256),), shape=(n,)),
@@ -323,6 +414,11 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
     "collatz": (collatz, lambda n: Called(arrays=(_whole(n // 4, np.uint32, 1 << 20),))),
     "row_sums": (row_sums, lambda n: _summed(_square(n))),
     "product": (product, _product),
+    "product_fast": (product_fast, _product),
+    "product_rows": (product_rows, _product_rows),
+    "column_sums": (column_sums, lambda n: _summed(_square(n), 1)),
+    "pairs": (pairs, lambda n: Called(arrays=(_reals(4 * isqrt(n)),))),
+    "pairs_fast": (pairs_fast, lambda n: Called(arrays=(_reals(4 * isqrt(n)),))),
     "bins16": (bins16, lambda n: _counted(_whole(n, np.uint32, 1 << 30), 16)),
     "bins1024": (bins1024, lambda n: _counted(_whole(n, np.uint32, 1 << 30), 1024)),
     "above": (above, lambda n: _counted(_reals(n), 1)),
@@ -339,8 +435,8 @@ def _turned(x: Any) -> Called:
     return Called(arrays=(x,), shape=x.shape[::-1])
 
 
-def _summed(x: Any) -> Called:
-    return Called(arrays=(x,), shape=(x.shape[0],))
+def _summed(x: Any, axis: int = 0) -> Called:
+    return Called(arrays=(x,), shape=(x.shape[axis],))
 
 
 def _scattered(n: int) -> Called:

@@ -41,17 +41,21 @@ from fitting import (
     worked,
 )
 
+from vyre.model import Schedule
 from vyre.plan.guess import ALIKE
-from vyre.plan.guess.amounts import Shapes, amounts
+from vyre.plan.guess.amounts import amounts
 from vyre.plan.guess.model import Constants, Figures, nanoseconds
+from vyre.plan.guess.shapes import Shapes
 from vyre.plan.guess.work import Work
 from vyre.testing import provenance
-from vyre.testing.recordings import Recording, read, space_of
+from vyre.testing.recordings import Recording, read, schedule_of, space_of
 
 OUT = ROOT / "src" / "vyre" / "plan" / "guess" / "fitted.py"
 START: dict[str, float] = {
-    "launch": 900,
+    "launch": 850,
+    "guard": 40,
     "operation": 2,
+    "placing": 1,
     "heavy": 10,
     "function": 15,
     "conversion": 22,
@@ -64,10 +68,17 @@ START: dict[str, float] = {
     "check_run": 5,
     "turn": 8,
     "item": 4,
-    "thread": 8,
+    "thread": 2,
+    "guarded": 6,
+    "passed": 4,
+    "brought": 20,
+    "ends": 60,
+    "near_load": 0.3,
+    "fast": 0.05,
     "issue": 0.003,
     "line_loaded": 0.55,
     "line_stored": 0.8,
+    "near_line": 0.35,
     "fetched": 1e-4,
     "walked": 3e-5,
     "stored": 1e-4,
@@ -85,9 +96,17 @@ START: dict[str, float] = {
     "warp": 5,
     "chained": 2.5,
     "round": 30,
-    "round_load": 30,
+    "round_load": 2,
+    "round_alone": 15,
+    "round_held": 5,
     "wander": 250,
     "own": 1.2,
+    "beside": 0.25,
+    "near_round": 0.2,
+    "chunk": 180,
+    "bring": 8,
+    "ragged": 80,
+    "ended": 60,
     "one_by_one": 0.3,
     "group": 0.6,
     "first": 10,
@@ -103,7 +122,8 @@ START: dict[str, float] = {
     "barrier": 80,
     "atomic": 0.1,
     "register": 1.1,
-    "registers": 0,
+    "register_load": 0.8,
+    "registers": 8,
     "overlap": 2.5,
     "overlap_memory": 2,
     "overlap_groups": 5,
@@ -111,7 +131,7 @@ START: dict[str, float] = {
 }
 """What each may be by what is published of such devices, or seen in a table: where a fit begins."""
 
-HELD = ("register", "registers")  # by what compilers told, not by times
+HELD = ("register", "register_load", "registers")  # by what compilers told, not by times
 FREE = tuple(one.name for one in fields(Constants) if one.name not in HELD)
 X0 = np.log([float(START[name]) for name in FREE])
 
@@ -121,7 +141,7 @@ class OnGpu(Recorded):
     """One space of a GPU."""
 
     work: Work
-    registers: tuple[tuple[int, int], ...]  # items of a code, registers of a thread
+    registers: tuple[tuple[int, float], ...]  # of a thread, by the place of a schedule of a code
 
 
 def spaces_of(path: Path) -> tuple[dict[str, Any], list[OnGpu]]:
@@ -140,8 +160,20 @@ def recorded(one: Recording) -> OnGpu:
         times(one),
         amounts(work, Shapes.of(space.legal)),
         work,
-        tuple((row[0], row[-2]) for row in one["registers"]),
+        told(one["registers"], space.legal),
     )
+
+
+def told(rows: list[list[Any]], legal: tuple[Schedule, ...]) -> tuple[tuple[int, float], ...]:
+    """The registers that compilers told, each by where the space has a schedule of that code."""
+    place = {schedule.code: number for number, schedule in reversed(list(enumerate(legal)))}
+    found = []
+    for row in rows:
+        # Older rows begin with the code, which no workgroup was laid out for.
+        code = schedule_of([1, 1, 1, *row] if isinstance(row[3], str) else row).code
+        if code in place:
+            found.append((place[code], float(row[-2])))
+    return tuple(found)
 
 
 SHARP = 0.03  # of the soft choice whose loss is fitted
@@ -185,23 +217,36 @@ def fitted(spaces: list[OnGpu], figures: Figures, starts: int = 1, most: int = 2
 
 
 def registers(spaces: list[OnGpu]) -> dict[str, float]:
-    """Registers of a thread by the names that its items hold; up to 32 every compiler is free."""
+    """Registers of a thread by what its items hold and load; up to 32 every compiler is free."""
     rows = np.array(
         [
-            (one.work.held * items, max(count, 32.0))
+            (held, loads, min(max(count, 32.0), 255.0))
             for one in {one.kernel: one for one in spaces}.values()
-            for items, count in one.registers
+            for (place, count), (held, loads) in zip(one.registers, holding(one), strict=True)
         ]
-    )
+    ).reshape(-1, 3)
     if not len(rows):
         return {name: START[name] for name in HELD}
 
-    def missed(pair: tuple[float, float]) -> float:
-        return float(((np.maximum(pair[0] * rows[:, 0] + pair[1], 32.0) - rows[:, 1]) ** 2).mean())
+    def missed(three: tuple[float, float, float]) -> float:
+        guessed = three[0] * rows[:, 0] + three[1] * rows[:, 1] + three[2]
+        return float(np.abs(np.clip(guessed, 32.0, 255.0) - rows[:, 2]).mean())
 
-    pairs = [(each / 10, base) for each in range(5, 20) for base in range(0, 24, 4)]
-    each, base = min(pairs, key=missed)
-    return {"register": each, "registers": float(base)}
+    tried = [
+        (name / 10, load / 10, float(base))
+        for name in range(5, 20)
+        for load in range(0, 16, 2)
+        for base in range(0, 36, 4)
+    ]
+    return dict(zip(HELD, min(tried, key=missed), strict=True))
+
+
+def holding(one: OnGpu) -> list[tuple[float, float]]:
+    """What the items of each code with known registers hold, and load ahead."""
+    a = one.amounts
+    loads = np.broadcast_to(a.held_loads * (a.chunks > 0.0) + a.ahead, one.times.shape)
+    held = np.broadcast_to(a.held * a.items, one.times.shape)
+    return [(float(held[place]), float(loads[place])) for place, _ in one.registers]
 
 
 def guessed(one: OnGpu, constants: Constants, figures: Figures) -> Outcome:
@@ -266,7 +311,8 @@ def main() -> None:
         device, spaces = spaces_of(path)
         if not spaces:
             continue
-        names.append(path.relative_to(ROOT).as_posix())
+        is_here = path.is_relative_to(ROOT)
+        names.append(path.relative_to(ROOT).as_posix() if is_here else path.name)
         figures = Figures(
             units=float(device["compute_units"]),
             unit_threads=float(device["max_threads_per_unit"]),

@@ -10,9 +10,10 @@ from vyre import In, InOut, Out, f32, u32
 from vyre.analysis import analyse
 from vyre.ir import Program
 from vyre.model import Code, Order, Schedule
-from vyre.plan.guess.amounts import Amounts, Shapes, amounts
+from vyre.plan.guess.amounts import Amounts, amounts
 from vyre.plan.guess.device import KNOWN
 from vyre.plan.guess.model import Figures, nanoseconds
+from vyre.plan.guess.shapes import Shapes
 from vyre.plan.guess.work import Work, work_of
 from vyre.runtime.devices.launcher import Numbers
 

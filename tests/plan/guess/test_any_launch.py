@@ -8,6 +8,7 @@ from math import exp, isfinite, prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +17,14 @@ from vyre import InOut, Out, f32, f64, kernels, u32
 from vyre.analysis import Facts, analyse
 from vyre.backend.replayed import GPU
 from vyre.ir.program import Program
-from vyre.model import Code, DeviceInfo, Schedule
-from vyre.plan.guess import Guess, guess, risk
-from vyre.plan.space import LaunchTraits, Resources, Space, space
+from vyre.model import Code, DeviceInfo, Order, Schedule
+from vyre.plan.guess import Guess, guess, risk, work_of
+from vyre.plan.guess.amounts import amounts
+from vyre.plan.guess.device import figures
+from vyre.plan.guess.model import nanoseconds
+from vyre.plan.guess.shapes import Shapes
+from vyre.plan.space import Resources, Space, space
+from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.devices.launcher import Numbers
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
@@ -147,6 +153,52 @@ def test_any_device_and_what_its_compiler_told_can_be_guessed_for(
     told = Resources(max_threads_by_code=dict.fromkeys({s.code for s in made.legal}, threads))
 
     assert_guessed(guessed(name, replace(made, resources=told), info, launch), made)
+
+
+CODES = st.builds(
+    Code,
+    items=st.sampled_from((1, 2, 4, 8, 16)),
+    vector=st.sampled_from((1, 2, 4)),
+    lines=st.sampled_from((1, 2, 3, 16)),
+    planes=st.sampled_from((1, 2, 5)),
+    unroll=st.sampled_from((1, 4, 64)),
+    order=st.sampled_from(Order),
+    checked=st.booleans(),
+    fitted=st.booleans(),
+)
+STAGED = st.builds(
+    replace,
+    CODES,
+    depth=st.sampled_from((1, 8, 1024)),
+    loaders=st.sampled_from((0, 1, 63)),
+)
+GROUPS = st.sampled_from(((1, 1, 1), (8, 1, 1), (33, 3, 1), (16, 16, 1), (1024, 1, 1), (8, 8, 16)))
+
+
+@settings(max_examples=150)
+@given(
+    name=st.sampled_from(NAMES),
+    sizes=EXTENTS,
+    pad=st.sampled_from((0, 3)),
+    drawn=st.lists(st.tuples(GROUPS, st.one_of(CODES, STAGED)), min_size=1, max_size=8),
+)
+def test_no_schedule_that_can_be_said_is_expected_to_take_no_time_or_for_ever(
+    name: str,
+    sizes: tuple[int, int, int],
+    pad: int,
+    drawn: list[tuple[tuple[int, int, int], Code]],
+):
+    program, facts = analysed(name)
+    launch = launch_of(program, sizes, pad)
+    schedules = [
+        Schedule(group, replace(code, items=max(code.items, code.vector))) for group, code in drawn
+    ]
+    found = amounts(work_of(program, facts, launch), Shapes.of(schedules))
+    device, known = figures(GPU)
+    times = np.broadcast_to(nanoseconds(found, known.constants, device), len(schedules))
+
+    assert np.isfinite(times).all()
+    assert (times > 100.0).all()
 
 
 def test_a_space_of_one_is_its_guess():

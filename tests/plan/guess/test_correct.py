@@ -13,10 +13,11 @@ from vyre.analysis import analyse
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Limits, Schedule
 from vyre.plan.guess import Correction, Evidence, Work, correct, guess, work_of
-from vyre.plan.guess.amounts import Shapes, amounts
+from vyre.plan.guess.amounts import amounts
 from vyre.plan.guess.correct import MACHINES, MOST_KERNELS, MOST_SHIFT, corrected
 from vyre.plan.guess.device import figures
 from vyre.plan.guess.model import nanoseconds
+from vyre.plan.guess.shapes import Shapes
 from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import Space
 

@@ -34,8 +34,9 @@ def programs() -> dict[str, tuple[Program, Facts]]:
         calls = importlib.import_module("spaces_kernels").CALLS
     finally:
         sys.path.remove(str(BENCHMARKS))
-    found = [*kernels.ALL, *(kernel for kernel, _ in calls.values())]
-    return {kernel.name: (kernel.program, analyse(kernel.program)) for kernel in found}
+    found = {kernel.name: kernel for kernel in kernels.ALL}
+    found |= {name: kernel for name, (kernel, _) in calls.items()}
+    return {name: (kernel.program, analyse(kernel.program)) for name, kernel in found.items()}
 
 
 @cache

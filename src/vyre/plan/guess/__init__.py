@@ -17,12 +17,13 @@ from vyre.analysis.forms import Launch, Symbol
 from vyre.ir.program import Program
 from vyre.model import DeviceInfo, DeviceKind, Schedule
 from vyre.plan.guess import lanes
-from vyre.plan.guess.amounts import Shapes, Vector, amounts
+from vyre.plan.guess.amounts import amounts
 from vyre.plan.guess.correct import Correction, Evidence, correct, corrected, correcting
 from vyre.plan.guess.cpu import efforts
 from vyre.plan.guess.device import figures, nearest
 from vyre.plan.guess.model import nanoseconds
 from vyre.plan.guess.ranking import Guess, ranked
+from vyre.plan.guess.shapes import Shapes, Vector
 from vyre.plan.guess.work import Work, work_of
 from vyre.plan.space import Space
 
@@ -73,10 +74,11 @@ def guess(
     if info.kind is DeviceKind.CPU:
         return ranked(space, efforts(space, facts, info, launch), _CPU_ALIKE)
     device, known = figures(info)
-    found = amounts(work_of(program, facts, launch), Shapes.of(space.legal))
+    shapes = Shapes.of(space.legal)
+    found = amounts(work_of(program, facts, launch), shapes)
     found.registers = _told(space, info, device.unit_registers)
     times = nanoseconds(found, corrected(known.constants, correction), device)
-    return ranked(space, np.log(times), ALIKE)
+    return ranked(space, np.log(times), ALIKE, shapes)
 
 
 def order(

@@ -15,23 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.model import DeviceInfo, Schedule
-from vyre.plan.guess.amounts import Amounts, Shapes, Vector, amounts
+from vyre.plan.guess.amounts import Amounts, amounts
 from vyre.plan.guess.device import figures
 from vyre.plan.guess.model import Constants, Figures, nanoseconds
+from vyre.plan.guess.shapes import Shapes, Vector
 from vyre.plan.guess.work import Work
 
 MACHINES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "launch": ("launch", "first"),
         "arithmetic": ("issue",),
-        "accesses": ("load", "store", "address", "check", "check_run", "turn"),
-        "lines": ("line_loaded", "line_stored"),
+        "accesses": ("load", "store", "address", "check", "check_run", "turn", "passed", "placing"),
+        "lines": ("line_loaded", "line_stored", "near_line"),
         "caches": ("fetched", "walked", "stored"),
         "capacity": ("cache",),
         "memory": ("memory", "scattered"),
-        "waiting": ("near_wait", "far_wait", "start", "warp"),
-        "loops": ("chained", "round", "round_load", "wander"),
-        "own time": ("own",),
+        "waiting": ("near_wait", "far_wait", "start", "guard", "warp"),
+        "loops": ("chained", "round", "round_load", "round_alone", "round_held", "wander"),
+        "own time": ("own", "near_round"),
+        "bringing": ("brought", "ends", "near_load", "chunk", "bring", "ragged", "ended"),
         "groups": ("group",),
         "drain": ("drain",),
         "counters": ("near_atomic", "clear", "far_add", "barrier"),

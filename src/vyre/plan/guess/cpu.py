@@ -17,8 +17,8 @@ from vyre.analysis.forms import Launch, Symbol
 from vyre.analysis.reader import ATOMIC
 from vyre.model import DeviceInfo, Dim3, Order, Schedule
 from vyre.plan.geometry import ceil_div, tile_grid
-from vyre.plan.guess.amounts import Vector
-from vyre.plan.space import Space, tile_of
+from vyre.plan.guess.shapes import Vector
+from vyre.plan.space import Space
 
 _SECTOR = 32  # bytes fetched for an element whose neighbours are not used
 
@@ -104,5 +104,5 @@ def _effort(schedule: Schedule, job: _Job) -> float:
     position *= 1 + 1 / schedule.workgroup[0]  # a row is a loop; rows cost their start
     # A group is a call with its own bookkeeping; cores that finish early wait for the last group,
     # the longer the fewer there are and the more they differ.
-    effort = ceil_div(job.groups(schedule), job.units) * (384 + prod(tile_of(schedule)) * position)
+    effort = ceil_div(job.groups(schedule), job.units) * (384 + prod(schedule.tile) * position)
     return effort * (1 + (2 if work.divergent else 0.5) / share)

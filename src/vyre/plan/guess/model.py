@@ -15,6 +15,7 @@ import numpy as np
 from vyre.plan.guess.amounts import Amounts, Numbers
 
 _LONGEST = 1e30  # ns; its powers are still numbers
+_SET_ASIDE = 1024.0  # bytes of a unit's memory that every group takes beside its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Figures:
     unit_threads: float
     unit_groups: float = 32.0
     unit_registers: float = 65_536.0
+    unit_memory: float = 233_472.0  # bytes that the groups of a unit have of their own
     scale: float = 1.0  # by which memory and caches are larger and faster than the constants say
 
 
@@ -34,6 +36,7 @@ class Constants:
 
     launch: float  # before the first group runs, and after the last
     operation: float  # instructions each
+    placing: float
     heavy: float
     function: float
     conversion: float
@@ -47,9 +50,16 @@ class Constants:
     turn: float  # instructions for one more round of a loop, whatever it does
     item: float
     thread: float
+    guarded: float  # more of a thread, where it has to look at the extent
+    passed: float  # for an element of a neighbouring lane
+    brought: float  # for one that goes to a group's own memory, or a vector of them
+    ends: float  # more, for a vector within which an array may end
+    near_load: float  # from there
+    fast: float  # the share of functions and divisions where they are the device's own
     issue: float  # ns for one instruction of one thread
     line_loaded: float
     line_stored: float
+    near_line: float
     fetched: float  # ns for a byte
     walked: float
     stored: float
@@ -64,12 +74,21 @@ class Constants:
     more_inputs: float
     flight: float  # registers that compilers spend on loads that are under way
     start: float
+    guard: float  # more, where nothing is known of the extent beforehand
     warp: float  # ns by which one warp starts after the other
     chained: float  # ns for an operation that waits for the last
     round: float  # ns for a round of a walk, and for each load in it
     round_load: float
+    round_alone: float  # more, where no pointer to its row serves several
+    round_held: float  # and for each register of it: the more, the fewer rounds are under way
     wander: float  # ns for a round whose loads go where others say
     own: float  # ns for an instruction in a thread's own time
+    beside: float  # the power of items by which that is less: those side by side overlap
+    near_round: float  # ns for a read of a group's own memory, in each round
+    chunk: float  # ns for waiting for each other, each time that it is filled
+    bring: float  # ns in the time of a thread that brings, for each load
+    ragged: float  # more, where not all have as many
+    ended: float  # more, for such a vector
     one_by_one: float  # more, where the items of a thread run one by one
     group: float  # ns for handing out a group
     first: float  # ns by which the groups of a unit begin one after the other
@@ -84,7 +103,8 @@ class Constants:
     slices: float  # the power of further counters: they are spread over parts of the cache
     barrier: float
     atomic: float
-    register: float
+    register: float  # for a name of an item
+    register_load: float  # for a register's worth of what a thread loads at once
     registers: float
     overlap: float  # how sharply the slowest decides
     overlap_memory: float
@@ -97,13 +117,23 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     share = np.ceil(a.groups / device.units)
     resident = np.minimum(_fitting(a, c, device), share)
     waves = share / resident
-    mean = a.groups * a.threads * a.items / device.units
-    on_unit = mean + c.uneven * (share * a.threads * a.items - mean)
+    tile = a.threads * a.items
+    mean = a.groups * tile / device.units
+    on_unit = mean + c.uneven * (share * tile - mean)
     instructions = _instructions(a, c)
     alone = instructions + c.load * (a.single - a.loads)  # where no neighbour shares a load
     mixed = instructions + a.partial * (alone - instructions)
-    issue = on_unit * (mixed + c.thread / a.items) * c.issue
-    lines = on_unit * (c.line_loaded * a.lines_loaded + c.line_stored * a.lines_stored)
+    thread = (c.thread + c.guarded * (1.0 - a.fitted)) * (1.0 + a.loaders)
+    lanes = np.ceil(a.threads / 32.0) * 32.0 / a.threads  # those that a warp lacks take as long
+    issue = (
+        on_unit
+        * lanes
+        * (mixed + c.brought * a.brought + c.ends * a.ends + thread / a.items)
+        * c.issue
+    )
+    lines = on_unit * (
+        c.line_loaded * a.lines_loaded + c.line_stored * a.lines_stored + c.near_line * a.near_lines
+    )
     missing = 1.0 / (1.0 + (c.cache * device.scale / a.footprint) ** 3)
     cache, memory = _moving(a, c, device, missing, resident)
     waiting, tail = _waiting(a, c, instructions, alone, missing, waves)
@@ -111,7 +141,8 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     near, far, more = _atomics(a, c, device, share, waves)
     body = _slowest(c.overlap, issue, lines, moved) + near
     body = _slowest(c.overlap_groups, body, c.group * a.groups / device.scale)
-    body = body * (1.0 + c.drain * a.threads / device.unit_threads * np.minimum(waves, 2.0))
+    block = a.threads * (1.0 + a.loaders)
+    body = body * (1.0 + c.drain * block / device.unit_threads * np.minimum(waves, 2.0))
     body = _slowest(c.overlap_adds, body + tail + more, far)
     return c.launch + c.first * resident + body
 
@@ -138,27 +169,38 @@ def _moving(
 
 def _fitting(a: Amounts, c: Any, device: Figures) -> Numbers:
     """The groups that a unit holds at once."""
-    guessed = np.maximum(c.registers + c.register * a.held * a.items, 32.0)
+    block = a.threads * (1.0 + a.loaders)
+    guessed = c.registers + c.register * a.held * a.items
+    guessed = guessed + c.register_load * (a.held_loads * (a.chunks > 0.0) + a.ahead)
+    guessed = np.minimum(np.maximum(guessed, 32.0), 255.0)
     registers = np.ceil(np.where(a.registers > 0.0, a.registers, guessed) / 8.0) * 8.0
-    by_registers = np.floor(device.unit_registers / (registers * a.threads))
-    by_threads = np.floor(device.unit_threads / a.threads)
-    return np.maximum(np.minimum(np.minimum(by_threads, by_registers), device.unit_groups), 1.0)
+    by_registers = np.floor(device.unit_registers / (registers * block))
+    by_threads = np.floor(device.unit_threads / block)
+    by_memory = np.floor(device.unit_memory / (a.near_bytes + _SET_ASIDE))
+    held = np.minimum(np.minimum(by_threads, by_registers), by_memory)
+    return np.maximum(np.minimum(held, device.unit_groups), 1.0)
 
 
 def _instructions(a: Amounts, c: Any) -> Numbers:
     """Of one position, without what a thread does once."""
+    exact = c.fast**a.fast
     arithmetic = (
-        a.operations + c.heavy * a.heavy + c.function * a.functions + c.conversion * a.converted
+        a.operations
+        + exact * (c.heavy * a.heavy + c.function * a.functions)
+        + c.conversion * a.converted
     )
     arithmetic = arithmetic * (1.0 + c.wide * a.wide) * (1.0 + c.part * a.parted * (a.items - 1.0))
     return (
         c.operation * arithmetic
+        + c.placing * a.placing
         + c.load * a.loads
         + c.store * a.stores
         + c.address * a.addresses
         + c.check * a.checks
         + c.check_run * a.check_runs
-        + c.turn * (a.rounds - 1.0) / (a.items + a.looped * (1.0 - a.items))
+        + c.turn * (a.rounds - 1.0) / a.at_once / (a.items + a.looped * (1.0 - a.items))
+        + c.passed * a.passed
+        + c.near_load * a.near_loads
         + c.item
     )
 
@@ -173,15 +215,25 @@ def _waiting(
     at_once = np.maximum(a.held_loads / c.flight, 1.0)
     chain = c.chained * a.chain + c.wander * a.wandered + c.round * (a.rounds - 1.0)
     each = c.round_load * (a.rounds - 1.0)
-    begin = c.start + c.warp * np.ceil(a.threads / 32.0)
-    together = 1.0 + a.looped * (a.items - 1.0)
-    full = (
-        begin
-        + wait * at_once
-        + chain * together
-        + each * a.round_loads
-        + c.own * instructions * a.items
+    begin = (
+        c.start
+        + c.guard * (1.0 - a.fitted)
+        + c.warp * np.ceil(a.threads * (1.0 + a.loaders) / 32.0)
     )
+    together = 1.0 + a.looped * (a.items - 1.0)
+    overlapped = np.maximum(a.items / together, 1.0) ** c.beside
+    computing = (
+        chain * together
+        + each * a.round_loads
+        + (a.rounds - 1.0) * (c.round_alone * a.round_alone + c.round_held * a.round_held)
+        + c.near_round * (a.rounds - 1.0) * a.near_loads * a.items / a.rounds / overlapped
+        + c.own * instructions * a.items / overlapped
+    )
+    staged = 1.0 * (a.chunks > 0.0)
+    bringing = a.chunks * (wait + c.bring * a.turns + c.ragged * a.ragged + c.ended * a.ended)
+    bringing = bringing / (1.0 + 1.0 * (a.loaders > 0.0))  # they are further ahead
+    in_chunks = a.chunks * c.chunk + _slowest(c.overlap, computing, bringing)
+    full = begin + wait * at_once + computing + staged * (in_chunks - computing)
     one = wait + chain + each * a.single_round + c.own * single
     alone = begin + (1.0 + c.one_by_one * (a.items > 1.0)) * a.left * one
     waves = waves + c.last_wave * (np.ceil(waves) - waves)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
-from vyre.model import Order, Schedule
-from vyre.plan.guess.amounts import Vector
+from vyre.model import Schedule
+from vyre.plan.guess.shapes import Shapes, Vector
 from vyre.plan.space import Space
 
 
@@ -25,28 +24,26 @@ class Guess:
         return -self.expected[0] if self.expected else 0.0
 
 
-def ranked(space: Space, log_times: Vector, alike: float) -> Guess:
+def ranked(space: Space, log_times: Vector, alike: float, shapes: Shapes | None = None) -> Guess:
     """By steps of what is alike, from the least; in one the default comes first, then fewer items.
 
     What differs less than a step falls by rule and not by rounding.
     """
+    own = shapes or Shapes.of(space.legal)
     default = space.legal.index(space.default)
-    steps = np.floor((log_times - log_times.min()) / alike).astype(int)
-    steps = (steps - steps[default]).tolist()
-
-    def key(place: int) -> tuple[object, ...]:
-        schedule = space.legal[place]
-        code = schedule.code
-        return (
-            steps[place],
-            place != default,
-            (code.items, -code.vector, code.unroll, code.order is Order.BLOCKED, code.checked),
-            prod(schedule.workgroup),
-            schedule.workgroup,
-        )
-
-    places = sorted(range(len(space.legal)), key=key)
+    steps = np.floor((log_times - log_times.min()) / alike)
+    steps = steps - steps[default]
+    others = np.ones(len(space.legal))
+    others[default] = 0.0
+    keys = (
+        *(steps, others, own.each, own.items, -own.vector, own.unroll),
+        (own.items > own.vector) * (own.run == own.items),
+        *(own.checked, own.depth, own.loaders, own.lines, own.fitted),
+        *(own.lanes, own.x, own.y, own.z),
+    )
+    places = np.lexsort(keys[::-1]).tolist()
+    expected = (steps * alike).tolist()
     return Guess(
         tuple(space.legal[place] for place in places),
-        tuple(steps[place] * alike for place in places),
+        tuple(expected[place] for place in places),
     )

@@ -13,6 +13,7 @@ from math import prod
 from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.analysis.forms import Linear, Poly
 from vyre.analysis.reader import ATOMIC, LOAD, Touch, extent_of
+from vyre.emit.windows import window_of
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Var
 from vyre.model import Dim3
@@ -23,6 +24,21 @@ MOST_TAPS = 64
 
 Number = Callable[[Poly], int | None]
 """What a launch makes of a form, where it knows it."""
+
+
+Offset = tuple[int, ...]
+"""Along the axes of an array, the fastest first."""
+
+Steps = tuple[Offset, Offset, Offset]
+_NOWHERE: Steps = ((0,), (0,), (0,))
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What moves along each axis of an array whose elements workgroups bring (`emit.staging`)."""
+
+    moves: tuple[int | None, ...]  # an axis of the launch, the round of a loop, or nothing
+    aligned: bool  # vectors of it begin where vectors of the array do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +58,13 @@ class Stream:
     walk: int  # elements from one of its rounds to the next
     footprint: float  # bytes of the whole array, or of all arrays
     parted: bool  # some invocations come by and others do not
+    steps: Steps = _NOWHERE  # along the axes of the array, of a position along x, y and z
+    offsets: tuple[Offset, ...] = ((0,),)  # of the taps
+    wide: bool = False  # several positions of a thread access it in vectors
+    in_turn: bool = False  # positions of a thread come by one after the other
+    checked: float = 0.0  # the share of taps that test their index where a thread has one position
+    followed: bool = False  # threads far from the borders need no tests, where they have several
+    brought: Brought | None = None  # how workgroups bring it to memory of their own, if they can
     copies: int = 1  # such streams, of several arrays
 
 
@@ -52,6 +75,7 @@ class Written:
     buffers: Mapping[str, BufferDecl]
     together: frozenset[str]  # the statements that all items come by side by side
     segments: frozenset[str]  # the variables of loops from one loaded number to another
+    brought: Mapping[str, Brought]  # the arrays that workgroups can bring to their own memory
 
     def is_segment(self, index: Expr) -> bool:
         """Whether an access walks a part of its array that loaded numbers bound."""
@@ -81,6 +105,8 @@ def streams_of(
         place = _placed(
             touch, access, decl, number, in_turn=touch.statement not in written.together
         )
+        if touch.kind == LOAD and place.strides is not None:
+            place = replace(place, brought=written.brought.get(touch.buffer))
         if place.strides is None and written.is_segment(touch.index):
             place = _segment(place, positions)
             lengths[touch.rounds] = place.rounds
@@ -112,12 +138,18 @@ class _Place:
     touch: Touch
     size: int
     strides: Dim3 | None
-    offsets: tuple[tuple[int, ...], ...]  # of its taps, by axis of the array, the fastest first
+    offsets: tuple[Offset, ...]  # of its taps
     pitches: tuple[int, ...]
     vector: bool
     rounds: float
     walk: int
     footprint: float
+    steps: Steps = _NOWHERE
+    wide: bool = False
+    in_turn: bool = False
+    checked: bool = False
+    followed: bool = False
+    brought: Brought | None = None
 
     @property
     def shifted(self) -> float:
@@ -141,30 +173,55 @@ def _placed(
         and not in_turn
     )
     found = _forms(touch, dims, number)
+    checked = access.in_bounds is None
     if found is None:
         key = (touch.buffer, touch.kind, None, not touch.by_all)
         anywhere = access.pattern is not Pattern.UNIFORM
         strides = None if anywhere else (0, 0, 0)
-        return _Place(key, touch, size, strides, ((0,),), (1,), False, touch.rounds, 0, footprint)
-    strides, offsets, pitches, rounds, walk = found
+        return _Place(
+            key, touch, size, strides, ((0,),), (1,), False, touch.rounds, 0, footprint,
+            in_turn=in_turn, checked=checked,
+        )  # fmt: skip
+    strides, steps, offsets, pitches, rounds, walk = found
     place = (touch.buffer, touch.kind, strides, rounds, walk, not touch.by_all)
-    return _Place(place, touch, size, strides, offsets, pitches, vector, rounds, walk, footprint)
+    side_by_side = access.pattern is Pattern.CONTIGUOUS and not in_turn
+    return _Place(
+        place, touch, size, strides, offsets, pitches, vector, rounds, walk, footprint,
+        steps=steps,
+        wide=side_by_side and (touch.kind == LOAD or not checked),
+        in_turn=in_turn,
+        checked=checked,
+        followed=checked and _is_followed(access),
+    )  # fmt: skip
+
+
+def _is_followed(access: MemoryAccess) -> bool:
+    """Whether a window of positions tells that no check is needed, but along the rows."""
+    last = len(access.forms) - 1
+    return all(
+        access.by_axis[axis] is not None
+        or window_of(access, axis) is not None
+        or (axis == last and axis > 0 and isinstance(access.forms[axis], Linear))
+        for axis in range(last + 1)
+    )
 
 
 def _forms(
     touch: Touch, dims: list[int], number: Number
-) -> tuple[Dim3, tuple[tuple[int, ...], ...], tuple[int, ...], float, int] | None:
-    """Strides, offsets by axis, pitches, rounds and walk of an access; None: it goes anywhere."""
+) -> tuple[Dim3, Steps, tuple[Offset, ...], tuple[int, ...], float, int] | None:
+    """Strides, steps, offsets, pitches, rounds and walk of an access; None: it goes anywhere."""
     flat = len(touch.indices) == 1
     pitches = [1]
     for dim in reversed([] if flat else dims[1:]):
         pitches.append(pitches[-1] * dim)
     strides, offsets = [0, 0, 0], [(0,) * len(pitches)]
+    steps = [[0] * len(pitches) for _ in range(3)]
     rounds, walk, taken = float(touch.rounds), 0, 1
     for axis, (form, pitch) in enumerate(zip(reversed(touch.indices), pitches, strict=True)):
         if not isinstance(form, Linear):
             return None
         for gid, factor in form.gids().items():
+            steps[gid][axis] += number(factor) or 0
             strides[gid] += (number(factor) or 0) * pitch
         shift = number(form.offset) or 0
         offsets = [_moved(one, axis, shift) for one in offsets]
@@ -181,6 +238,7 @@ def _forms(
                 walk = walk or step * pitch
     return (
         (strides[0], strides[1], strides[2]),
+        (tuple(steps[0]), tuple(steps[1]), tuple(steps[2])),
         tuple(offsets),
         tuple(pitches),
         rounds / taken,
@@ -188,7 +246,7 @@ def _forms(
     )
 
 
-def _moved(offset: tuple[int, ...], axis: int, by: int) -> tuple[int, ...]:
+def _moved(offset: Offset, axis: int, by: int) -> Offset:
     return (*offset[:axis], offset[axis] + by, *offset[axis + 1 :])
 
 
@@ -228,4 +286,11 @@ def _merged(places: list[_Place]) -> Stream:
         walk=abs(first.walk),
         footprint=first.footprint,
         parted=not first.touch.by_all,
+        steps=first.steps,
+        offsets=tuple(sorted(offsets)),
+        wide=all(place.wide for place in places),
+        in_turn=all(place.in_turn for place in places),
+        checked=sum(place.checked for place in places) / len(places),
+        followed=all(place.followed or not place.checked for place in places),
+        brought=first.brought,
     )

@@ -6,22 +6,24 @@ Everything here is known before anything is compiled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 
 from vyre.analysis import Facts
-from vyre.analysis.forms import Launch, Poly, Symbol
-from vyre.analysis.reader import Reading, read, read_for
+from vyre.analysis.forms import Launch, Linear, Poly, Symbol
+from vyre.analysis.reader import Reading, Touch, read, read_for
 from vyre.emit.lanes import variation
+from vyre.emit.staging import stages
+from vyre.emit.windows import window_of
 from vyre.ir.accuracy import ULP_BOUND
-from vyre.ir.expr import BinaryOp, Expr, Id, Load, UnaryOp, Var
+from vyre.ir.expr import Binary, BinaryOp, Expr, Id, Load, Unary, UnaryOp, Var
 from vyre.ir.node import Assign, Let, Loop, Node, Store, While
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
 from vyre.ir.walk import bodies, expressions, statements
 from vyre.model import Dim3
-from vyre.plan.guess.streams import Stream, Written, streams_of
+from vyre.plan.guess.streams import Brought, Stream, Written, streams_of
 from vyre.plan.launch_numbers import NumberNotKnown
 
 
@@ -43,6 +45,9 @@ class Work:
     held: int  # registers for the names that every item has of its own
     checked: float  # accesses that test their index
     proved: float  # those that do not, where the code says so
+    placing: float = 0.0  # of the operations, those that only say where an element is
+    fast: bool = False  # functions and divisions are the device's own instructions
+    passing: bool = False  # lanes side by side may pass elements on to each other
 
     @property
     def positions(self) -> int:
@@ -58,11 +63,12 @@ def work_of(program: Program, facts: Facts, launch: Launch) -> Work:
         except (KeyError, NumberNotKnown):
             return None
 
+    proved = _Proved(program, facts)
     reading = _reading(program, tuple(map(number, _asked(program))))
     x, y, z = (max(launch.value(Symbol("extent", axis=axis)), 1) for axis in range(3))
     buffers = {decl.name: decl for decl in program.buffers}
     accesses = list(zip(reading.touches, facts.accesses, strict=True))
-    streams = streams_of(accesses, _written(program), x * y * z, number)
+    streams = streams_of(accesses, _written(proved), x * y * z, number)
     counts = reading.counts
     loops = [node for node in statements(program.entry) if isinstance(node, (Loop, While))]
     walks = any(s.rounds > 1 for s in streams)
@@ -87,6 +93,9 @@ def work_of(program: Program, facts: Facts, launch: Launch) -> Work:
         held=_held(program) * (2 if wide else 1),
         checked=checked,
         proved=sum(touch.rounds for touch in reading.touches) - checked,
+        placing=min(sum(map(_placing, reading.touches)), reading.operations),
+        fast=program.options.fast_math,
+        passing=_passing(proved),
     )
 
 
@@ -110,8 +119,54 @@ _FUNCTIONS: Mapping[BinaryOp | UnaryOp, float] = {
 """Where a function takes more or less than the others, such as a logarithm."""
 
 
+def _placing(touch: Touch) -> float:
+    """Operations of an index that a form stands for, so that neighbours share them."""
+    if not all(isinstance(form, Linear) for form in touch.indices):
+        return 0.0
+    parts = expressions(touch.index)
+    return touch.rounds * sum(isinstance(part, (Binary, Unary)) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Proved:
+    """A program, and what is proved of it: equal programs have equal proofs."""
+
+    program: Program
+    facts: Facts = field(compare=False)
+
+    @property
+    def out(self) -> tuple[Program, Facts]:
+        """The same with its small loops written out."""
+        return self.facts.written_out or (self.program, self.facts)
+
+
 @lru_cache(maxsize=256)
-def _written(program: Program) -> Written:
+def _passing(proved: _Proved) -> bool:
+    """Whether no window follows positions along x: lanes of a warp then all look inside, or none.
+
+    Windows along the rows of an array are checked element by element instead.
+    """
+    return not any(
+        found is not None and found[0] == 0
+        for access in proved.out[1].accesses
+        for axis in range(len(access.forms))
+        for found in (window_of(access, axis),)
+    )
+
+
+def _brought(proved: _Proved) -> dict[str, Brought]:
+    """The arrays that a workgroup can bring to its own memory, and what moves along their axes."""
+    return {
+        stage.buffer: Brought(
+            stage.moves, stage.aligned and (stage.offsets[-1].constant or 0) % 4 == 0
+        )
+        for stage in stages(*proved.out).values()
+    }
+
+
+@lru_cache(maxsize=256)
+def _written(proved: _Proved) -> Written:
+    program = proved.program
     loops = [node for node in statements(program.entry) if isinstance(node, Loop)]
     loaded = {
         node.name
@@ -124,7 +179,10 @@ def _written(program: Program) -> Written:
 
     segments = {node.var for node in loops if is_loaded(node.start) and is_loaded(node.stop)}
     return Written(
-        {decl.name: decl for decl in program.buffers}, _together(program), frozenset(segments)
+        {decl.name: decl for decl in program.buffers},
+        _together(program),
+        frozenset(segments),
+        _brought(proved),
     )
 
 

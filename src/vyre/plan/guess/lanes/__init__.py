@@ -10,11 +10,11 @@ import numpy as np
 
 from vyre.ir.program import Program
 from vyre.model import DeviceInfo
-from vyre.plan.guess.amounts import Vector
 from vyre.plan.guess.lanes.amounts import Core, Form, Tiles, amounts
 from vyre.plan.guess.lanes.fitted import CONSTANTS, MISSED
 from vyre.plan.guess.lanes.model import Constants, nanoseconds
 from vyre.plan.guess.missed import Missed
+from vyre.plan.guess.shapes import Vector
 from vyre.plan.guess.work import Work
 from vyre.plan.space import Space
 

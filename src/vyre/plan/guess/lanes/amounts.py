@@ -19,8 +19,9 @@ from vyre.ir.node import Assign, Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Order, Schedule
-from vyre.plan.guess.amounts import Numbers, Vector
+from vyre.plan.guess.amounts import Numbers
 from vyre.plan.guess.lanes.footprints import LINE, Blocks, brought_in
+from vyre.plan.guess.shapes import Vector
 from vyre.plan.guess.streams import Stream
 from vyre.plan.guess.work import Work
 
