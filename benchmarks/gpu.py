@@ -1,20 +1,23 @@
 """Vyre on a CUDA device beside its peers: device time, what a launch costs, live learning.
 
-Each bundled kernel at each size, on the same arrays, the sides taking turns: Vyre after a sweep
-and after live learning, 256 threads, CUDA's occupancy suggestion, CuPy's ElementwiseKernel, Triton
-under its autotuner, torch eager and torch.compile; beside them a copy of as many bytes, and every
-schedule of Vyre's space. Device time is the median over replays of a CUDA graph. How the peers
-express each kernel is in gpu_cells.py.
+Each kernel at each size, on the same arrays, the sides taking turns: Vyre exact and with fast_math,
+after a sweep and after live learning, 256 threads, CUDA's occupancy suggestion, CuPy's
+ElementwiseKernel, Triton under its autotuner, torch eager and torch.compile; beside them a copy by
+hand of as many bytes, and the schedules of Vyre's space. Device time is the median over replays of
+a CUDA graph. How the peers express each kernel, and which freedoms they take, is in gpu_cells.py.
 
     python benchmarks/gpu.py --parts live,device --kernels saxpy,gelu --out DIR --limit 500
+    python benchmarks/gpu.py --no-live --leaders 24 --budget 1 --out DIR --done EARLIER
     python benchmarks/gpu.py --parts launch,first --out DIR
-    python benchmarks/gpu.py --collect DIR [DIR ...]
+    python benchmarks/gpu.py --collect DIR [DIR ...] [--print-only]
 
 Every cell is a line of DIR/cells.jsonl as soon as it is measured; a run goes on where the one
 before stopped, also where only its lines are given with --done. Parts are measured in processes of
 their own, with an empty cache; one that hangs or breaks is replaced. `live` comes before `device`,
-which times what was learned beside the rest. --collect writes results/gpu.json and prints the
-tables.
+which times what was learned beside the rest. By default the whole space of the exact kernel is
+timed; --leaders takes the first of the guess's order instead, of both kernels, and --no-space none.
+A run ends with the short table; --collect prints everything and writes results/gpu.json, with
+--print-only it prints the short table alone.
 """
 
 import argparse
@@ -25,6 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import gpu_brief
 import gpu_report
 from gpu_journal import Journal, read
 from measure import save
@@ -50,15 +54,14 @@ def main() -> int:
     until = time.time() + given.limit
     given.out.mkdir(parents=True, exist_ok=True)
     journal = Journal(given.out / "cells.jsonl", given.done)
-    for part in given.parts.split(","):
+    for part in filter(None, given.parts.split(",")):
         if time.time() > until:
             break
         if part == "first":
             first(journal)
         else:
             supervise(given, part, journal, until)
-    collect([*given.done, given.out], write=False)
-    return 0
+    return collect([*given.done, given.out], write=False)
 
 
 def arguments() -> argparse.Namespace:
@@ -72,7 +75,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--done", type=Path, nargs="*", default=[], help="cells of earlier runs")
     parser.add_argument("--limit", type=float, default=540, help="seconds; no cell begins later")
     parser.add_argument("--cell-limit", type=float, default=60, help="seconds for one cell")
-    parser.add_argument("--budget", type=float, default=3, help="seconds of a sweep")
+    parser.add_argument("--budget", type=float, default=3, help="seconds of a sweep; 0: none")
+    parser.add_argument(
+        "--leaders", type=int, default=0, help="schedules to time, best guess first"
+    )
+    parser.add_argument("--no-space", action="store_true", help="do not time the whole space")
+    parser.add_argument("--no-live", action="store_true", help="leave the live part out")
     parser.add_argument("--live-limit", type=float, default=6, help="seconds of live calls")
     parser.add_argument("--space-limit", type=float, default=8, help="seconds for a whole space")
     parser.add_argument("--collect", type=Path, nargs="+", help="make the result of these cells")
@@ -83,6 +91,10 @@ def arguments() -> argparse.Namespace:
     unknown = [part for part in given.parts.split(",") if part not in PARTS]
     if unknown:
         parser.error(f"no part {unknown[0]!r}; use some of {','.join(PARTS)}")
+    if given.leaders < 0 or given.budget < 0:
+        parser.error("--leaders and --budget are at least 0")
+    if given.no_live:
+        given.parts = ",".join(part for part in given.parts.split(",") if part != "live")
     if given.out is None and not given.collect:
         parser.error("--out is needed, or --collect")
     return given
@@ -170,14 +182,15 @@ def first(journal: Journal) -> None:
 
 
 def collect(paths: list[Path], *, write: bool) -> int:
-    """Print what the cells come to, and keep it."""
-    records = list(read(paths))
-    made = gpu_report.result(records)
+    """Print what the cells come to in short, or all of it where it is to be kept."""
+    made = gpu_report.result(list(read(paths)))
     found, numbers = made["results"], made["figures"]
+    if not write:
+        print("\n".join(gpu_brief.table(made)))
+        return 0
     print("\n".join([*gpu_report.cell_table(found), *gpu_report.summary(found, numbers)]))
-    if write:
-        results = made.pop("results")
-        print(f"saved to {save('gpu', results, **made).name}")
+    results = made.pop("results")
+    print(f"saved to {save('gpu', results, **made).name}")
     return 0
 
 

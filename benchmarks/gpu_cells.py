@@ -1,4 +1,4 @@
-"""What the GPU suite runs: each bundled kernel at each size, on arrays made on the device.
+"""What the GPU suite runs: each kernel at each size, on arrays made on the device.
 
 How each peer expresses a kernel, and where it cannot do so as the kernel is meant:
 
@@ -14,13 +14,24 @@ How each peer expresses a kernel, and where it cannot do so as the kernel is mea
 | histogram  | atomicAdd        | tl.histogram, adds | histc             | scatter_add         |
 | mandelbrot | yes              | a block's rounds   | 100 masked rounds | 10 rounds at a time |
 | nbody      | raw arrays       | tiles of pairs     | rows of pairs     | one reduction       |
+| transpose  | raw x            | 2-D tiles, trans   | copy_ of x.t()    | contiguous x.t()    |
+| filter3    | raw x            | 2-D tiles          | conv2d            | a sum of slices     |
+| row_sums   | a row a thread   | tiles, reordered   | sum, reordered    | sum, reordered      |
+| product    | -                | dot("ieee")        | mm, no TF32       | -                   |
+| adam       | yes              | yes                | in-place, seven   | yes                 |
+| gray_u8    | yes              | yes                | in 32 bits        | in 32 bits          |
 
 A loop that each element leaves on its own (mandelbrot) is beyond Triton and torch: Triton goes on
-until a whole block is done, torch makes every round for all.
+until a whole block is done, torch makes every round for all. `row_sums` has one more side: a kernel
+made by hand that keeps the order of each sum (`gpu_hand.py`).
 
-Peers contract `a * b + c` into one rounding unless they are told not to; Vyre does so only where a
-kernel says `fast_math`. Where arithmetic is what takes the time (`ARITHMETIC`), CuPy and Triton are
-also run without contraction, and Vyre's kernel also with `fast_math`.
+Peers contract `a * b + c` into one rounding unless they are told not to, and some approximate
+functions; Vyre does so only where a kernel says `fast_math`. So every kernel is run both ways: with
+`fast_math` beside peers as they are (freedoms are equal), and exact beside the fastest of all.
+Where the order of a sum is what takes the time, peers that change it take a freedom that
+`fast_math` does not give (`REORDERED`): they are beside the exact kernel alone. Those that do so in
+nbody count as the others do. Where arithmetic is what takes the time (`ARITHMETIC`), CuPy and
+Triton are also run without contraction.
 """
 
 from __future__ import annotations
@@ -32,6 +43,7 @@ from math import isqrt
 from typing import Any
 
 LARGE = (14, 18, 20, 22, 24, 26, 28)
+SQUARES = (20, 22, 24, 26)
 POWERS: dict[str, tuple[int, ...]] = {
     "saxpy": LARGE,
     "gelu": LARGE,
@@ -43,8 +55,22 @@ POWERS: dict[str, tuple[int, ...]] = {
     "histogram": LARGE,
     "mandelbrot": LARGE[:-1],
     "nbody": (12, 14, 16),
+    "transpose": SQUARES,
+    "filter3": SQUARES,
+    "row_sums": SQUARES,
+    "product": (22, 24),
+    "adam": LARGE,
+    "gray_u8": LARGE,
 }
 ARITHMETIC = ("polynomial", "mandelbrot", "nbody")
+REORDERED = {"row_sums": ("triton", "torch_eager", "torch_compile")}
+"""Peers that add up in another order than the kernel says."""
+
+WITHOUT = {"product": ("cupy", "torch_compile")}
+"""Peers that have nothing of their own to offer: both would call what `torch_eager` calls."""
+
+UPDATED = {"histogram": (1,), "adam": (0, 1, 2)}
+"""Kernels whose results are arguments that each call changes, and which of them."""
 
 SAME = 1e-3
 """How far a peer's number may be off, as a share of the results' root mean square."""
@@ -63,6 +89,7 @@ class Cell:
     outs: tuple[Any, ...]  # what is written
     moved: int  # bytes that have to be read and written
     options: dict[str, Any] = field(default_factory=dict)
+    before: tuple[Any, ...] = ()  # what the outputs hold before a call, where it changes them
 
     @property
     def size(self) -> str:
@@ -75,19 +102,21 @@ class Cell:
 
     @property
     def updates(self) -> bool:
-        """Whether the result is an argument that each call adds to."""
-        return self.kernel == "histogram"
+        """Whether the results are arguments that each call changes."""
+        return self.kernel in UPDATED
 
     def clear(self) -> None:
         """Leave nothing in the outputs that could pass for a result."""
+        if self.updates:
+            for out, held in zip(self.outs, self.before, strict=True):
+                signed(out).copy_(held)
+            return
         for out in self.outs:
             whole = signed(out)
-            if self.updates:
-                whole.zero_()
-            elif whole.is_floating_point():
-                whole.fill_(float("nan"))
-            else:
-                whole.fill_(-1)
+            whole.fill_(float("nan") if whole.is_floating_point() else _POISON[str(whole.dtype)])
+
+
+_POISON = {"torch.int32": -1, "torch.uint8": 255}
 
 
 def wanted(kernels: str, sizes: str) -> list[tuple[str, int]]:
@@ -127,9 +156,13 @@ def make(torch: Any, kernel: str, power: int) -> Cell:
     def floats(*shape: int) -> Any:
         return torch.zeros(shape, device="cuda")
 
-    def cell(arrays: Any, outs: Any, per_element: int, **options: Any) -> Cell:
-        return Cell(kernel, power, tuple(arrays), tuple(outs), per_element * n, options)
+    def cell(arrays: Any, outs: Any, per_element: int, more: int = 0, **options: Any) -> Cell:
+        moved = per_element * n + more
+        before = [signed(arrays[place]).clone() for place in UPDATED.get(kernel, ())]
+        return Cell(kernel, power, tuple(arrays), tuple(outs), moved, options, tuple(before))
 
+    rows = isqrt(n)
+    columns = n // rows
     match kernel:
         case "saxpy":
             return cell((normal(n), normal(n)), (floats(n),), 12, a=2.5)
@@ -140,8 +173,22 @@ def make(torch: Any, kernel: str, power: int) -> Cell:
         case "stencil9":
             return cell((normal(n), normal(9)), (floats(n),), 8)
         case "stencil5":
-            rows = isqrt(n)
-            return cell((normal(rows, n // rows),), (floats(rows, n // rows),), 8)
+            return cell((normal(rows, columns),), (floats(rows, columns),), 8)
+        case "filter3":
+            return cell((normal(rows, columns), normal(9)), (floats(rows, columns),), 8)
+        case "transpose":
+            return cell((normal(rows, columns),), (floats(columns, rows),), 8)
+        case "row_sums":
+            return cell((normal(rows, columns),), (floats(rows),), 4, 4 * rows)
+        case "product":
+            return cell((normal(rows, rows), normal(rows, rows)), (floats(rows, rows),), 12)
+        case "adam":
+            # Second moments are squares; the first ones and the rest may be anything.
+            state = (normal(n), normal(n), between(0, 1))
+            return cell((*state, normal(n)), state, 28, rate=0.001)
+        case "gray_u8":
+            planes = [whole(256, torch.uint8) for _ in range(3)]
+            return cell(planes, (torch.zeros_like(planes[0]),), 4)
         case "gather":
             index = whole(n, torch.int32).view(torch.uint32)
             return cell((normal(n), index), (floats(n),), 12)

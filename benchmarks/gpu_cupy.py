@@ -1,4 +1,4 @@
-"""The bundled kernels as CuPy's ElementwiseKernel, on views of torch's arrays."""
+"""The suite's kernels as CuPy's ElementwiseKernel, on views of torch's arrays."""
 
 from __future__ import annotations
 
@@ -85,6 +85,58 @@ _KERNELS = {
         az = sz;
         """,
     ),
+    "transpose": (
+        "raw float32 x, int32 rows, int32 columns",
+        "float32 out",
+        """
+        const int at = static_cast<int>(i);
+        const int r = at / rows, c = at - r * rows;
+        out = x[c * columns + r];
+        """,
+    ),
+    "filter3": (
+        "raw float32 x, raw float32 w, int32 rows, int32 columns",
+        "float32 out",
+        """
+        const int at = static_cast<int>(i);
+        const int r = at / columns, c = at - r * columns;
+        float s = 0.0f;
+        for (int di = -1; di <= 1; ++di) {
+            for (int dj = -1; dj <= 1; ++dj) {
+                const int y = r + di, x_at = c + dj;
+                if (y >= 0 && y < rows && x_at >= 0 && x_at < columns)
+                    s += w[3 * di + dj + 4] * x[at + di * columns + dj];
+            }
+        }
+        out = s;
+        """,
+    ),
+    "row_sums": (
+        "raw float32 x, int32 columns",
+        "float32 out",
+        """
+        const int start = static_cast<int>(i) * columns;
+        float s = 0.0f;
+        for (int k = 0; k < columns; ++k) s += x[start + k];
+        out = s;
+        """,
+    ),
+    "adam": (
+        "float32 g, float32 rate",
+        "float32 p, float32 m, float32 v",
+        """
+        const float first = 0.9f * m + 0.1f * g;
+        const float second = 0.999f * v + 0.001f * g * g;
+        m = first;
+        v = second;
+        p = p - rate * first / (sqrtf(second) + 1e-8f);
+        """,
+    ),
+    "gray_u8": (
+        "uint8 r, uint8 g, uint8 b",
+        "uint8 out",
+        "out = (77u * r + 150u * g + 29u * b) >> 8;",
+    ),
 }
 
 
@@ -111,18 +163,29 @@ def view(tensor: Any) -> Any:
 
 def run_of(cell: Cell, *, contract: bool = True) -> Callable[[], None]:
     """A launch on the cell's arrays, on torch's current stream."""
-    kernel, name = kernel_of(cell.kernel, contract), cell.kernel
-    arrays = [view(array) for array in cell.arrays]
-    outs = [] if cell.updates else [view(out) for out in cell.outs]
-    sizes: tuple[int, ...] = ()
-    if name == "stencil5":
-        sizes = tuple(cell.arrays[0].shape)
-    elif name in ("stencil9", "nbody"):
-        sizes = (cell.arrays[0].numel(),)
-    arguments = (*arrays, *cell.options.values(), *sizes, *outs)
+    kernel = kernel_of(cell.kernel, contract)
+    arguments = _arguments(cell)
 
     def run() -> None:
         with stream_of(torch.cuda.current_stream().cuda_stream):
             kernel(*arguments)
 
     return run
+
+
+def _arguments(cell: Cell) -> tuple[Any, ...]:
+    """What the kernel is called with, in the order of its own parameters."""
+    arrays = [view(array) for array in cell.arrays]
+    if cell.kernel == "adam":
+        *state, gradient = arrays
+        return (gradient, *cell.options.values(), *state)
+    outs = [] if cell.updates else [view(out) for out in cell.outs]
+    shape = tuple(cell.arrays[0].shape)
+    sizes: tuple[int, ...] = ()
+    if cell.kernel in ("stencil5", "filter3", "transpose"):
+        sizes = shape
+    elif cell.kernel == "row_sums":
+        sizes = shape[1:]
+    elif cell.kernel in ("stencil9", "nbody"):
+        sizes = (cell.arrays[0].numel(),)
+    return (*arrays, *cell.options.values(), *sizes, *outs)

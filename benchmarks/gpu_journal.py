@@ -7,8 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from vyre.model import Schedule
+
 Record = dict[str, Any]
 Key = tuple[str, str, str]
+
+FIRST = ("items", "vector", "unroll", "order", "checked")
+"""Parts of a schedule that every row has, by their places."""
+
+
+def packed(schedule: Schedule) -> list[Any]:
+    """A schedule as JSON holds it; parts beyond the first as one text, so that it is a key."""
+    said = schedule.code.value()
+    first = [said.pop(name) for name in FIRST]
+    return [*schedule.workgroup, *first, *([json.dumps(said)] if said else [])]
+
+
+def unpacked(row: list[Any]) -> Schedule:
+    """What `packed` was given."""
+    end = 3 + len(FIRST)
+    parts = dict(zip(FIRST, row[3:end], strict=True))
+    later = json.loads(row[end]) if row[end:] else {}
+    return Schedule.of({"workgroup": row[:3], **parts, **later})
 
 
 def key_of(record: Mapping[str, Any]) -> Key:

@@ -173,7 +173,7 @@ def _driver(target: Target) -> Run:
     frame = frames.make(made.words)
     frames.pack(frame[0], 0, *target.arguments)
     start, function = driver.cuLaunchKernel, made.binary.function
-    sizes = (*made.grid, *made.config.workgroup)
+    sizes = (*made.grid, *made.workgroup)
     stream = driver.CUstream(driver.CU_STREAM_LEGACY)
     return lambda kept=frame: start(function, *sizes, 0, stream, kept[1], 0)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+import gpu_ratios
 from gpu_cells import ARITHMETIC, POWERS
 from gpu_journal import Key, Record, merged
+from gpu_ratios import PEERS, geometric_mean
 
-PEERS = ("cupy", "triton", "torch_eager", "torch_compile")
-STREAMING = ("saxpy", "gelu", "exp_log", "stencil9", "stencil5")
+STREAMING = (
+    *("saxpy", "gelu", "exp_log", "stencil9", "stencil5"),
+    *("filter3", "transpose", "adam", "gray_u8"),
+)
 SMALL_US = 10.0
 """Below this, live learning need only be no slower than the default."""
 
@@ -25,16 +28,6 @@ LAUNCHES = {
     "call_resident / triton": 0.4,
     "call / triton": 0.4,
 }
-
-
-def geometric_mean(values: Iterable[float]) -> float | None:
-    """The mean of ratios, or None of none.
-
-    >>> geometric_mean([0.5, 2.0])
-    1.0
-    """
-    logs = [math.log(value) for value in values]
-    return round(math.exp(sum(logs) / len(logs)), 4) if logs else None
 
 
 def rows(records: Mapping[Key, Record]) -> list[dict[str, Any]]:
@@ -85,6 +78,10 @@ def _row(kernel: str, size: str, cell: Record, learned: Record) -> dict[str, Any
     peers = {name: us[name] for name in PEERS if name in us}
     if peers:
         row["best_peer"] = min(peers, key=peers.__getitem__)
+    for way in ("equal", "exact"):
+        row[way] = {"ratio": gpu_ratios.ratio(row, way), "peer": gpu_ratios.best_peer(row, way)}
+    if "fast" in cell:
+        row["fast_is_the_same_program"] = cell["fast"]["same_program"]
     return row
 
 
@@ -123,22 +120,16 @@ def figures(found: list[dict[str, Any]], launch: Record, first: Record) -> dict[
         side: {other: geometric_mean(speeds(found, f"vyre_{side}", other)) for other in others}
         for side in ("swept", "live")
     }
-    # As peers compute, where that makes a difference: contracted, by Vyre's kernel as well.
-    loose = [
-        {**row, "us": {**row["us"], "vyre_swept": row["us"].get("vyre_fast", 0)}}
-        if row["kernel"] in ARITHMETIC and row["us"].get("vyre_fast")
-        else row
-        for row in found
-    ]
-    means["swept_fast"] = {"best_peer": geometric_mean(speeds(loose, "vyre_swept", "best_peer"))}
     streaming = {}
     for row in found:
-        us = row["us"]
-        large = int(row["size"].removeprefix("2^")) >= 24
-        if row["kernel"] in STREAMING and large and "copy" in us and "vyre_swept" in us:
-            streaming[f"{row['kernel']} {row['size']}"] = round(us["copy"] / us["vyre_swept"], 4)
+        share = gpu_ratios.over(row, "copy", "exact")
+        if row["kernel"] in STREAMING and gpu_ratios.power(row) >= 24 and share:
+            streaming[f"{row['kernel']} {row['size']}"] = share
     return {
         "cells": len(found),
+        "ratios": gpu_ratios.by_kernel(found),
+        "small": gpu_ratios.small(found),
+        "beside": gpu_ratios.beside(found),
         "geometric_means": means,
         "of_the_copy": streaming,
         "launch_us": launch.get("us", {}),
@@ -194,14 +185,16 @@ def _misses_of(row: Mapping[str, Any]) -> Iterable[str]:
 
 
 SIDES = {
+    "vyre_exact": "exact",
+    "vyre_fast": "fast",
     "vyre_default": "256",
-    "vyre_occupancy": "occup.",
     "vyre_swept": "swept",
     "vyre_live": "live",
     "cupy": "CuPy",
     "triton": "Triton",
     "torch_eager": "eager",
     "torch_compile": "compile",
+    "hand_made": "hand",
     "copy": "copy",
 }
 
@@ -209,13 +202,15 @@ SIDES = {
 def cell_table(found: list[dict[str, Any]]) -> list[str]:
     """Microseconds of every side, a line for each cell."""
     head = "".join(f"{label:>9}" for label in SIDES.values())
-    lines = [f"{'us':<11}{'size':>5}{'best':>9}{head}{'sw/best':>8}{'lv/best':>8}{'peer/sw':>8}"]
+    lines = [
+        f"{'us':<11}{'size':>5}{'best':>9}{head}{'sw/best':>8}{'lv/best':>8}{'equal':>8}{'exact':>8}"
+    ]
     for row in found:
         us = row["us"]
         times = "".join(f"{_short(us.get(side)):>9}" for side in SIDES)
         best = _short(row["space"]["best_us"]) if "space" in row else "-"
-        gain = speeds([row], "vyre_swept", "best_peer")
-        ends = (row.get("swept_over_best"), row.get("live_over_best"), gain[0] if gain else None)
+        both = (gpu_ratios.ratio(row, way) for way in ("equal", "exact"))
+        ends = (row.get("swept_over_best"), row.get("live_over_best"), *both)
         lines.append(
             f"{row['kernel']:<11}{row['size']:>5}{best:>9}{times}"
             + "".join(f"{'-' if end is None else format(end, '.3f'):>8}" for end in ends)
@@ -227,6 +222,10 @@ def cell_table(found: list[dict[str, Any]]) -> list[str]:
 def summary(found: list[dict[str, Any]], numbers: Mapping[str, Any]) -> list[str]:
     """The figures in a few lines, what misses a limit last."""
     lines = [f"{numbers['cells']} cells of {sum(map(len, POWERS.values()))}"]
+    for name, ratios in numbers["ratios"].items():
+        equal, exact = ratios["equal"], ratios["exact"]
+        lines.append(f"{name}: equal freedoms {equal['mean']}x, worst {equal['worst']}; ")
+        lines[-1] += f"exact {exact['mean']}x, worst {exact['worst']}"
     for side, means in numbers["geometric_means"].items():
         shown = ", ".join(f"{other} {mean}x" for other, mean in means.items())
         lines.append(f"{side}, geometric means of speed: {shown}")

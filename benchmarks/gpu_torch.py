@@ -1,4 +1,4 @@
-"""The bundled kernels in torch: eager operators, and formulas under torch.compile."""
+"""The suite's kernels in torch: eager operators, and formulas under torch.compile."""
 
 from __future__ import annotations
 
@@ -91,6 +91,42 @@ def _nbody(arrays: Any, outs: Any, _: Any) -> Callable[[], Any]:
     return run
 
 
+def _transpose(arrays: Any, outs: Any, _: Any) -> Callable[[], Any]:
+    return lambda: outs[0].copy_(arrays[0].t())
+
+
+def _filter3(arrays: Any, _: Any, __: Any) -> Callable[[], Any]:
+    x, w = arrays
+    torch.backends.cudnn.allow_tf32 = False
+    x, w = x[None, None], w.view(1, 1, 3, 3)
+    return lambda: F.conv2d(x, w, padding=1)
+
+
+def _row_sums(arrays: Any, outs: Any, _: Any) -> Callable[[], Any]:
+    return lambda: torch.sum(arrays[0], 1, out=outs[0])
+
+
+def _product(arrays: Any, outs: Any, _: Any) -> Callable[[], Any]:
+    torch.set_float32_matmul_precision("highest")  # which is cuBLAS without TF32
+    return lambda: torch.mm(*arrays, out=outs[0])
+
+
+def _adam(arrays: Any, _: Any, options: Any) -> Callable[[], Any]:
+    p, m, v, g = arrays
+    rate = options["rate"]
+
+    def run() -> None:
+        m.mul_(0.9).add_(g, alpha=0.1)
+        v.mul_(0.999).addcmul_(g, g, value=0.001)
+        p.addcdiv_(m, v.sqrt().add_(1e-8), value=-rate)
+
+    return run
+
+
+def _gray_u8(arrays: Any, _: Any, __: Any) -> Callable[[], Any]:
+    return lambda: gray_u8(*arrays)
+
+
 _EAGER = {
     "saxpy": _saxpy,
     "gelu": _gelu,
@@ -102,6 +138,12 @@ _EAGER = {
     "histogram": _histogram,
     "mandelbrot": _mandelbrot,
     "nbody": _nbody,
+    "transpose": _transpose,
+    "filter3": _filter3,
+    "row_sums": _row_sums,
+    "product": _product,
+    "adam": _adam,
+    "gray_u8": _gray_u8,
 }
 
 
@@ -169,6 +211,36 @@ def nbody(
     return (s * dx).sum(1), (s * dy).sum(1), (s * dz).sum(1)
 
 
+def transpose(x: Array) -> Array:
+    return x.t().contiguous()
+
+
+def filter3(x: Array, w: Array) -> Array:
+    rows, columns = x.shape
+    p = F.pad(x, (1, 1, 1, 1))
+    s = w[0] * p[:rows, :columns]
+    for k in range(1, 9):
+        i, j = divmod(k, 3)
+        s = s + w[k] * p[i : i + rows, j : j + columns]
+    return s
+
+
+def row_sums(x: Array) -> Array:
+    return x.sum(1)
+
+
+def adam(p: Array, m: Array, v: Array, g: Array, rate: float) -> None:
+    first = 0.9 * m + 0.1 * g
+    second = 0.999 * v + 0.001 * g * g
+    m.copy_(first)
+    v.copy_(second)
+    p.copy_(p - rate * first / (torch.sqrt(second) + 1e-8))
+
+
+def gray_u8(r: Array, g: Array, b: Array) -> Array:
+    return ((77 * r.int() + 150 * g.int() + 29 * b.int()) >> 8).to(torch.uint8)
+
+
 STEP = 10
 """Rounds of mandelbrot compiled together; a hundred take over a minute to compile."""
 
@@ -183,6 +255,11 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "histogram": histogram,
     "mandelbrot": rounds,
     "nbody": nbody,
+    "transpose": transpose,
+    "filter3": filter3,
+    "row_sums": row_sums,
+    "adam": adam,
+    "gray_u8": gray_u8,
 }
 
 

@@ -1,4 +1,4 @@
-"""The bundled kernels in Triton, each under `@triton.autotune` over twelve configurations.
+"""The suite's kernels in Triton, each under `@triton.autotune` over several configurations.
 
 Configurations are compared by the same graph replays as the suite's own times.
 """
@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 from gpu_cells import Cell, signed
 from gpu_replay import quick, seconds_of
+from gpu_triton_blocks import CONFIGURATIONS, ROW, TILED
 
 TUNING_S = 4e-4
 """How long one replay lasts while configurations are compared."""
@@ -147,48 +148,77 @@ def nbody(x, y, z, m, ax, ay, az, n, BLOCK: tl.constexpr, OTHERS: tl.constexpr):
     tl.store(az + i, tl.sum(sz, 1), mask=there)
 
 
-ROW = [
-    {"BLOCK": block, "warps": warps}
-    for block, warps in (
-        *((128, 2), (256, 2), (256, 4), (512, 2), (512, 4), (1024, 2)),
-        *((1024, 4), (1024, 8), (2048, 4), (2048, 8), (4096, 4), (4096, 8)),
-    )
-]
-CONFIGURATIONS: dict[str, Sequence[dict[str, int]]] = {
-    "stencil5": [
-        {"BLOCK": block, "ROWS": rows, "warps": warps}
-        for block, rows, warps in (
-            *((128, 1, 4), (256, 1, 4), (512, 1, 4), (1024, 1, 4), (128, 4, 4), (256, 2, 4)),
-            *((256, 4, 4), (256, 4, 8), (512, 2, 4), (512, 4, 8), (1024, 2, 8), (64, 8, 4)),
-        )
-    ],
-    "histogram": [
-        {"BLOCK": block, "ROUNDS": rounds, "warps": warps}
-        for block, rounds, warps in (
-            *((1024, 1, 4), (1024, 4, 4), (1024, 16, 4), (2048, 1, 4), (2048, 4, 4), (2048, 16, 4)),
-            *(
-                (2048, 16, 8),
-                (4096, 1, 8),
-                (4096, 4, 8),
-                (4096, 16, 8),
-                (4096, 16, 4),
-                (8192, 8, 8),
-            ),
-        )
-    ],
-    "mandelbrot": [
-        {"BLOCK": block, "STEP": step, "warps": warps}
-        for block, warps in ((32, 1), (64, 1), (64, 2), (128, 2), (128, 4), (256, 4))
-        for step in (5, 10)
-    ],
-    "nbody": [
-        {"BLOCK": block, "OTHERS": others, "warps": warps}
-        for block, others, warps in (
-            *((16, 64, 2), (32, 32, 2), (32, 32, 4), (32, 64, 4), (64, 16, 4), (64, 32, 4)),
-            *((64, 64, 8), (128, 8, 4), (128, 16, 4), (128, 32, 8), (256, 8, 4), (256, 16, 8)),
-        )
-    ],
-}
+@triton.jit
+def transpose(x, out, rows, columns, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    r = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    inside = (r[:, None] < rows) & (c[None, :] < columns)
+    tile = tl.load(x + r[:, None] * columns + c[None, :], mask=inside)
+    turned = (c[:, None] < columns) & (r[None, :] < rows)
+    tl.store(out + c[:, None] * rows + r[None, :], tl.trans(tile), mask=turned)
+
+
+@triton.jit
+def filter3(x, w, out, rows, columns, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    r = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
+    s = tl.zeros([ROWS, BLOCK], tl.float32)
+    for di in tl.static_range(3):
+        for dj in tl.static_range(3):
+            y = r + di - 1
+            z = c + dj - 1
+            there = (y >= 0) & (y < rows) & (z >= 0) & (z < columns)
+            s += tl.load(w + 3 * di + dj) * tl.load(x + y * columns + z, mask=there, other=0.0)
+    tl.store(out + r * columns + c, s, mask=(r < rows) & (c < columns))
+
+
+@triton.jit
+def row_sums(x, out, rows, columns, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    s = tl.zeros([ROWS, BLOCK], tl.float32)
+    for start in range(0, columns, BLOCK):
+        c = start + tl.arange(0, BLOCK)
+        there = (r[:, None] < rows) & (c[None, :] < columns)
+        s += tl.load(x + r[:, None] * columns + c[None, :], mask=there, other=0.0)
+    tl.store(out + r, tl.sum(s, 1), mask=r < rows)
+
+
+@triton.jit
+def product(a, b, out, n, BLOCK: tl.constexpr, ROWS: tl.constexpr, DEPTH: tl.constexpr):
+    # Sides are multiples of every block, so nothing is masked.
+    r = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    c = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.zeros([ROWS, BLOCK], tl.float32)
+    for start in range(0, n, DEPTH):
+        k = start + tl.arange(0, DEPTH)
+        left = tl.load(a + r[:, None] * n + k[None, :])
+        right = tl.load(b + k[:, None] * n + c[None, :])
+        s = tl.dot(left, right, s, input_precision="ieee")
+    tl.store(out + r[:, None] * n + c[None, :], s)
+
+
+@triton.jit
+def adam(p, m, v, g, rate, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    grad = tl.load(g + i, mask=inside)
+    first = 0.9 * tl.load(m + i, mask=inside) + 0.1 * grad
+    second = 0.999 * tl.load(v + i, mask=inside, other=1.0) + 0.001 * grad * grad
+    moved = tl.load(p + i, mask=inside) - rate * first / (tl.sqrt(second) + 1e-8)
+    tl.store(m + i, first, mask=inside)
+    tl.store(v + i, second, mask=inside)
+    tl.store(p + i, moved, mask=inside)
+
+
+@triton.jit
+def gray_u8(r, g, b, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    red = tl.load(r + i, mask=inside).to(tl.int32)
+    green = tl.load(g + i, mask=inside).to(tl.int32)
+    blue = tl.load(b + i, mask=inside).to(tl.int32)
+    bright = (77 * red + 150 * green + 29 * blue) >> 8
+    tl.store(out + i, bright.to(tl.uint8), mask=inside)
 
 
 def _time(call: Callable[[], Any], quantiles: Sequence[float]) -> list[float]:
@@ -208,7 +238,7 @@ def tuned(name: str) -> Any:
             )
             for one in given
         ],
-        key=["rows", "columns"] if name == "stencil5" else ["n"],
+        key=["rows", "columns"] if name in TILED else ["n"],
         do_bench=_time,
     )(KERNELS[name])
 
@@ -224,6 +254,12 @@ KERNELS = {
     "histogram": histogram,
     "mandelbrot": mandelbrot,
     "nbody": nbody,
+    "transpose": transpose,
+    "filter3": filter3,
+    "row_sums": row_sums,
+    "product": product,
+    "adam": adam,
+    "gray_u8": gray_u8,
 }
 _tuned: dict[tuple[str, bool], Any] = {}
 
@@ -236,14 +272,16 @@ def run_of(cell: Cell, *, contract: bool = True) -> Callable[[], None]:
     kernel = _tuned[name, contract]
     arrays = [signed(array) for array in cell.arrays]
     outs = [] if cell.updates else [signed(out) for out in cell.outs]
-    n = cell.arrays[0].numel()
-    sizes = tuple(cell.arrays[0].shape) if name == "stencil5" else (n,)
+    shape = tuple(cell.arrays[0].shape)
+    n = shape[0] if name == "product" else cell.arrays[0].numel()
+    sizes = shape if name in TILED else (n,)
     arguments = (*arrays, *outs, *cell.options.values(), *sizes)
 
     def grid(meta: Any) -> tuple[int, ...]:
-        if name == "stencil5":
-            rows, columns = sizes
-            return triton.cdiv(columns, meta["BLOCK"]), triton.cdiv(rows, meta["ROWS"])
+        if name == "row_sums":
+            return (triton.cdiv(shape[0], meta["ROWS"]),)
+        if len(shape) == 2:
+            return triton.cdiv(shape[1], meta["BLOCK"]), triton.cdiv(shape[0], meta["ROWS"])
         return (triton.cdiv(n, meta["BLOCK"] * meta.get("ROUNDS", 1)),)
 
     def run() -> None:

@@ -1,26 +1,30 @@
-"""Vyre's own sides: schedules pinned, swept, learned from live calls, and the whole space."""
+"""Vyre's own sides: schedules pinned, swept, learned from live calls, and those of the space."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from cuda.bindings import driver
 from gpu_cells import Cell
+from gpu_compile import Compilers
+from gpu_journal import packed
+from gpu_kernels import kernel_of
 from gpu_replay import capture, replays, seconds_of
 
-import vyre
-from vyre import kernels
 from vyre.errors import VyreError
 from vyre.learn import process
-from vyre.model import Code, Order, Schedule
+from vyre.model import Schedule
 
 SPACE_REPLAY_S = 4e-4
-TOGETHER = 16
-"""Codes of one build."""
+NEAR = 1.35
+"""What takes longer than the best so far by this factor is measured well enough by one replay."""
+
+COMPILE_S = 30.0
+"""How long codes are waited for; what is not compiled by then is left out."""
 
 QUIET_S = 1.0
 """Without anything new for so long, a learner wants no more candidates."""
@@ -28,21 +32,8 @@ QUIET_S = 1.0
 COUNTED = 1000
 """Dispatches after the last candidate was ready, when the choice is taken."""
 
-
-def packed(schedule: Schedule) -> list[Any]:
-    """A schedule as JSON holds it."""
-    code = schedule.code
-    return [
-        *schedule.workgroup,
-        *(code.items, code.vector, code.unroll, code.order.value, code.checked),
-    ]
-
-
-def unpacked(row: list[Any]) -> Schedule:
-    """What `packed` was given."""
-    items, vector, unroll, order, checked = row[3:]
-    code = Code(items=items, vector=vector, unroll=unroll, order=Order(order), checked=checked)
-    return Schedule((row[0], row[1], row[2]), code)
+ALONE = 8
+"""Schedules that are tried where nobody compiles beside this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +48,7 @@ class Target:
     """A kernel of Vyre on the arrays of a cell."""
 
     def __init__(self, cell: Cell, *, fast_math: bool = False) -> None:
-        self.cell = cell
+        self.cell, self.fast_math = cell, fast_math
         self.kernel = kernel_of(cell.kernel, fast_math)
         out = None if cell.updates else cell.out
         bound = self.kernel._dispatcher.bind(cell.arrays, out, None, None, cell.options)
@@ -79,9 +70,7 @@ class Target:
     def run_of(self, schedule: Schedule) -> Callable[[], None]:
         """A launch with this schedule, on torch's current stream: the driver's call alone."""
         made = self.launcher.prepare(self.numbers, self.alignment, schedule)
-        start = self.backend.fix(
-            made.binary, made.grid, made.config.workgroup, made.words, self.arguments
-        )
+        start = self.backend.fix(made.binary, made.grid, made.workgroup, made.words, self.arguments)
         return lambda: start(torch.cuda.current_stream().cuda_stream)
 
     def call(self, **more: Any) -> Any:
@@ -107,45 +96,53 @@ class Target:
         decision = self.kernel.tune(
             *cell.arrays, **out, **cell.options, budget_s=budget_s, again=True
         )
-        return decision.config
+        return decision.schedule
 
-    def compile_space(self) -> int:
-        """Build every code of the space, many at a time; how many there are."""
-        codes = self.space.codes
-        for start in range(0, len(codes), TOGETHER):
-            some = codes[start : start + TOGETHER]
-            self.device.binaries([(self.launcher.program, code) for code in some])
-        return len(codes)
+    def is_program_of(self, other: Target) -> bool:
+        """Whether both are compiled from the same source, so that times of one are of both."""
+        code = self.default.code
+        sources = (one.device.source(one.launcher.program, code) for one in (self, other))
+        return len(set(sources)) == 1
 
-    def measure_space(self, limit_s: float) -> Iterator[Timing]:
-        """Every schedule of the space, by a few replays each, until the time is over."""
+    def leaders(self, count: int) -> list[Schedule]:
+        """The default, and the first schedules in the order of the guess."""
+        ordered = self.launcher.guess(self.space, self.numbers).ordered
+        return list(dict.fromkeys([self.default, *ordered[:count]]))
+
+    def compiled(self, schedules: Iterable[Schedule], compilers: Compilers) -> list[Schedule]:
+        """Those of the schedules whose code is compiled, many at a time, and can be loaded."""
+        wanted = list(schedules)
+        codes = dict.fromkeys(schedule.code for schedule in wanted)
+        ready = compilers.compile(self.cell.kernel, self.fast_math, codes, COMPILE_S)
+        return [schedule for schedule in wanted if schedule.code in ready] or wanted[:ALONE]
+
+    def measured(
+        self,
+        schedules: Iterable[Schedule],
+        limit_s: float,
+        refused: Callable[[Schedule, Callable[[], None]], bool],
+    ) -> Iterator[Timing]:
+        """Each schedule by a replay or a few, until the time is over, but for those refused."""
         until = time.monotonic() + limit_s
         default_s = seconds_of(self.run_of(self.default))
         launches = max(1, min(200, round(SPACE_REPLAY_S / default_s)))
-        # What is slow is measured well enough by one replay, if all are to be measured at all.
-        count = 3 if 4 * default_s * launches * len(self.space.legal) < limit_s / 2 else 1
-        for schedule in self.space.legal:
+        best = float("inf")
+        for schedule in schedules:
             if time.monotonic() > until:
                 return
             try:
                 run = self.run_of(schedule)
-            except VyreError:  # its registers do not allow so many threads
+            except VyreError:  # its registers do not allow so many threads, say
                 continue
-            yield Timing(schedule, sorted(replays(capture(run, launches), count))[count // 2])
-
-
-def kernel_of(name: str, fast_math: bool) -> vyre.Kernel:
-    """The bundled kernel, or the same function as a kernel that gives up exact rounding."""
-    kernel: vyre.Kernel = getattr(kernels, name)
-    if not fast_math:
-        return kernel
-    if name not in _fast:
-        function: Any = kernel.__wrapped__  # type: ignore[attr-defined]  # by functools.update_wrapper
-        _fast[name] = vyre.kernel(fast_math=True)(function)
-    return _fast[name]
-
-
-_fast: dict[str, vyre.Kernel] = {}
+            if refused(schedule, run):
+                continue
+            graph = capture(run, launches)
+            times = replays(graph, 1)
+            if times[0] < NEAR * best:
+                times += replays(graph, 2)
+            seconds = sorted(times)[len(times) // 2]
+            best = min(best, seconds)
+            yield Timing(schedule, seconds)
 
 
 def live(target: Target, limit_s: float) -> dict[str, Any]:
@@ -176,29 +173,30 @@ def live(target: Target, limit_s: float) -> dict[str, Any]:
         torch.cuda.synchronize()
         calls += batch
         standing = learner.standing
-        now = (standing.compiled, standing.pending)
+        now = (standing.ledger.fetches, standing.ledger.fetching)
         if now != seen:
             seen, since, quiet, choice = now, 0, time.monotonic(), None
         else:
             since += batch
-        if standing.pending == 0 and since >= COUNTED and choice is None:
-            choice = standing.decision.config
+        if standing.ledger.fetching == 0 and since >= COUNTED and choice is None:
+            choice = standing.decision.schedule
         rested = time.monotonic() - quiet > QUIET_S or bool(standing.stopped)
         if (choice is not None and rested) or time.monotonic() - began > limit_s:
             break
     standing = learner.standing
+    ledger = standing.ledger
     return {
-        "schedule": packed(choice or standing.decision.config),
+        "schedule": packed(choice or standing.decision.schedule),
         "settled": choice is not None,
         "counted": since,
         "calls": calls,
         "seconds": round(time.monotonic() - began, 3),
         "first_ms": round(first_ms, 3),
         "slowest_call_ms": round(1e3 * slowest_s, 3),
-        "compiled": standing.compiled,
-        "pending": standing.pending,
-        "timings": standing.timings,
-        "probes": standing.probes,
+        "compiled": ledger.fetches,
+        "pending": ledger.fetching,
+        "timings": ledger.timings,
+        "probes": ledger.probes,
         "reason": standing.decision.reason.value,
         "stopped": standing.stopped,
         "explained": str(target.kernel.explain()).splitlines()[-12:],
