@@ -193,7 +193,8 @@ def test_what_was_learned_is_explained():
     head, _, *lines = said.splitlines()
     assert head == "twice: that its configs compute the same is its author's word"
     assert lines[0] == "1,000 elements on a table of times"
-    assert "  runs        BLOCK=128, num_warps=4, 2.50x the default's speed (100% sure" in said
+    assert "  runs        BLOCK=128, num_warps=4\n" in said
+    assert "  gain        2.50x the default's speed (100% sure to be faster)\n" in said
     assert "  because     adopted: the fastest; " in said
     assert "  default     BLOCK=256, num_warps=4" in said
     assert "  space       4 candidates of 4 legal configs" in said

@@ -85,7 +85,8 @@ def test_a_program_gets_faster_over_its_dispatches(device):
     dispatched(device, twice.program, 400)
 
     times_ns = [times(schedule) for schedule in device.backend.launched]
-    assert sum(times_ns[-50:]) < 0.5 * sum(times_ns[:5]) * 10
+    assert times_ns[0] > min(times_ns)
+    assert set(times_ns[-50:]) == {min(times_ns)}
     (known,) = device.explain(twice.program).workloads
     assert known.decision.reason is Reason.ADOPTED
     assert known.decision.schedule.workgroup == (128, 1, 1)

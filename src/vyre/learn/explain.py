@@ -57,16 +57,15 @@ class Explained:
 
     def _lines(self) -> Iterator[str]:
         decision = self.decision
-        gain = ""
-        if decision.gain is not None and decision.config != self.default:
-            gain = f", {decision.gain:.2f}x the default's speed"
-        if gain and decision.confidence is not None:
-            gain += f" ({decision.confidence:.0%} sure to be faster)"
         size = " x ".join(f"{extent:,}" for extent in self.covers)
         yield f"{size} elements on {self.device}"
-        yield _line("runs", f"{decision.config.text}{gain}")
+        yield _line("runs", decision.config.text)
         yield _line("because", ": ".join(filter(None, (decision.reason.value, decision.detail))))
         if decision.config != self.default:
+            if decision.gain is not None:
+                sure = decision.confidence
+                certain = "" if sure is None else f" ({sure:.0%} sure to be faster)"
+                yield _line("gain", f"{decision.gain:.2f}x the default's speed{certain}")
             yield _line("default", self.default.text)
         yield _line("calls", f"{self.dispatches:,}, {self.timings:,} of them timed")
         if self.throttled:

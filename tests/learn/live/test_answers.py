@@ -6,7 +6,7 @@ from vyre.model import (
     span,
 )
 from vyre.policy.measured import measured
-from vyre.testing.live import DEFAULT, WINNER, adopted, make_kernel
+from vyre.testing.live import DEFAULT, WINNER, adopted, bowl, make_kernel
 
 
 class TestAnswers:
@@ -21,9 +21,10 @@ class TestAnswers:
             "  as long as each invocation has its own elements of out[gid(0)]\n"
             "\n"
             "16,384 elements on replay:0\n"
-            "  runs        128, 4 items strided, vectors of 4, "
+            "  runs        128, 4 items strided, vectors of 4, fitted\n"
+            "  because     adopted: the fastest; "
         )
-        assert "\n  because     adopted: the fastest; " in said
+        assert "\n  gain        2.20x the default's speed (" in said
         assert "\n  default     256\n" in said
         assert all(len(line) <= 100 for line in said.splitlines())
 
@@ -69,7 +70,10 @@ class TestAnswers:
         assert one.covers == (1 << 10,)
 
     def test_stats_count_calls_probes_and_failures(self, bench):
-        live = bench(falls={WINNER: "out of registers"})
+        def one_is_second(schedule):
+            return bowl(schedule) + 1e3 * schedule.workgroup[0]
+
+        live = bench(one_is_second, falls={WINNER: "out of registers"})
         live.call(400)
 
         stats = vyre.stats()
@@ -79,4 +83,4 @@ class TestAnswers:
         assert 0 < stats.explored < 0.5
         assert stats.saved_s > 0
         assert ("twice", WINNER, "out of registers") in stats.failures
-        assert "dropped 128, 4 items strided, vectors of 4: out of registers" in str(stats)
+        assert "dropped 128, 4 items strided, vectors of 4, fitted: out of registers" in str(stats)

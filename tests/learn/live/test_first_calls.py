@@ -15,6 +15,7 @@ from vyre.model import (
     Reason,
     Schedule,
 )
+from vyre.runtime.devices import opening as opening_module
 from vyre.testing.live import DEFAULT
 
 
@@ -66,6 +67,7 @@ def test_calls_run_the_default_once_what_a_guess_may_cost_is_spent_and_nothing_w
         return (yield from usual(subject))
 
     monkeypatch.setattr(decider_module, "asked", never)
+    monkeypatch.setattr(opening_module, "risk", lambda *_: 0.1)
     live = bench(lambda schedule: 1e6 if schedule == DEFAULT else 3e6)
     x, out = live.arrays(1 << 14)
 
