@@ -126,3 +126,34 @@ def test_signed_narrow_numbers_are_packed_into_words(device, kernel, width, elem
 
     assert "make_uint4(" in device.source(kernel.program, code)
     assert np.array_equal(np.asarray(out), np.asarray(exact))
+
+
+@vyre.kernel
+def counted_twice(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    found = 0.0
+    for k in range(j % 5):  # as far as each position has its own
+        found = 0.5 * found + x[i, k]
+    for k in range(3, 100):  # as far for all of them
+        found = 0.5 * found + x[k, j]
+    out[i, j] = found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        Code(),
+        Code(fitted=True),
+        Code(unroll=2, fitted=True),
+        Code(items=4, vector=4),
+        Code(items=2, lines=2, fitted=True),
+        Code(depth=1),
+    ],
+    ids=lambda code: Schedule((32, 2, 1), code).text,
+)
+def test_a_name_may_count_for_each_position_and_then_for_all(device, code):
+    schedule = Schedule((32, 2, 1), Code(**{**code.parts(), "checked": False}))
+
+    found = result(device, counted_twice, schedule)
+
+    assert np.array_equal(found, result(vyre.open("reference"), counted_twice))

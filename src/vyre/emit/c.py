@@ -46,7 +46,7 @@ def emit(
             f"{several} items for a program whose workgroups work together",
             "use one item per invocation",
         )
-    if (several > 1 or code.depth) and facts.written_out is not None:
+    if (several > 1 or code.depth or code.fitted) and facts.written_out is not None:
         program, facts = facts.written_out
     if code.depth:
         _refuse_unstaged(program, code, facts)
