@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from random import Random
 
 import numpy as np
@@ -108,5 +109,7 @@ class Replayed(Reference):
 
 
 def _built(device: Reference, job: Job) -> ReplayedBinary:
-    plain = device._build(job.program)
-    return ReplayedBinary(plain.program, plain.layout, plain.arguments, code=job.code)
+    plain, code = device._build(job.program), job.code
+    # A kernel for one workgroup can be launched with no wider one, as a GPU's says of itself.
+    most = prod(Schedule(code.group, code).block) if code.group else 0
+    return ReplayedBinary(plain.program, plain.layout, plain.arguments, max_threads=most, code=code)

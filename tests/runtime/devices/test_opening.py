@@ -11,7 +11,12 @@ from vyre.backend.replayed import GPU, Replayed
 from vyre.model import Schedule
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher, Numbers
-from vyre.runtime.devices.opening import _first_codes, at_another_size, timed_in_turns
+from vyre.runtime.devices.opening import (
+    _first_codes,
+    at_another_size,
+    opening_of,
+    timed_in_turns,
+)
 from vyre.testing.recordings import numbers_of, read, times_of
 
 RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-h200.json.gz"
@@ -52,6 +57,20 @@ def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
     assert len(ratios) >= 0.8 * len(recorded)
     assert max(ratios.values()) <= 1.15
     assert math.exp(sum(map(math.log, ratios.values())) / len(ratios)) <= 1.04
+
+
+@pytest.mark.parametrize("size", [1 << 18, 1 << 22, 1 << 26])
+@pytest.mark.parametrize("kernel", kernels.ALL, ids=lambda kernel: kernel.name)
+def test_a_first_call_launches_the_best_guess_once_it_is_built(recorded, kernel, size):
+    launcher = Launcher(kernel._translation, Device("replay:0", Replayed(lambda _: 1.0, info=H200)))
+    space = recorded[kernel.name, size]
+    numbers, alignment = numbers_of(space), space["alignment"]
+    best = launcher.guess(launcher.space(numbers, alignment), numbers).ordered[0]
+
+    workload = launcher.workload(numbers, alignment)
+    opening = opening_of(launcher, numbers, alignment, workload, ())
+
+    assert opening.config == best
 
 
 @pytest.mark.parametrize("extent", [(1, 1, 1), (1 << 26, 1, 1), (1000, 999, 1), (7, 5, 3)])

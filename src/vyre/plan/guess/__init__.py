@@ -103,8 +103,15 @@ def risk(info: DeviceInfo, gain: float) -> float:
 
 
 def _told(space: Space, info: DeviceInfo, unit_registers: float) -> Vector:
-    """The registers of each schedule's code, where compiling has told that they are many."""
-    fitting = space.resources.max_threads_by_code
+    """The registers of each schedule's code, where compiling has told that they are many.
+
+    A code for one workgroup allows no wider one, however few registers it has.
+    """
+    fitting = {
+        code: threads
+        for code, threads in space.resources.max_threads_by_code.items()
+        if code.group is None
+    }
     if not fitting:
         return np.zeros(len(space.legal))
     threads = np.array([fitting.get(schedule.code, 0) for schedule in space.legal], np.float64)
