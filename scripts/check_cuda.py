@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -152,13 +153,12 @@ def check_kernel(place: str, name: str, small: bool) -> tuple[int, list[str], di
             if resources is not None:
                 most_registers = max(most_registers, resources.registers)
                 spilled = max(spilled, resources.local_bytes)
-            x, y, z = schedule.workgroup
-            if x * y * z > binary.max_threads:
+            if prod(schedule.block) > binary.max_threads:
                 continue
             found = case.copies()
             words = words_of(binary.layout, case.extent, {n: a.shape for n, a in found.items()})
             grid = tile_grid(case.extent, schedule)
-            device.run(binary, grid, schedule.workgroup, found, case.program, words)
+            device.run(binary, grid, schedule.block, found, case.program, words)
             checked += 1
             for decl in case.program.buffers:
                 if not decl.is_written:

@@ -90,5 +90,5 @@ def _one(device: Device, schedule: Schedule, judge: Judge) -> Iterator[Mismatch]
     found = case.copies()
     words = words_of(binary.layout, case.extent, {n: a.shape for n, a in found.items()})
     grid = tile_grid(case.extent, schedule)
-    device.run(binary, grid, schedule.workgroup, found, case.program, words)
+    device.run(binary, grid, schedule.block, found, case.program, words)
     yield from judge.mismatches(found)
