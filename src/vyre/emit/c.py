@@ -10,6 +10,7 @@ from vyre.analysis import Facts
 from vyre.analysis.aliasing import may_share
 from vyre.emit.counters import Counters
 from vyre.emit.dialect import Dialect
+from vyre.emit.group_memory import zeroed
 from vyre.emit.helpers import F64
 from vyre.emit.items import Items
 from vyre.emit.jam import Jam
@@ -86,11 +87,12 @@ class _Kernel:
         self.facts = facts
         self.items = Items.of(code)
         self.writer = Writer(program, code, dialect, facts)
-        self.parameters = dict(self.writer.pointers)
+        self.terms = self.writer.terms
+        self.parameters = dict(self.terms.pointers)
         # Adding up in a workgroup pays where each invocation has several items to add.
-        alone = code.items > 1 and self.writer.guarded == (0,) and not returns_early(program)
+        alone = code.items > 1 and self.terms.guarded == (0,) and not returns_early(program)
         counted = facts.counters if dialect.count_far and alone else {}
-        self.counters = Counters(self.writer, counted)
+        self.counters = Counters(self.terms, counted)
 
     def source(self) -> Source:
         writer = self.writer
@@ -99,12 +101,13 @@ class _Kernel:
         elif len(self.items) > 1 or self.is_fitted_alone:
             body = list(Several(writer, self.counters).lines())
         else:
-            statements = [*self.shared_memory(), *writer.body(self.program.entry, {}, 1)]
+            shared = {decl.name: decl.count for decl in self.program.buffers if decl.is_shared}
+            statements = [*zeroed(self.terms, shared), *writer.body(self.program.entry, {}, 1)]
             together = self.program.runs_whole_workgroups
-            body = statements if together else [*writer.guard(writer.guarded), *statements]
+            body = statements if together else [*writer.guard(self.terms.guarded), *statements]
         words = [
             f"    const u32 {name} = words.w[{position}];"
-            for name, position in sorted(writer.words.items(), key=lambda item: item[1])
+            for name, position in sorted(self.terms.words.items(), key=lambda item: item[1])
         ]
         arguments = arguments_of(self.program)
         parameters = [f"    {self.parameter(decl)}" for decl in arguments]
@@ -122,13 +125,13 @@ class _Kernel:
         )
         return Source(
             header=tuple(self.header()),
-            helpers=writer.helpers.texts,
+            helpers=self.terms.helpers.texts,
             body=text,
             entry=self.entry,
             dialect=self.dialect.name,
-            layout=writer.layout,
+            layout=self.terms.layout,
             arguments=tuple(decl.name for decl in arguments),
-            guarded=self.writer.guarded,
+            guarded=self.terms.guarded,
         )
 
     @property
@@ -149,28 +152,27 @@ class _Kernel:
 
     @property
     def words_type(self) -> str:
-        return f"vyre_words{self.writer.layout.count}"
+        return f"vyre_words{self.terms.layout.count}"
 
     def header(self) -> Iterator[str]:
-        writer = self.writer
         if self.dialect.contraction_off:
             yield self.dialect.contraction_off
-        helpers = "".join(writer.helpers.texts.values())
-        used = writer.types | {decl.element.computed for decl in self.program.buffers}
+        helpers = "".join(self.terms.helpers.texts.values())
+        used = self.terms.types | {decl.element.computed for decl in self.program.buffers}
         if F64 in used and self.dialect.needs_f64:
             yield self.dialect.needs_f64
         for dtype, name in self.dialect.types.items():
             if dtype in used or str(dtype) in helpers:
                 yield f"typedef {name} {dtype};"
-        yield f"typedef struct {{ u32 w[{writer.layout.count}]; }} {self.words_type};"
+        yield f"typedef struct {{ u32 w[{self.terms.layout.count}]; }} {self.words_type};"
 
     def parameter(self, decl: BufferDecl) -> str:
         name = self.parameters[decl.name]
         if decl.is_scalar_argument:
-            return f"const {self.writer.stored(decl)} {name}"
+            return f"const {self.terms.stored(decl)} {name}"
         const = "" if decl.is_written else "const "
         form = self.dialect.pointer if self.may_share(decl) else self.dialect.argument
-        return f"{form.format(const=const, type=self.writer.stored(decl))} {name}"
+        return f"{form.format(const=const, type=self.terms.stored(decl))} {name}"
 
     def may_share(self, decl: BufferDecl) -> bool:
         """Whether a call may pass one array for this and for another argument."""
@@ -182,21 +184,6 @@ class _Kernel:
             for pair in pairs
             for rank in (1, 2, 3)
         )
-
-    def shared_memory(self) -> Iterator[str]:
-        """Declares workgroup memory and fills it with zeros, as it starts everywhere."""
-        shared = [decl for decl in self.program.buffers if decl.is_shared]
-        if not shared:
-            return
-        writer = self.writer
-        for decl in shared:
-            name = writer.pointers[decl.name]
-            yield f"    {self.dialect.local} {writer.stored(decl)} {name}[{decl.count}];"
-        yield from writer.lanes()
-        for decl in shared:
-            name = writer.pointers[decl.name]
-            yield f"    for (u32 at = lane; at < {decl.count}u; at += lanes) {name}[at] = 0;"
-        yield f"    {self.dialect.barrier}"
 
     # -- through workgroup memory
 

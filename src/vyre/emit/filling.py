@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import prod
 
 from vyre.analysis.forms import Poly, Symbol
+from vyre.emit.operations import bare
 from vyre.emit.staging import ROUND, Layout, lanes_of
-from vyre.emit.writer import Writer, bare
+from vyre.emit.terms import Terms
 from vyre.ir.declare import BufferDecl
 
 TILES = {0: "tile_column", 1: "tile_line", 2: "tile_plane"}
@@ -30,8 +31,8 @@ class Place:
 class Filling:
     """Writes how stages are filled."""
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer, self.code = writer, writer.code
+    def __init__(self, terms: Terms) -> None:
+        self.terms, self.code = terms, terms.code
         self.every, self.first_loader, self.loaders = lanes_of(self.code)
 
     def bring(
@@ -119,38 +120,38 @@ class Filling:
 
     def _load(self, place: Place) -> str:
         """The expression that loads a unit: 0 outside."""
-        writer, found = self.writer, place.layout
+        terms, found = self.terms, place.layout
         decl, width = place.decl, found.brought
         checks, at, length = [], "", ""
         for axis in range(len(found.sizes)):
             flat = len(found.sizes) == 1
-            length = writer.word_length(decl) if flat else writer.word_dim(decl, axis)
+            length = terms.word_length(decl) if flat else terms.word_dim(decl, axis)
             move, proved = found.stage.moves[axis], found.stage.proved[axis]
             follows = move not in (ROUND, None) and self.code.fitted and not self.code.checked
             if proved and follows and (width == 1 or axis < len(found.sizes) - 1):
-                at = f"({at} * {writer.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
+                at = f"({at} * {terms.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
                 continue
             checks.append(f"e{axis} < {length}")
             checks += [f"e{axis} < 0x80000000u"] if found.stage.signed[axis] else []
-            at = f"({at} * {writer.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
-        pointer, when = writer.pointers[decl.name], " && ".join(checks)
+            at = f"({at} * {terms.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
+        pointer, when = terms.pointers[decl.name], " && ".join(checks)
         if width == 1 and not checks:
             return f"{pointer}[{bare(at)}]"
         if width == 1:
-            return f"{when} ? {pointer}[{bare(at)}] : ({writer.stored(decl)})0"
+            return f"{when} ? {pointer}[{bare(at)}] : ({terms.stored(decl)})0"
         last = f"e{len(found.sizes) - 1}"
-        dtype = writer.stored_type(decl)
-        vector, _ = writer.dialect.vector_type(dtype, width)
+        dtype = terms.stored_type(decl)
+        vector, _ = terms.dialect.vector_type(dtype, width)
         values = (
             f"{length} - {last} > {k}u ? {pointer}[{bare(at)} + {k}u] : 0" for k in range(width)
         )
-        at_an_end = writer.dialect.vector_of.format(vector=vector, values=", ".join(values))
-        whole = writer.dialect.vector_value(dtype, width, f"{pointer} + ({bare(at)})", ())
-        zeros = writer.dialect.vector_of.format(vector=vector, values=", ".join(["0"] * width))
+        at_an_end = terms.dialect.vector_of.format(vector=vector, values=", ".join(values))
+        whole = terms.dialect.vector_value(dtype, width, f"{pointer} + ({bare(at)})", ())
+        zeros = terms.dialect.vector_of.format(vector=vector, values=", ".join(["0"] * width))
         return f"!({when}) ? {zeros} : {length} - {last} >= {width}u ? {whole} : {at_an_end}"
 
     def _put(self, place: Place, value: str, half: str, pad: str) -> Iterator[str]:
-        writer, found = self.writer, place.layout
+        terms, found = self.terms, place.layout
         width = found.brought
         parts = [half] if half else []
         parts += [
@@ -162,20 +163,20 @@ class Filling:
         if width == 1:
             yield f"{pad}{place.near}[{slot}] = {value};"
             return
-        dtype, step = writer.stored_type(place.decl), found.strides[-1]
-        names = [writer.dialect.component(dtype, width, value, k) for k in range(width)]
+        dtype, step = terms.stored_type(place.decl), found.strides[-1]
+        names = [terms.dialect.component(dtype, width, value, k) for k in range(width)]
         if step == 1:
-            yield pad + writer.dialect.store_vector(dtype, f"{place.near} + {slot}", names)
+            yield pad + terms.dialect.store_vector(dtype, f"{place.near} + {slot}", names)
             return
         for number, name in enumerate(names):
             more = f" + {number * step}u" if number else ""
             yield f"{pad}{place.near}[{slot}{more}] = {name};"
 
     def _type(self, place: Place) -> str:
-        dtype, width = self.writer.stored_type(place.decl), place.layout.brought
+        dtype, width = self.terms.stored_type(place.decl), place.layout.brought
         if width == 1:
-            return self.writer.stored(place.decl)
-        return self.writer.dialect.vector_type(dtype, width)[0]
+            return self.terms.stored(place.decl)
+        return self.terms.dialect.vector_type(dtype, width)[0]
 
     def _number(self, poly: Poly) -> str:
         """A number of the launch, in 32 bits that wrap; nothing for 0."""
@@ -188,16 +189,16 @@ class Filling:
         return " + ".join(terms)
 
     def _symbol(self, symbol: Symbol) -> str:
-        writer = self.writer
+        terms = self.terms
         match symbol.kind:
             case "extent":
-                return writer.word_extent(symbol.axis)
+                return terms.word_extent(symbol.axis)
             case "len":
-                return writer.word_length(writer.buffers[symbol.name])
+                return terms.word_length(terms.buffers[symbol.name])
             case "dim":
-                return writer.word_dim(writer.buffers[symbol.name], symbol.axis)
+                return terms.word_dim(terms.buffers[symbol.name], symbol.axis)
             case _:
-                return f"(u32){writer.pointers[symbol.name]}"
+                return f"(u32){terms.pointers[symbol.name]}"
 
 
 def times(text: str, factor: int) -> str:

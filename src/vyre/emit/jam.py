@@ -13,8 +13,9 @@ from itertools import takewhile
 from vyre.emit.items import Items
 from vyre.emit.lanes import differences
 from vyre.emit.loads import Loads
+from vyre.emit.operations import bare
 from vyre.emit.staged import Staged
-from vyre.emit.writer import Writer, bare
+from vyre.emit.writer import Writer
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Load
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Region, Store, While
@@ -30,7 +31,7 @@ class Jam:
     def __init__(self, writer: Writer, items: Items, staged: Staged | None = None) -> None:
         self.writer, self.items, self.staged = writer, items, staged
         several = len(items) > 1 and staged is None
-        self.differ = differences(writer.program, items.axes if several else (0, 1, 2))
+        self.differ = differences(writer.terms.program, items.axes if several else (0, 1, 2))
         writer.items, writer.differ = items, self.differ
         self.loads = Loads(writer, staged)
         self.now = range(len(items))  # the items at hand: all of them, or those of a line
@@ -113,7 +114,9 @@ class Jam:
                 elif items:
                     yield from writer.one(node, scope, level)
             case Store(buffer, index, value):
-                yield from self.store(writer.buffers[buffer], index, value, node, scope, level)
+                yield from self.store(
+                    writer.terms.buffers[buffer], index, value, node, scope, level
+                )
             case If(cond, then, otherwise):
                 text, _ = writer.expr(cond, scope)
                 lines = list(self.braced(f"if ({bare(text)})", then, scope, level))
@@ -131,7 +134,7 @@ class Jam:
                 text, _ = writer.expr(cond, scope)
                 yield from self.braced(f"while ({bare(text)})", body, scope, level)
             case Block(body) | Region(_, body):
-                if writer.program.entry == (node,):
+                if writer.terms.program.entry == (node,):
                     yield from self.body(body, scope, level)
                 else:
                     yield from self.braced("", body, scope, level)
@@ -165,9 +168,9 @@ class Jam:
         for item, name in names.items():
             writer.item = item
             text, _ = writer.expr(value, scope)
-            stored = bare(writer.to_storage(decl, text))
-            yield f"{inner}const {writer.stored(decl)} {name} = {stored};"
-        width = writer.code.vector
+            stored = bare(writer.operations.to_storage(decl, text))
+            yield f"{inner}const {writer.terms.stored(decl)} {name} = {stored};"
+        width = writer.terms.code.vector
         one_by_one: list[str] = []
         if width == 1 or writer.beyond or not writer.is_whole_row(decl, index):
             for item, name in names.items():
@@ -178,7 +181,7 @@ class Jam:
         elif writer.beyond:
             yield f"{inner}if (whole) {{"
             yield from self.vectors(decl, index, names, scope, inner + "    ")
-            if not writer.code.fitted:
+            if not writer.terms.code.fitted:
                 yield f"{inner}}} else {{"
                 yield from ("    " + line for line in one_by_one)
             yield f"{inner}}}"
@@ -191,13 +194,13 @@ class Jam:
         self, decl: BufferDecl, index: Expr, names: dict[int, str], scope: Scope, pad: str
     ) -> Iterator[str]:
         """The lines that store neighbours at once."""
-        writer, width = self.writer, self.writer.code.vector
+        writer, width = self.writer, self.writer.terms.code.vector
         for first in self.now[::width]:
             writer.item = first
             _, at = writer.place(decl, index, scope)
-            yield pad + writer.dialect.store_vector(
-                writer.stored_type(decl),
-                f"{writer.pointers[decl.name]} + ({bare(at)})",
+            yield pad + writer.terms.dialect.store_vector(
+                writer.terms.stored_type(decl),
+                f"{writer.terms.pointers[decl.name]} + ({bare(at)})",
                 [names[item] for item in range(first, first + width)],
             )
 

@@ -14,10 +14,11 @@ from itertools import islice
 from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.analysis.forms import ONE, Gid, Linear, Poly
 from vyre.emit.names import Kind
+from vyre.emit.operations import bare
 from vyre.emit.staged import Staged
 from vyre.emit.staging import Stage
 from vyre.emit.windows import window_of
-from vyre.emit.writer import Writer, bare
+from vyre.emit.writer import Writer
 from vyre.ir.expr import Atomic, IdKind, Load, Var
 from vyre.ir.node import Node, Store
 from vyre.ir.types import DataType
@@ -64,8 +65,8 @@ class Loads:
     def __init__(self, writer: Writer, staged: Staged | None = None) -> None:
         self.writer, self.items, self.staged = writer, writer.items, staged
         # Beside what is staged, lanes beyond the extent load as well, one element at a time.
-        plain = writer.code.checked or staged is not None
-        self.width = 1 if plain else writer.code.vector
+        plain = writer.terms.code.checked or staged is not None
+        self.width = 1 if plain else writer.terms.code.vector
         self.known: dict[Key, str] = {}  # elements that are in registers, in the scope at hand
 
     def fetch(
@@ -112,7 +113,7 @@ class Loads:
         writer.item = None
 
     def _is_followed(self, load: Load, node: Node) -> bool:
-        decl = self.writer.buffers[load.buffer]
+        decl = self.writer.terms.buffers[load.buffer]
         if decl.is_scalar_argument or decl.is_shared:
             return False
         if decl.is_written and any(isinstance(part, Atomic) for part in expressions(node)):
@@ -146,7 +147,7 @@ class Loads:
         return self.writer.differ.axes(load.index)
 
     def _access(self, load: Load) -> MemoryAccess:
-        access = self.writer.access(self.writer.buffers[load.buffer], load.index)
+        access = self.writer.access(self.writer.terms.buffers[load.buffer], load.index)
         assert access is not None
         return access
 
@@ -214,7 +215,7 @@ class Loads:
         if accesses > 1 and self._may_point(members, scope):
             # From the last of them: where that is before the array, so are all others.
             last = max(members, key=lambda element: element.column)
-            name = self.writer.names.fresh(Kind.FROM, last.load.buffer)
+            name = self.writer.terms.names.fresh(Kind.FROM, last.load.buffer)
             base = _Base(name, last.column)
             yield [self._pointer(last, name, scope, pad)], {}
         texts: dict[int, str] = {}
@@ -238,10 +239,10 @@ class Loads:
     def _passed_on(self, element: _Element, texts: dict[int, str]) -> tuple[str, int] | None:
         """What a neighbouring lane has of this element, and the lane that has no neighbour."""
         writer, run = self.writer, self.items.run
-        dtype = writer.stored_type(writer.buffers[element.load.buffer])
+        dtype = writer.terms.stored_type(writer.terms.buffers[element.load.buffer])
         if not writer.in_lockstep or dtype.bits != 32 or not element.in_vectors:
             return None
-        dialect = writer.dialect
+        dialect = writer.terms.dialect
         if element.column + run in texts and element.column < 0:
             return dialect.from_lane_below.format(value=texts[element.column + run]), 0
         if element.column - run in texts and element.column >= run:
@@ -255,10 +256,10 @@ class Loads:
     ) -> tuple[str, str, dict[Key, str]]:
         """An element that a neighbour passes on; the lane at the end loads it."""
         writer = self.writer
-        name = writer.names.fresh(Kind.ROW, element.load.buffer)
-        lane = f"({writer.id(IdKind.LOCAL, 0)} & {writer.dialect.lanes - 1}u)"
-        stored = writer.stored(writer.buffers[element.load.buffer])
-        own = writer.names.fresh(Kind.ROW, element.load.buffer)
+        name = writer.terms.names.fresh(Kind.ROW, element.load.buffer)
+        lane = f"({writer.terms.id(IdKind.LOCAL, 0)} & {writer.terms.dialect.lanes - 1}u)"
+        stored = writer.terms.stored(writer.terms.buffers[element.load.buffer])
+        own = writer.terms.names.fresh(Kind.ROW, element.load.buffer)
         text = self._text(element, base, scope, first=f"{lane} == {end}u")
         return (
             f"{pad}const {stored} {own} = {text};",
@@ -272,7 +273,7 @@ class Loads:
         Only positions, and a little more or less, are followed. Along one axis an index could begin
         again in an array of nearly 2**32 elements; a row of many is shorter.
         """
-        decl = self.writer.buffers[members[0].load.buffer]
+        decl = self.writer.terms.buffers[members[0].load.buffer]
         *outer, last = members[0].access.forms
         assert isinstance(last, Linear)
         plain = all(isinstance(v, Gid) and factor == ONE for v, factor in last.terms.items())
@@ -292,17 +293,17 @@ class Loads:
     def _pointer(self, element: _Element, name: str, scope: Scope, pad: str) -> str:
         """The line that says where an element is; others of its row cost no arithmetic then."""
         writer, load = self.writer, element.load
-        decl = writer.buffers[load.buffer]
+        decl = writer.terms.buffers[load.buffer]
         self._turn_to(element)
         *outer, (_, at) = writer.by_axis(decl, load.index, scope)
         above = ""
         for axis, (_, text) in enumerate(outer):
-            above = f"({above} * {writer.word_dim(decl, axis)} + {text})" if axis else text
+            above = f"({above} * {writer.terms.word_dim(decl, axis)} + {text})" if axis else text
         if outer:
-            writer.use(DataType.U64)
-            at = f"((u64){above} * {writer.word_dim(decl, len(outer))} + {at})"
-        form = writer.dialect.pointer.format(const="const ", type=writer.stored(decl))
-        return f"{pad}{form} {name} = {writer.pointers[load.buffer]} + ({bare(at)});"
+            writer.terms.use(DataType.U64)
+            at = f"((u64){above} * {writer.terms.word_dim(decl, len(outer))} + {at})"
+        form = writer.terms.dialect.pointer.format(const="const ", type=writer.terms.stored(decl))
+        return f"{pad}{form} {name} = {writer.terms.pointers[load.buffer]} + ({bare(at)});"
 
     def _turn_to(self, element: _Element) -> None:
         """Make an element's item and statement those at hand."""
@@ -312,18 +313,18 @@ class Loads:
         self, element: _Element, base: _Base | None, scope: Scope, pad: str
     ) -> tuple[list[str], dict[Key, str]]:
         writer, load = self.writer, element.load
-        decl = writer.buffers[load.buffer]
-        name = writer.names.fresh(Kind.ROW, load.buffer)
+        decl = writer.terms.buffers[load.buffer]
+        name = writer.terms.names.fresh(Kind.ROW, load.buffer)
         text = self._text(element, base, scope)
-        return [f"{pad}const {writer.stored(decl)} {name} = {text};"], {element.key: name}
+        return [f"{pad}const {writer.terms.stored(decl)} {name} = {text};"], {element.key: name}
 
     def _text(self, element: _Element, base: _Base | None, scope: Scope, *, first: str = "") -> str:
         """The expression that loads one element, if what is checked `first` holds."""
         writer, load = self.writer, element.load
         self._turn_to(element)
-        decl = writer.buffers[load.buffer]
+        decl = writer.terms.buffers[load.buffer]
         checks, at = writer.place(decl, load.index, scope)
-        text = f"{writer.pointers[load.buffer]}[{bare(at)}]"
+        text = f"{writer.terms.pointers[load.buffer]}[{bare(at)}]"
         if base is not None:
             text = f"{base.name}[{element.column - base.column}]"
         checks = [first, *checks] if first else checks
@@ -333,19 +334,19 @@ class Loads:
         self, members: list[_Element], start: int, base: _Base | None, scope: Scope, pad: str
     ) -> tuple[list[str], dict[Key, str]]:
         """Neighbours at once; what is not needed of them lies in the same vector of the array."""
-        writer, width, dialect = self.writer, self.width, self.writer.dialect
+        writer, width, dialect = self.writer, self.width, self.writer.terms.dialect
         first = max(members, key=_proved)
         back, load = first.column - start, first.load
-        decl = writer.buffers[load.buffer]
-        dtype = writer.stored_type(decl)
+        decl = writer.terms.buffers[load.buffer]
+        dtype = writer.terms.stored_type(decl)
         self._turn_to(first)
         axes = list(writer.by_axis(decl, load.index, scope, back=back))
         _, at = writer.place(decl, load.index, scope, back=back)
-        source = f"{writer.pointers[load.buffer]} + {at}"
+        source = f"{writer.terms.pointers[load.buffer]} + {at}"
         if base is not None:
             source = f"{base.name} + ({start - base.column})"
         checks = [check for check, _ in axes if check]
-        name = writer.names.fresh(Kind.ROW, load.buffer)
+        name = writer.terms.names.fresh(Kind.ROW, load.buffer)
         followed = writer.interior and window_of(first.access, len(axes) - 1) is not None
         whole = not axes[-1][0] and (len(members) == width or followed)
         if len(axes) > 1 or whole:
@@ -368,15 +369,17 @@ class Loads:
     ) -> tuple[list[str], dict[Key, str]]:
         """A vector that an array may end within: its elements are loaded one by one there."""
         writer, width = self.writer, self.width
-        decl = writer.buffers[members[0].load.buffer]
-        dtype, stored = writer.stored_type(decl), writer.stored(decl)
-        names = [writer.names.fresh(Kind.ROW, decl.name) for _ in members]
-        length = writer.word_length(decl)
-        parts = [writer.dialect.component(dtype, width, name, e.column % width) for e in members]
+        decl = writer.terms.buffers[members[0].load.buffer]
+        dtype, stored = writer.terms.stored_type(decl), writer.terms.stored(decl)
+        names = [writer.terms.names.fresh(Kind.ROW, decl.name) for _ in members]
+        length = writer.terms.word_length(decl)
+        parts = [
+            writer.terms.dialect.component(dtype, width, name, e.column % width) for e in members
+        ]
         lines = [
             f"{pad}{stored} {', '.join(names)};",
             f"{pad}if ({at} < {length} && {length} - {at} >= {width}u) {{",
-            f"{pad}    " + writer.dialect.load_vector(dtype, width, name, source, []),
+            f"{pad}    " + writer.terms.dialect.load_vector(dtype, width, name, source, []),
             *(f"{pad}    {own} = {part};" for own, part in zip(names, parts, strict=True)),
             f"{pad}}} else {{",
         ]

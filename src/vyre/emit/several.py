@@ -20,7 +20,9 @@ class Several:
 
     def __init__(self, writer: Writer, counters: Counters) -> None:
         self.writer, self.counters = writer, counters
-        self.program, self.code, self.dialect = writer.program, writer.code, writer.dialect
+        self.terms = writer.terms
+        self.program, self.code = writer.terms.program, writer.terms.code
+        self.dialect = writer.terms.dialect
         self.items = Items.of(self.code)
         self.early = returns_early(self.program)
 
@@ -41,17 +43,20 @@ class Several:
             return
         full = [] if early else list(self.together())
         last = list(self.one_by_one(1 if early else 2))
-        single = (axis for axis in writer.guarded if axis > 0 and items.counts[axis] == 1)
+        single = (axis for axis in writer.terms.guarded if axis > 0 and items.counts[axis] == 1)
         yield from writer.guard(tuple(single))
-        size, group = writer.id(IdKind.WORKGROUP_SIZE, 0), writer.id(IdKind.WORKGROUP, 0)
+        size, group = (
+            writer.terms.id(IdKind.WORKGROUP_SIZE, 0),
+            writer.terms.id(IdKind.WORKGROUP, 0),
+        )
         yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
-        yield f"    if (tile >= {writer.word_extent(0)}) return;"
-        yield f"    const u32 left = {writer.word_extent(0)} - tile;"
+        yield f"    if (tile >= {writer.terms.word_extent(0)}) return;"
+        yield f"    const u32 left = {writer.terms.word_extent(0)} - tile;"
         inside = [f"left > {self.offset(items.counts[0] - 1)}"]
         for axis in self.tall:
             first, count = f"first_{_LINES[axis]}", items.counts[axis]
-            extent = writer.word_extent(axis)
-            yield f"    const u32 {first} = {writer.id(IdKind.INVOCATION, axis)} * {count}u;"
+            extent = writer.terms.word_extent(axis)
+            yield f"    const u32 {first} = {writer.terms.id(IdKind.INVOCATION, axis)} * {count}u;"
             yield f"    if ({first} >= {extent}) return;"
             inside.append(f"{extent} - {first} >= {count}u")
         if early:
@@ -68,12 +73,15 @@ class Several:
     def whole_tiles(self) -> Iterator[str]:
         """Where every tile is whole, nothing has to be compared with the extent."""
         writer, items = self.writer, self.items
-        size, group = writer.id(IdKind.WORKGROUP_SIZE, 0), writer.id(IdKind.WORKGROUP, 0)
+        size, group = (
+            writer.terms.id(IdKind.WORKGROUP_SIZE, 0),
+            writer.terms.id(IdKind.WORKGROUP, 0),
+        )
         full = list(self.together(level=1))
         yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
         for axis in self.tall:
             first, count = f"first_{_LINES[axis]}", items.counts[axis]
-            yield f"    const u32 {first} = {writer.id(IdKind.INVOCATION, axis)} * {count}u;"
+            yield f"    const u32 {first} = {writer.terms.id(IdKind.INVOCATION, axis)} * {count}u;"
         yield from self.counters.declared()
         yield from full
         yield from self.counters.added()
@@ -81,8 +89,8 @@ class Several:
     def offset(self, item: int) -> str:
         """Where an item lies along x, from the beginning of the workgroup's tile."""
         writer, run = self.writer, self.items.run
-        lane = writer.id(IdKind.LOCAL, 0)
-        size = writer.id(IdKind.WORKGROUP_SIZE, 0)
+        lane = writer.terms.id(IdKind.LOCAL, 0)
+        size = writer.terms.id(IdKind.WORKGROUP_SIZE, 0)
         block, within = divmod(item, run)
         parts = [lane if run == 1 else f"{lane} * {run}u"]
         parts += [f"{size} * {block * run}u"] if block else []
@@ -120,7 +128,7 @@ class Several:
             if within:
                 place = f"{names[item - within]} + {within}u"
             else:
-                size = writer.id(IdKind.WORKGROUP_SIZE, 0)
+                size = writer.terms.id(IdKind.WORKGROUP_SIZE, 0)
                 place = f"{names[0]} + {size} * {block * items.run}u"
             yield f"{pad}const u32 {names[item]} = {place};"
         writer.positions[0] = names
@@ -142,11 +150,11 @@ class Several:
         """When everything that the items look at is inside its arrays."""
         writer = self.writer
         for window in found:
-            decl = writer.buffers[window.buffer]
-            whole = writer.word_length(decl)
-            length = whole if window.flat else writer.word_dim(decl, window.axis)
+            decl = writer.terms.buffers[window.buffer]
+            whole = writer.terms.word_length(decl)
+            length = whole if window.flat else writer.terms.word_dim(decl, window.axis)
             names = writer.positions.get(window.position)
-            here = writer.id(IdKind.INVOCATION, window.position)
+            here = writer.terms.id(IdKind.INVOCATION, window.position)
             first, last = (names[0], names[-1]) if names else (here, here)
             if window.below:
                 yield f"{first} >= {window.below}u"
@@ -155,7 +163,7 @@ class Several:
     def one_by_one(self, level: int) -> Iterator[str]:
         """The items in loops, those beyond the extent left out."""
         code, writer, items, early = self.code, self.writer, self.items, self.early
-        lane, size = writer.id(IdKind.LOCAL, 0), writer.id(IdKind.WORKGROUP_SIZE, 0)
+        lane, size = writer.terms.id(IdKind.LOCAL, 0), writer.terms.id(IdKind.WORKGROUP_SIZE, 0)
         if items.run == code.items:
             offset = f"{lane} * {code.items}u + item"
         elif items.run == 1:
@@ -167,7 +175,7 @@ class Several:
         for axis in reversed(self.tall):
             pad = "    " * level
             at = writer.single[axis] = _LINES[axis]
-            first, count, end = f"first_{at}", items.counts[axis], writer.word_extent(axis)
+            first, count, end = f"first_{at}", items.counts[axis], writer.terms.word_extent(axis)
             within = f"{at} < {end} && {at} - {first} < {count}u"
             yield f"{pad}for (u32 {at} = {first}; {within}; ++{at}) {{"
             ends.append(f"{pad}}}")

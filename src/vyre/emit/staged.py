@@ -14,8 +14,9 @@ from vyre.analysis.facts import MemoryAccess
 from vyre.emit.filling import TILES, Filling, Place, times
 from vyre.emit.items import Items
 from vyre.emit.names import Kind
+from vyre.emit.operations import bare
 from vyre.emit.staging import ROUND, Read, Stage, layout
-from vyre.emit.writer import Writer, bare
+from vyre.emit.writer import Writer
 from vyre.ir.expr import IdKind
 from vyre.ir.types import DataType
 
@@ -31,15 +32,15 @@ class Staged:
     """Writes how stages are filled and read."""
 
     def __init__(self, writer: Writer, found: dict[Read, Stage]) -> None:
-        self.writer, self.code = writer, writer.code
+        self.writer, self.code = writer, writer.terms.code
         self.items = Items.of(self.code)
-        self.filling = Filling(writer)
+        self.filling = Filling(writer.terms)
         self.every, self.first_loader = self.filling.every, self.filling.first_loader
         self.found = found
         self.places = {stage: self._place(stage) for stage in dict.fromkeys(found.values())}
 
     def _place(self, stage: Stage) -> Place:
-        names, decl = self.writer.names, self.writer.buffers[stage.buffer]
+        names, decl = self.writer.terms.names, self.writer.terms.buffers[stage.buffer]
         return Place(
             layout(stage, self.code),
             decl,
@@ -65,14 +66,14 @@ class Staged:
         assert code.group is not None
         for place in self.places.values():
             length = place.layout.halves * place.layout.length
-            stored = writer.stored(place.decl)
-            yield f"    {writer.dialect.aligned_local} {stored} {place.near}[{length}];"
-        local = [writer.id(IdKind.LOCAL, axis) for axis in range(3)]
+            stored = writer.terms.stored(place.decl)
+            yield f"    {writer.terms.dialect.aligned_local} {stored} {place.near}[{length}];"
+        local = [writer.terms.id(IdKind.LOCAL, axis) for axis in range(3)]
         x, y, _ = code.group
         yield f"    const u32 lane = ({local[2]} * {y}u + {local[1]}) * {x}u + {local[0]};"
         for axis, tile in TILES.items():
             size = code.group[axis] * items.counts[axis]
-            yield f"    const u32 {tile} = {writer.id(IdKind.WORKGROUP, axis)} * {size}u;"
+            yield f"    const u32 {tile} = {writer.terms.id(IdKind.WORKGROUP, axis)} * {size}u;"
         lane = self._lane()
         for axis, word in _WORDS.items():
             names = tuple(f"{word}{item}" for item in range(items.counts[axis]))
@@ -85,7 +86,7 @@ class Staged:
         yield f"    const bool mine = {f'lane < {own}u' if code.loaders else 'true'};"
         spans = [size * each for size, each in zip(code.group, items.counts, strict=True)]
         inside = [
-            f"{writer.word_extent(axis)} - {TILES[axis]} >= {span}u"
+            f"{writer.terms.word_extent(axis)} - {TILES[axis]} >= {span}u"
             for axis, span in enumerate(spans)
             if span > 1
         ]
@@ -98,11 +99,11 @@ class Staged:
         for place in once:
             yield from self.filling.bring(place, "", "", "    ", by_all=True)
         if once:
-            yield f"    {writer.dialect.barrier}"
+            yield f"    {writer.terms.dialect.barrier}"
 
     def _lane(self) -> dict[int, str]:
         """Where a lane's first item is in its tile, by axis."""
-        local, code = self.writer.id, self.code
+        local, code = self.writer.terms.id, self.code
         assert code.group is not None
         run, lines = self.items.run, self.items.counts[1]
         return {
@@ -146,23 +147,25 @@ class Staged:
         groups: dict[int, list[Key]] = {}
         for key, offset in sorted(at.items(), key=lambda pair: pair[1]):
             groups.setdefault(offset // found.read, []).append(key)
-        dtype = writer.stored_type(place.decl)
+        dtype = writer.terms.stored_type(place.decl)
         lines: list[str] = []
         texts: dict[Key, str] = {}
         for keys in groups.values():
             offset = at[keys[0]]
             where = f"{source} + {begin}{f' + {offset}u' if offset else ''}"
-            name = writer.names.fresh(Kind.ROW, stage.buffer)
+            name = writer.terms.names.fresh(Kind.ROW, stage.buffer)
             if found.read > 1 and len(keys) == found.read:
-                lines.append(pad + writer.dialect.load_vector(dtype, found.read, name, where))
+                lines.append(pad + writer.terms.dialect.load_vector(dtype, found.read, name, where))
                 for number, key in enumerate(keys):
-                    texts[key] = writer.dialect.component(dtype, found.read, name, number)
+                    texts[key] = writer.terms.dialect.component(dtype, found.read, name, number)
                 continue
             for key in keys:
-                name = writer.names.fresh(Kind.ROW, stage.buffer)
+                name = writer.terms.names.fresh(Kind.ROW, stage.buffer)
                 offset = at[key]
                 index = f"{begin}{f' + {offset}u' if offset else ''}"
-                lines.append(f"{pad}const {writer.stored(place.decl)} {name} = {source}[{index}];")
+                lines.append(
+                    f"{pad}const {writer.terms.stored(place.decl)} {name} = {source}[{index}];"
+                )
                 texts[key] = name
         return lines, texts
 
@@ -174,7 +177,7 @@ class Staged:
         """A loop in chunks of rounds; `body` is one round, two levels further in, of round `q`."""
         writer, code, pad = self.writer, self.code, "    " * level
         places, depth = self.of_loop(counter), code.depth
-        t = writer.use(dtype)
+        t = writer.terms.use(dtype)
         inner, deep = pad + "    ", pad + "        "
         yield f"{pad}{{"
         yield f"{inner}const {t} begin = {bare(start)}, end = {bare(stop)};"
@@ -187,15 +190,15 @@ class Staged:
             for place in places:
                 yield from self.filling.fetch(place, f"((u32)begin + {depth}u)", inner + "    ")
             yield f"{inner}}}"
-        yield f"{inner}{writer.dialect.barrier}"
+        yield f"{inner}{writer.terms.dialect.barrier}"
         yield f"{inner}u32 side = 0u;"
         yield f"{inner}for (u32 done = 0u; done < rounds; side ^= 1u) {{"
         yield f"{deep}const u32 first = (u32)begin + done;"
         yield f"{deep}const u32 count = rounds - done < {depth}u ? rounds - done : {depth}u;"
         yield f"{deep}const bool more = rounds - done > {depth}u;"
         for place in places:
-            stored = writer.stored(place.decl)
-            form = writer.dialect.local_pointer.format(const="const ", type=stored)
+            stored = writer.terms.stored(place.decl)
+            form = writer.terms.dialect.local_pointer.format(const="const ", type=stored)
             yield f"{deep}{form} {place.now} = {place.near} + side * {place.layout.length}u;"
         following = f"(first + {depth}u)"
         if code.loaders:
@@ -226,7 +229,7 @@ class Staged:
                 to = f"(side ^ 1u) * {place.layout.length}u"
                 yield from self.filling.put(place, to, deep + "    ")
             yield f"{deep}}}"
-        yield f"{deep}{writer.dialect.barrier}"
+        yield f"{deep}{writer.terms.dialect.barrier}"
         yield f"{deep}done += count;"
         yield f"{inner}}}"
         yield f"{pad}}}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -10,13 +9,14 @@ from itertools import islice
 from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.analysis.forms import Unknown
-from vyre.emit.approximate import approximate, normal, quicker_quotient
+from vyre.emit.approximate import quicker_quotient
 from vyre.emit.dialect import Dialect
-from vyre.emit.helpers import F32, U32, Helpers, literal, unsigned
+from vyre.emit.helpers import U32, unsigned
 from vyre.emit.items import ONE_ITEM, Items
 from vyre.emit.lanes import ALIKE, Differences
-from vyre.emit.layout import WordLayout
-from vyre.emit.names import Kind, Names
+from vyre.emit.names import Kind
+from vyre.emit.operations import Operand, Operations, bare
+from vyre.emit.terms import Terms
 from vyre.emit.unknown import Unknowable
 from vyre.emit.windows import window_of
 from vyre.errors import UnsupportedFeature
@@ -41,7 +41,6 @@ from vyre.ir.expr import (
     OpaqueExpr,
     Select,
     Unary,
-    UnaryOp,
     Var,
 )
 from vyre.ir.node import (
@@ -62,26 +61,10 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.types import DataType
-from vyre.ir.typing import COMPARISONS, SHIFTS, UNPACKS, WAVE
-from vyre.ir.walk import all_expressions, expressions, operands
+from vyre.ir.typing import UNPACKS, WAVE
+from vyre.ir.walk import expressions, operands
 from vyre.model import Code
 
-_PLAIN = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"} | {
-    BinaryOp.WRAP_ADD: "+",
-    BinaryOp.WRAP_SUB: "-",
-}
-_COMPARE = {
-    BinaryOp.EQ: "==",
-    BinaryOp.NE: "!=",
-    BinaryOp.LT: "<",
-    BinaryOp.GT: ">",
-    BinaryOp.LE: "<=",
-    BinaryOp.GE: ">=",
-}
-_BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"} | {
-    BinaryOp.AND: "&",
-    BinaryOp.OR: "|",
-}
 _OPERATIONS = (Binary, Unary, Select, Cast, Bitcast)
 
 
@@ -97,17 +80,8 @@ class Writer:
     differ: Differences = ALIKE
 
     def __init__(self, program: Program, code: Code, dialect: Dialect, facts: Facts) -> None:
-        self.program, self.code, self.dialect = program, code, dialect
-        self.helpers = Helpers(dialect)
-        self.is_fast = program.options.fast_math and bool(dialect.approximate)
-        self.layout = WordLayout.of(program)
-        self.buffers = {decl.name: decl for decl in program.buffers}
-        self.names = Names()
-        self.pointers = {
-            decl.name: self.names.of(Kind.ARGUMENT, decl.name) for decl in program.buffers
-        }
-        self.words: dict[str, int] = {}  # names of parameter words in use, with their position
-        self.types: set[DataType] = {U32}
+        self.terms = Terms(program, code, dialect)
+        self.operations = Operations(self.terms)
         self.accesses = _alike(facts)
         self.is_unknown = Unknowable(program, facts.accesses, checked=code.checked)
         self.statement = ""
@@ -117,7 +91,6 @@ class Writer:
         self.fetched: dict[tuple[str, Expr, int], str] = {}  # loads done already, by item
         self.in_lockstep = False  # whether lanes side by side along x come by together, all of them
         self.interior = False  # whether all that items look at is inside its arrays
-        self.unknown = False  # whether no compiler can know the operands at hand
         self.beyond = False  # whether lanes whose items lie beyond the extent come by as well
         self.leave = "return;"
 
@@ -128,68 +101,13 @@ class Writer:
         axes = self.differ.axes_of.get(variable)
         own = self.item is not None and axes
         number = self.items.number(self.item, axes) if own else None  # type: ignore[arg-type]
-        return self.names.of(kind, variable, number)
-
-    def stored(self, decl: BufferDecl) -> str:
-        """The C type of an element in memory."""
-        element = decl.element
-        if not element.is_scalar:
-            raise UnsupportedFeature(
-                f"buffer {decl.name!r} holds {element}",
-                "use a buffer of bool, integer or float elements",
-            )
-        if element.is_bool:
-            return self.use(U32)
-        if element.computed != element:
-            return self.use(DataType.U16)
-        return self.use(element)
-
-    def stored_type(self, decl: BufferDecl) -> DataType:
-        """The type that an element has in memory."""
-        if decl.element.is_bool:
-            return U32
-        return decl.element if decl.element.computed == decl.element else DataType.U16
-
-    def use(self, dtype: DataType) -> str:
-        self.types.add(dtype)
-        return "bool" if dtype.is_bool else str(dtype)
-
-    def word(self, name: str, position: int) -> str:
-        self.words[name] = position
-        return name
-
-    def word_extent(self, axis: int) -> str:
-        return self.word(f"n_{'xyz'[axis]}", self.layout.extent(axis))
-
-    def word_length(self, decl: BufferDecl) -> str:
-        if decl.is_shared or decl.count:
-            return f"{decl.count}u"
-        name = self.names.of(Kind.LENGTH, decl.name)
-        return self.word(name, self.layout.length(decl.name))
-
-    def word_dim(self, decl: BufferDecl, axis: int) -> str:
-        if decl.rank == 1:
-            return self.word_length(decl)
-        if decl.shape[axis]:
-            return f"{decl.shape[axis]}u"
-        name = self.names.of(Kind.DIM, decl.name, axis)
-        return self.word(name, self.layout.dim(decl.name, axis))
-
-    def id(self, kind: IdKind, axis: int) -> str:
-        if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
-            size = f"{self.code.group[axis]}u"
-            if kind is IdKind.WORKGROUP_SIZE:
-                return size
-            ids = self.dialect.ids
-            return f"({ids[IdKind.WORKGROUP][axis]} * {size} + {ids[IdKind.LOCAL][axis]})"
-        text = self.dialect.ids[kind][axis]
-        return f"({text})" if " " in text else text
+        return self.terms.names.of(kind, variable, number)
 
     def here(self, axis: int) -> str:
         """The position along an axis of the item at hand."""
         if self.item is not None and axis in self.positions:
             return self.positions[axis][self.items.place(self.item)[axis]]
-        return self.single.get(axis) or self.id(IdKind.INVOCATION, axis)
+        return self.single.get(axis) or self.terms.id(IdKind.INVOCATION, axis)
 
     # -- statements
 
@@ -222,12 +140,12 @@ class Writer:
             case Let(name, value):
                 text, dtype = self.expr(value, scope)
                 scope[name] = dtype
-                yield f"{pad}{self.use(dtype)} {self.name(name)} = {bare(text)};"
+                yield f"{pad}{self.terms.use(dtype)} {self.name(name)} = {bare(text)};"
             case Assign(name, value):
                 text, _ = self.expr(value, scope)
                 yield f"{pad}{self.name(name)} = {bare(text)};"
             case Store(buffer, index, value):
-                yield from self.store(self.buffers[buffer], index, value, scope, pad)
+                yield from self.store(self.terms.buffers[buffer], index, value, scope, pad)
             case If(cond, then, otherwise):
                 text, _ = self.expr(cond, scope)
                 lines = list(self.braced(f"if ({bare(text)})", then, scope, level))
@@ -249,25 +167,23 @@ class Writer:
             case Block(body):
                 yield from self.braced("", body, scope, level)
             case Region(_, body):
-                if self.program.entry == (node,):
+                if self.terms.program.entry == (node,):
                     yield from self.body(body, scope, level)
                 else:
                     yield from self.braced("", body, scope, level)
             case Barrier():
-                yield pad + self.dialect.barrier
+                yield pad + self.terms.dialect.barrier
             case _:
                 raise UnsupportedFeature(
                     f"{statement_text(node)}: no device code for {type(node).__name__}",
                     "leave it out, or run the program elsewhere",
                 )
 
-    def loop_head(
-        self, var: str, start: Expr, stop: Expr, scope: dict[str, DataType]
-    ) -> tuple[str, DataType]:
+    def loop_head(self, var: str, start: Expr, stop: Expr, scope: dict[str, DataType]) -> Operand:
         """The `for (…)` of a counted loop and its counter's type; the bounds are read once."""
         first, dtype = self.expr(start, scope)
         last, _ = self.expr(stop, scope)
-        counter, t = self.name(var), self.use(dtype)
+        counter, t = self.name(var), self.terms.use(dtype)
         end, bound = last, ""
         if not isinstance(stop, Lit):
             end = self.name(var, Kind.END)
@@ -276,20 +192,20 @@ class Writer:
         return head, dtype
 
     def unrolled(self, pad: str) -> Iterator[str]:
-        if self.code.unroll > 1:
-            yield f"{pad}#pragma unroll {self.code.unroll}"
+        if self.terms.code.unroll > 1:
+            yield f"{pad}#pragma unroll {self.terms.code.unroll}"
 
     def store(
         self, decl: BufferDecl, index: Expr, value: Expr, scope: dict[str, DataType], pad: str
     ) -> Iterator[str]:
         text, _ = self.expr(value, scope)
-        yield from self.put(decl, index, bare(self.to_storage(decl, text)), scope, pad)
+        yield from self.put(decl, index, bare(self.operations.to_storage(decl, text)), scope, pad)
 
     def put(
         self, decl: BufferDecl, index: Expr, stored: str, scope: dict[str, DataType], pad: str
     ) -> Iterator[str]:
         """The line that stores a value, with the check it needs."""
-        target, inside = self.pointers[decl.name], self.inside() if self.beyond else []
+        target, inside = self.terms.pointers[decl.name], self.inside() if self.beyond else []
         beyond, self.beyond = self.beyond, False  # where it is inside, what is proved holds
         yield from self._put(decl, index, stored, scope, pad, target, inside)
         self.beyond = beyond
@@ -312,8 +228,8 @@ class Writer:
             return
         at, wide = self.index(index, scope)
         t = "u64" if wide else "u32"
-        self.use(DataType.U64 if wide else U32)
-        when = " && ".join([*inside, f"at < {self.word_length(decl)}"])
+        self.terms.use(DataType.U64 if wide else U32)
+        when = " && ".join([*inside, f"at < {self.terms.word_length(decl)}"])
         yield f"{pad}{{"
         yield f"{pad}    const {t} at = {bare(at)};"
         yield f"{pad}    if ({when}) {target}[at] = {stored};"
@@ -321,34 +237,21 @@ class Writer:
 
     def inside(self) -> list[str]:
         """What has to hold of the item at hand, where lanes beyond the extent come by."""
-        if self.code.fitted:
+        if self.terms.code.fitted:
             return ["mine"]
-        axes = (axis for axis in sorted(self.positions) if axis in self.guarded)
-        return ["mine", *(f"{self.here(axis)} < {self.word_extent(axis)}" for axis in axes)]
-
-    @property
-    def guarded(self) -> tuple[int, ...]:
-        """The axes along which the source checks the extent; along others a group has width 1."""
-        used = {expr.axis for expr in all_expressions(self.program.entry) if isinstance(expr, Id)}
-        wide = {axis for axis, size in enumerate(self.program.workgroup_size) if size > 1}
-        return tuple(sorted({0} | used | wide))
+        axes = (axis for axis in sorted(self.positions) if axis in self.terms.guarded)
+        return ["mine", *(f"{self.here(axis)} < {self.terms.word_extent(axis)}" for axis in axes)]
 
     def guard(self, axes: tuple[int, ...]) -> Iterator[str]:
         """Ends the invocations that lie beyond the dispatch along `axes`."""
-        if self.code.fitted:
+        if self.terms.code.fitted:
             return
         outside = " || ".join(
-            f"{self.id(IdKind.INVOCATION, axis)} >= {self.word_extent(axis)}" for axis in axes
+            f"{self.terms.id(IdKind.INVOCATION, axis)} >= {self.terms.word_extent(axis)}"
+            for axis in axes
         )
         if outside:
             yield f"    if ({outside}) return;"
-
-    def lanes(self) -> Iterator[str]:
-        """The invocation's place in its workgroup, and how many there are."""
-        lane = [self.id(IdKind.LOCAL, axis) for axis in range(3)]
-        size = [self.id(IdKind.WORKGROUP_SIZE, axis) for axis in range(3)]
-        yield f"    const u32 lane = ({lane[2]} * {size[1]} + {lane[1]}) * {size[0]} + {lane[0]};"
-        yield f"    const u32 lanes = {size[0]} * {size[1]} * {size[2]};"
 
     def access(self, decl: BufferDecl, index: Expr) -> MemoryAccess | None:
         """What is proved of an access of the statement at hand, if that is one thing."""
@@ -363,40 +266,21 @@ class Writer:
     def is_free_along(self, decl: BufferDecl, index: Expr, axis: int) -> bool:
         """Whether it needs no check along one axis of its array."""
         access = self.access(decl, index)
-        if self.code.checked or access is None:
+        if self.terms.code.checked or access is None:
             return False
         if access.by_axis[axis] is None:
             return self.interior and window_of(access, axis) is not None
         # Positions beyond the extent have no proof.
-        beyond = self.beyond and not self.code.fitted
+        beyond = self.beyond and not self.terms.code.fitted
         return not (beyond and self.differ.axes(parts_of(decl, index)[axis]))
 
     def is_whole_row(self, decl: BufferDecl, index: Expr) -> bool:
         """Whether items within the extent access neighbours, without a check."""
         access = self.access(decl, index)
         known = access is not None and access.pattern is Pattern.CONTIGUOUS
-        return known and not self.code.checked and access.in_bounds is not None  # type: ignore[union-attr]
+        return known and not self.terms.code.checked and access.in_bounds is not None  # type: ignore[union-attr]
 
     # -- expressions
-
-    def hidden(self, op: UnaryOp | BinaryOp, text: str, dtype: DataType) -> str:
-        """An argument of `op` that the compiler takes for no constant, where that matters.
-
-        It would compute the function itself then, to bits that another schedule, under which it
-        sees less, does not give. It sees constants in unrolled loops, under equalities and behind
-        arithmetic, so what it can see is not asked.
-        """
-        if not dtype.is_float or op not in self.dialect.folded:
-            return bare(text)
-        return self.opaque(text, dtype)
-
-    def opaque(self, text: str, dtype: DataType) -> str:
-        """The same number, of which the compiler knows nothing."""
-        if self.unknown and dtype.is_float:
-            return bare(text)
-        zero = self.word("zero", self.layout.zero)
-        self.types.add(U32)
-        return f"{self.helpers.hide(dtype)}({bare(text)}, {zero})"
 
     def index(self, index: Expr, scope: dict[str, DataType]) -> tuple[str, bool]:
         """An index that a comparison with a length decides, and whether it takes 64 bits."""
@@ -405,7 +289,7 @@ class Writer:
             if dtype == U32 or dtype == DataType.U64:
                 return text, dtype.bits == 64
             return f"(u32){text}", False
-        self.types |= {DataType.U64, DataType.I64}
+        self.terms.types |= {DataType.U64, DataType.I64}
         return f"(u64)(i64){text}", True
 
     def place(
@@ -418,7 +302,7 @@ class Writer:
         checks, at = [], ""
         for axis, (check, text) in enumerate(self.by_axis(decl, index, scope, back=back)):
             checks += [check] if check else []
-            at = f"({at} * {self.word_dim(decl, axis)} + {text})" if axis else text
+            at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
         return checks, at
 
     def by_axis(
@@ -432,58 +316,44 @@ class Writer:
             else:
                 text, wide = self.index(part, scope)
                 if wide:
-                    self.use(DataType.U64)
+                    self.terms.use(DataType.U64)
                 flat = len(parts) == 1
-                length = self.word_length(decl) if flat else self.word_dim(decl, axis)
+                length = self.terms.word_length(decl) if flat else self.terms.word_dim(decl, axis)
                 check = f"{text} < {length}"
             if back and axis == len(parts) - 1:
                 text = f"({text} - {back}u)"
             yield check, text
 
-    def from_storage(self, decl: BufferDecl, text: str) -> str:
-        if decl.element.is_bool:
-            return f"({text} != 0u)"
-        if decl.element.computed != decl.element:
-            return f"{self.helpers.widen(decl.element)}({bare(text)})"
-        return text
-
-    def to_storage(self, decl: BufferDecl, text: str) -> str:
-        if decl.element.is_bool:
-            return f"({text} ? 1u : 0u)"
-        if decl.element.computed != decl.element:
-            return f"{self.helpers.narrow(decl.element)}({bare(text)})"
-        return text
-
-    def expr(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
+    def expr(self, expr: Expr, scope: dict[str, DataType]) -> Operand:
         """C text that can stand as an operand, and its type."""
         text, dtype = self.any(expr, scope)
-        self.types.add(dtype)
-        if dtype in self.dialect.unwrapped and isinstance(expr, _OPERATIONS):
-            text = self.opaque(text, dtype)
+        self.terms.types.add(dtype)
+        if dtype in self.terms.dialect.unwrapped and isinstance(expr, _OPERATIONS):
+            text = self.operations.opaque(text, dtype)
         return text, dtype
 
-    def any(self, expr: Expr, scope: dict[str, DataType]) -> tuple[str, DataType]:
+    def any(self, expr: Expr, scope: dict[str, DataType]) -> Operand:
         match expr:
             case Lit(dtype):
-                return self.lit(expr), dtype.computed
+                return self.operations.lit(expr), dtype.computed
             case Var(name):
                 return self.name(name), scope[name]
             case Load(buffer, index):
-                return self.load(self.buffers[buffer], index, scope)
+                return self.load(self.terms.buffers[buffer], index, scope)
             case BufLen(buffer):
-                return self.word_length(self.buffers[buffer]), U32
+                return self.terms.word_length(self.terms.buffers[buffer]), U32
             case BufDim(buffer, axis):
-                return self.word_dim(self.buffers[buffer], axis), U32
+                return self.terms.word_dim(self.terms.buffers[buffer], axis), U32
             case Id(IdKind.EXTENT, axis):
-                return self.word_extent(axis), U32
+                return self.terms.word_extent(axis), U32
             case Id(IdKind.INVOCATION, axis):
                 return self.here(axis), U32
             case Id(kind, axis):
-                return self.id(kind, axis), U32
+                return self.terms.id(kind, axis), U32
             case FlatIndex(buffer, indices):
-                return self.flat(self.buffers[buffer], indices, scope), U32
+                return self.flat(self.terms.buffers[buffer], indices, scope), U32
             case Binary(op) if op not in WAVE:
-                if self.is_fast and op is BinaryOp.DIV:
+                if self.operations.is_fast and op is BinaryOp.DIV:
                     expr = quicker_quotient(expr)
                 return self.operation(expr, scope)
             case Unary(op) if op not in UNPACKS:
@@ -492,13 +362,13 @@ class Writer:
                 a, dtype = self.expr(true, scope)
                 return f"({self.expr(cond, scope)[0]} ? {a} : {self.expr(false, scope)[0]})", dtype
             case Cast(target, value):
-                return self.cast(target, self.expr(value, scope)), target.computed
+                return self.operations.cast(target, self.expr(value, scope)), target.computed
             case Bitcast(target, value):
-                return self.bitcast(target, self.expr(value, scope)), target
+                return self.operations.bitcast(target, self.expr(value, scope)), target
             case Fma(a, b, c):
                 dtype = self.expr(a, scope)[1]
                 args = ", ".join(bare(self.expr(part, scope)[0]) for part in (a, b, c))
-                return f"{self.dialect.fma[dtype]}({args})", dtype
+                return f"{self.terms.dialect.fma[dtype]}({args})", dtype
             case Atomic(op) if op is not AtomicOp.LRU_UPDATE:
                 return self.atomic(expr, scope)
             case _:
@@ -507,169 +377,59 @@ class Writer:
                     "leave it out, or run the program elsewhere",
                 )
 
-    def operation(self, expr: Binary | Unary, scope: dict[str, DataType]) -> tuple[str, DataType]:
-        parts = [(part, *self.expr(part, scope)) for part in operands(expr)]
-        (first, a, t), *others = parts
-        self.unknown = all(self.is_unknown(part) for part, *_ in parts)
+    def operation(self, expr: Binary | Unary, scope: dict[str, DataType]) -> Operand:
+        first, *others = [self.expr(part, scope) for part in operands(expr)]
+        unknown = all(map(self.is_unknown, operands(expr)))
         if isinstance(expr, Unary):
-            if self.is_fast and t == F32 and (rough := normal(self.helpers, expr.op, first)):
-                return f"{rough}({self.opaque(a, t)})", t
-            return self.unary(expr.op, (a, t))
-        ((_, b, u),) = others
-        return self.binary(expr.op, (a, t), (b, u))
+            return self.operations.unary(expr.op, first, expr.operand, unknown=unknown)
+        (second,) = others
+        return self.operations.binary(expr.op, first, second, unknown=unknown)
 
-    def lit(self, expr: Lit) -> str:
-        dtype, value = expr.dtype.computed, expr.value
-        if dtype.is_bool:
-            return "true" if value else "false"
-        if dtype.is_float and math.isnan(value):
-            quiet = (
-                "0x7fc00000u" if dtype == F32 else f"0x7ff8000000000000u{self.dialect.wide_suffix}"
-            )
-            return f"{self.dialect.bits_to_float[dtype]}({quiet})"
-        if dtype.is_float and math.isinf(value):
-            size = self.helpers.infinity(dtype)
-            return size if value > 0 else f"(-{size})"
-        text = literal(self.dialect, dtype, value)
-        return f"({text})" if text.startswith("-") else text
-
-    def load(
-        self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]
-    ) -> tuple[str, DataType]:
-        name, dtype = self.pointers[decl.name], decl.element.computed
+    def load(self, decl: BufferDecl, index: Expr, scope: dict[str, DataType]) -> Operand:
+        name, dtype = self.terms.pointers[decl.name], decl.element.computed
         if decl.is_scalar_argument and isinstance(index, Lit) and index.value == 0:
-            return self.from_storage(decl, name), dtype
+            return self.operations.from_storage(decl, name), dtype
         if decl.is_scalar_argument:
             raise UnsupportedFeature(
                 f"{self.statement}: index into the scalar {decl.name!r}", "read it at index 0"
             )
         if self.item is not None and (decl.name, index, self.item) in self.fetched:
-            return self.from_storage(decl, self.fetched[decl.name, index, self.item]), dtype
+            return self.operations.from_storage(
+                decl, self.fetched[decl.name, index, self.item]
+            ), dtype
         if _is_short(index) or self.is_free(decl, index):
             checks, place = self.place(decl, index, scope)
             text = f"{name}[{bare(place)}]"
             if checks:
                 text = f"({' && '.join(checks)} ? {text} : 0)"
-            return self.from_storage(decl, text), dtype
+            return self.operations.from_storage(decl, text), dtype
         at, wide = self.index(index, scope)
         if wide:
-            self.use(DataType.U64)
-        function = self.helpers.load(self.stored(decl), local=decl.is_shared, wide=wide)
-        text = f"{function}({name}, {bare(at)}, {self.word_length(decl)})"
-        return self.from_storage(decl, text), dtype
+            self.terms.use(DataType.U64)
+        function = self.terms.helpers.load(self.terms.stored(decl), local=decl.is_shared, wide=wide)
+        text = f"{function}({name}, {bare(at)}, {self.terms.word_length(decl)})"
+        return self.operations.from_storage(decl, text), dtype
 
     def flat(self, decl: BufferDecl, indices: tuple[Expr, ...], scope: dict[str, DataType]) -> str:
         parts = [self.index(part, scope) for part in indices]
         wide = any(is_wide for _, is_wide in parts)
         if wide:
-            self.use(DataType.U64)
-        dims = [self.word_dim(decl, axis) for axis in range(decl.rank)]
+            self.terms.use(DataType.U64)
+        dims = [self.terms.word_dim(decl, axis) for axis in range(decl.rank)]
         args = ", ".join([*(bare(text) for text, _ in parts), *dims])
-        return f"{self.helpers.flat(decl.rank, wide=wide)}({args})"
+        return f"{self.terms.helpers.flat(decl.rank, wide=wide)}({args})"
 
-    def binary(
-        self, op: BinaryOp, left: tuple[str, DataType], right: tuple[str, DataType]
-    ) -> tuple[str, DataType]:
-        (a, t), (b, _) = left, right
-        if op in COMPARISONS:
-            return f"({a} {_COMPARE[op]} {b})", DataType.BOOL
-        if t.is_bool:
-            return (f"({a} != {b})" if op is BinaryOp.BIT_XOR else f"({a} {_BITS[op]} {b})"), t
-        if op in _BITS:
-            return (f"({a} {_BITS[op]} {b})" if t.bits >= 32 else f"({t})({a} {_BITS[op]} {b})"), t
-        if op in (BinaryOp.SHL, BinaryOp.SHR):
-            return self.shift(op, a, t, b), t
-        if op in _PLAIN and (t.is_float or t in (U32, DataType.U64)):
-            return f"({a} {_PLAIN[op]} {b})", t
-        if op in _PLAIN:
-            u = U32 if t.bits < 32 else unsigned(t)
-            self.types.add(u)
-            return f"({t})(({u}){a} {_PLAIN[op]} ({u}){b})", t
-        if (rough := self.approximate(op, t)) is not None:
-            return f"{rough}({self.opaque(a, t)}, {self.opaque(b, t)})", t
-        if op is BinaryOp.DIV and t.is_float:
-            return f"({a} / {b})", t
-        if t.is_int and t.bits < 64:
-            self.types |= {DataType.U64, DataType.I64}
-        second = f"(u32){b}" if op in SHIFTS and right[1] != U32 else self.hidden(op, b, t)
-        return f"{self.helpers.binary(op, t)}({self.hidden(op, a, t)}, {second})", t
-
-    def shift(self, op: BinaryOp, a: str, t: DataType, b: str) -> str:
-        by = f"({b} & {literal(self.dialect, U32, t.bits - 1)})"
-        if op is BinaryOp.SHR:
-            return f"({a} >> {by})" if t.bits >= 32 else f"({t})({a} >> {by})"
-        if t in (U32, DataType.U64):
-            return f"({a} << {by})"
-        u = U32 if t.bits < 32 else unsigned(t)
-        self.types.add(u)
-        return f"({t})(({u}){a} << {by})"
-
-    def unary(self, op: UnaryOp, operand: tuple[str, DataType]) -> tuple[str, DataType]:
-        a, t = operand
-        tests = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
-        match op:
-            case UnaryOp.LOGICAL_NOT:
-                return f"(!{a})", t
-            case UnaryOp.NEGATE if t.is_float:
-                return f"(-{a})", t
-            case UnaryOp.NEGATE:
-                u = U32 if t.bits < 32 else unsigned(t)
-                self.types.add(u)
-                return f"({t})(0 - ({u}){a})", t
-            case UnaryOp.BIT_NOT:
-                return (f"(~{a})" if t.bits >= 32 else f"({t})(~{a})"), t
-            case UnaryOp.ABS if t.is_unsigned:
-                return a, t
-        if t.is_int:
-            self.types |= {U32, DataType.U64, unsigned(t)}
-        if (rough := self.approximate(op, t)) is not None:
-            return f"{rough}({self.opaque(a, t)})", t
-        value = self.hidden(op, a, t)
-        return f"{self.helpers.unary(op, t)}({value})", DataType.BOOL if op in tests else t
-
-    def approximate(self, op: UnaryOp | BinaryOp, dtype: DataType) -> str | None:
-        """The function of the device that a fast_math kernel calls for `op`, if there is one."""
-        return approximate(self.helpers, op, dtype) if self.is_fast else None
-
-    def cast(self, target: DataType, value: tuple[str, DataType]) -> str:
-        text, source = value
-        to = target.computed
-        if target.is_bool:
-            return text if source.is_bool else f"({text} != 0)"
-        self.types.add(to)
-        if to.is_int and source.is_float:
-            converted = f"{self.helpers.to_int(to, source)}({bare(text)})"
-        else:
-            converted = text if to == source else f"({to}){text}"
-        if target != to:
-            narrow, widen = self.helpers.narrow(target), self.helpers.widen(target)
-            self.types.add(DataType.U16)
-            return f"{widen}({narrow}({bare(converted)}))"
-        return converted
-
-    def bitcast(self, target: DataType, value: tuple[str, DataType]) -> str:
-        text, source = value
-        if target == source:
-            return text
-        bits = unsigned(target)
-        self.types.add(bits)
-        if source.is_float:
-            text = f"{self.dialect.float_to_bits[source]}({bare(text)})"
-            return f"({target}){text}"
-        if target.is_float:
-            text = text if source == bits else f"({bits}){text}"
-            return f"{self.dialect.bits_to_float[target]}({bare(text)})"
-        return f"({target}){text}"
-
-    def atomic(self, expr: Atomic, scope: dict[str, DataType]) -> tuple[str, DataType]:
-        decl = self.buffers[expr.buffer]
+    def atomic(self, expr: Atomic, scope: dict[str, DataType]) -> Operand:
+        decl = self.terms.buffers[expr.buffer]
         t = decl.element
         at, _ = self.index(expr.index, scope)
-        self.types |= {DataType.U64, t, unsigned(t)}
-        function = self.helpers.atomic(expr.op, t, local=decl.is_shared)
+        self.terms.types |= {DataType.U64, t, unsigned(t)}
+        function = self.terms.helpers.atomic(expr.op, t, local=decl.is_shared)
         given = [expr.expected] if expr.expected is not None else []
         values = [bare(self.expr(part, scope)[0]) for part in (*given, expr.value)]
-        args = ", ".join([self.pointers[decl.name], bare(at), self.word_length(decl), *values])
+        args = ", ".join(
+            [self.terms.pointers[decl.name], bare(at), self.terms.word_length(decl), *values]
+        )
         return f"{function}({args})", t
 
 
@@ -711,15 +471,3 @@ def _alike(facts: Facts) -> dict[Place, MemoryAccess]:
                 pattern=before.pattern if before.pattern is access.pattern else Pattern.GATHER,
             )
     return found
-
-
-def bare(text: str) -> str:
-    """The text without a pair of parentheses around the whole of it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for position, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and position < len(text) - 1:
-            return text
-    return text[1:-1]

@@ -1,0 +1,99 @@
+"""The terms of one kernel's text: arrays, numbers of the launch, ids and types, noted when used."""
+
+from __future__ import annotations
+
+from vyre.emit.dialect import Dialect
+from vyre.emit.helpers import U32, Helpers
+from vyre.emit.layout import WordLayout
+from vyre.emit.names import Kind, Names
+from vyre.errors import UnsupportedFeature
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import Id, IdKind
+from vyre.ir.program import Program
+from vyre.ir.types import DataType
+from vyre.ir.walk import all_expressions
+from vyre.model import Code
+
+
+class Terms:
+    """What a text may name; what it did name is declared around it when it is complete."""
+
+    def __init__(self, program: Program, code: Code, dialect: Dialect) -> None:
+        self.program, self.code, self.dialect = program, code, dialect
+        self.helpers = Helpers(dialect)
+        self.layout = WordLayout.of(program)
+        self.buffers = {decl.name: decl for decl in program.buffers}
+        self.names = Names()
+        self.pointers = {
+            decl.name: self.names.of(Kind.ARGUMENT, decl.name) for decl in program.buffers
+        }
+        self.words: dict[str, int] = {}  # names of parameter words in use, with their position
+        self.types: set[DataType] = {U32}
+
+    # -- types
+
+    def stored(self, decl: BufferDecl) -> str:
+        """The C type of an element in memory."""
+        element = decl.element
+        if not element.is_scalar:
+            raise UnsupportedFeature(
+                f"buffer {decl.name!r} holds {element}",
+                "use a buffer of bool, integer or float elements",
+            )
+        if element.is_bool:
+            return self.use(U32)
+        if element.computed != element:
+            return self.use(DataType.U16)
+        return self.use(element)
+
+    def stored_type(self, decl: BufferDecl) -> DataType:
+        """The type that an element has in memory."""
+        if decl.element.is_bool:
+            return U32
+        return decl.element if decl.element.computed == decl.element else DataType.U16
+
+    def use(self, dtype: DataType) -> str:
+        self.types.add(dtype)
+        return "bool" if dtype.is_bool else str(dtype)
+
+    # -- numbers of the launch
+
+    def word(self, name: str, position: int) -> str:
+        self.words[name] = position
+        return name
+
+    def word_extent(self, axis: int) -> str:
+        return self.word(f"n_{'xyz'[axis]}", self.layout.extent(axis))
+
+    def word_length(self, decl: BufferDecl) -> str:
+        if decl.is_shared or decl.count:
+            return f"{decl.count}u"
+        name = self.names.of(Kind.LENGTH, decl.name)
+        return self.word(name, self.layout.length(decl.name))
+
+    def word_dim(self, decl: BufferDecl, axis: int) -> str:
+        if decl.rank == 1:
+            return self.word_length(decl)
+        if decl.shape[axis]:
+            return f"{decl.shape[axis]}u"
+        name = self.names.of(Kind.DIM, decl.name, axis)
+        return self.word(name, self.layout.dim(decl.name, axis))
+
+    # -- ids
+
+    def id(self, kind: IdKind, axis: int) -> str:
+        if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
+            size = f"{self.code.group[axis]}u"
+            if kind is IdKind.WORKGROUP_SIZE:
+                return size
+            ids = self.dialect.ids
+            return f"({ids[IdKind.WORKGROUP][axis]} * {size} + {ids[IdKind.LOCAL][axis]})"
+        text = self.dialect.ids[kind][axis]
+        return f"({text})" if " " in text else text
+
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        """The axes along which the source checks the extent; along others a group has width 1."""
+        used = {expr.axis for expr in all_expressions(self.program.entry) if isinstance(expr, Id)}
+        wide = {axis for axis, size in enumerate(self.program.workgroup_size) if size > 1}
+        return tuple(sorted({0} | used | wide))
