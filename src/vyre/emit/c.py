@@ -12,6 +12,7 @@ from vyre.emit.counters import Counters
 from vyre.emit.dialect import Dialect
 from vyre.emit.group_memory import zeroed
 from vyre.emit.helpers import F64
+from vyre.emit.here import Here
 from vyre.emit.items import Items
 from vyre.emit.jam import Jam
 from vyre.emit.lanes import returns_early
@@ -20,6 +21,7 @@ from vyre.emit.several import Several
 from vyre.emit.source import Source
 from vyre.emit.staged import Staged
 from vyre.emit.staging import stages, why_not_staged
+from vyre.emit.terms import Terms
 from vyre.emit.writer import Writer
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.declare import BufferDecl
@@ -86,8 +88,8 @@ class _Kernel:
         self.program, self.code, self.dialect, self.entry = program, code, dialect, entry
         self.facts = facts
         self.items = Items.of(code)
-        self.writer = Writer(program, code, dialect, facts)
-        self.terms = self.writer.terms
+        self.terms = Terms(program, code, dialect)
+        self.writer = Writer(self.terms, facts)
         self.parameters = dict(self.terms.pointers)
         # Adding up in a workgroup pays where each invocation has several items to add.
         alone = code.items > 1 and self.terms.guarded == (0,) and not returns_early(program)
@@ -102,7 +104,7 @@ class _Kernel:
             body = list(Several(writer, self.counters).lines())
         else:
             shared = {decl.name: decl.count for decl in self.program.buffers if decl.is_shared}
-            statements = [*zeroed(self.terms, shared), *writer.body(self.program.entry, {}, 1)]
+            statements = [*zeroed(self.terms, shared), *writer.body(self.program.entry, Here())]
             together = self.program.runs_whole_workgroups
             body = statements if together else [*writer.guard(self.terms.guarded), *statements]
         words = [
@@ -189,8 +191,7 @@ class _Kernel:
 
     def staged(self) -> Iterator[str]:
         """Statements for all items of all lanes, whose shared reads the workgroup brings."""
-        staged = Staged(self.writer, stages(self.program, self.facts))
-        jam = Jam(self.writer, self.items, staged)
+        staged = Staged(self.terms, stages(self.program, self.facts))
         beginning = list(staged.beginning())
         yield from beginning
-        yield from jam.body(self.program.entry, {}, 1)
+        yield from Jam(self.writer, staged).lines(staged.here)

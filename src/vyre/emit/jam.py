@@ -7,10 +7,11 @@ part (a branch, a loop of different length), the items run one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
-from vyre.emit.items import Items
+from vyre.emit.here import Here
 from vyre.emit.lanes import differences
 from vyre.emit.loads import Loads
 from vyre.emit.operations import bare
@@ -19,190 +20,163 @@ from vyre.emit.writer import Writer
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Load
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Region, Store, While
-from vyre.ir.types import DataType
 from vyre.ir.walk import bodies, expressions
-
-Scope = dict[str, DataType]
 
 
 class Jam:
-    """Writes a program for all items of an invocation, at the positions that the writer has."""
+    """Writes statements for all items of an invocation."""
 
-    def __init__(self, writer: Writer, items: Items, staged: Staged | None = None) -> None:
-        self.writer, self.items, self.staged = writer, items, staged
-        several = len(items) > 1 and staged is None
-        self.differ = differences(writer.terms.program, items.axes if several else (0, 1, 2))
-        writer.items, writer.differ = items, self.differ
-        self.loads = Loads(writer, staged)
-        self.now = range(len(items))  # the items at hand: all of them, or those of a line
-        self.coming: list[Node] = []  # what follows the statement at hand, as far as that is sure
+    def __init__(self, writer: Writer, staged: Staged | None = None) -> None:
+        self.writer, self.terms, self.staged = writer, writer.terms, staged
+        self.expressions, self.accesses = writer.expressions, writer.accesses
+        self.loads = Loads(writer.expressions, staged)
 
-    def body(self, nodes: tuple[Node, ...], outer: Scope, level: int) -> Iterator[str]:
-        """All statements of a list; the names bound in it end with it."""
-        scope, known = dict(outer), dict(self.loads.known)
-        every = self.now
-        by_line = self.is_line_by_line(nodes)
+    def lines(self, here: Here) -> Iterator[str]:
+        """The whole program, at the positions that items have `here`."""
+        program, items = self.terms.program, here.items
+        several = len(items) > 1 and self.staged is None
+        differ = differences(program, items.axes if several else (0, 1, 2))
+        every = range(len(items))
+        yield from self.body(program.entry, replace(here, differ=differ, now=every))
+
+    def body(self, nodes: tuple[Node, ...], outer: Here) -> Iterator[str]:
+        """All statements of a list; what is bound in it ends with it."""
+        here = outer.inner()
+        by_line = _is_line_by_line(nodes, here)
         first = 0
         if by_line:
             # What needs nothing of memory comes first, then all that is read, at once.
             first = len(list(takewhile(_reads_nothing, nodes)))
             for node in nodes[:first]:
-                self.writer.enter(node)
-                yield from self.one(node, scope, level)
+                yield from self.one(node, (), self.accesses.at(node, here))
             if nodes[first:]:
-                self.writer.enter(nodes[first])
-                coming = nodes[first + 1 :]
-                yield from self.loads.fetch(nodes[first], coming, every, scope, "    " * level)
-        for line in self.items.lines() if by_line else (every,):
-            self.now = line
-            for number, node in enumerate(nodes):
-                if number < first:
-                    continue
-                self.writer.enter(node)
-                self.writer.fetched.clear()
-                self.coming = list(takewhile(self.is_simple, nodes[number + 1 :]))
+                node, *coming = nodes[first:]
+                yield from self.loads.before(node, coming, self.accesses.at(node, here))
+        for line in here.items.lines() if by_line else (here.now,):
+            for number, node in enumerate(nodes[first:], first + 1):
+                coming = list(takewhile(lambda other: _is_simple(other, here), nodes[number:]))
                 if bodies(node):
-                    self.loads.forget(node)  # a round may read what the one before has written
-                yield from self.one(node, scope, level)
-                self.loads.forget(node)
-        self.now = every
-        self.loads.known = known
-        self.writer.item = None
+                    self.loads.forget(node, here)  # a round may read what one before has written
+                yield from self.one(node, coming, self.accesses.at(node, replace(here, now=line)))
+                self.loads.forget(node, here)
 
-    def is_line_by_line(self, nodes: tuple[Node, ...]) -> bool:
-        """Whether a whole line may go through `nodes` before the next: few registers wait then.
+    def braced(self, head: str, nodes: tuple[Node, ...], here: Here) -> Iterator[str]:
+        yield f"{here.pad}{head} {{" if head else f"{here.pad}{{"
+        yield from self.body(nodes, here.deeper())
+        yield f"{here.pad}}}"
 
-        A name that lines share must be given once, before any of them.
-        """
-        several = self.items.counts[1] * self.items.counts[2] > 1
-        whole = len(self.now) == len(self.items)
-        if not several or not whole or not all(map(self.is_simple, nodes)):
-            return False
-        lines = {axis for axis in self.items.axes if axis > 0}
-        given = (node.name for node in nodes if isinstance(node, Assign))
-        return all(lines <= self.differ.axes_of.get(name, frozenset()) for name in given)
-
-    def at_hand(self, axes: Iterable[int]) -> Iterable[int]:
-        """Of the items at hand, one of each kind that differs along `axes`."""
-        return (item for item in self.items.along(axes) if item in self.now)
-
-    def is_simple(self, node: Node) -> bool:
-        """Whether all items run it side by side, come what may."""
-        return isinstance(node, (Let, Assign, Store)) and not self.differ.apart(node)
-
-    def braced(self, head: str, nodes: tuple[Node, ...], scope: Scope, level: int) -> Iterator[str]:
-        pad = "    " * level
-        yield f"{pad}{head} {{" if head else f"{pad}{{"
-        yield from self.body(nodes, scope, level + 1)
-        yield f"{pad}}}"
-
-    def one(self, node: Node, scope: Scope, level: int) -> Iterator[str]:
-        writer, pad = self.writer, "    " * level
-        if self.differ.apart(node):
-            yield from self.in_turn(node, scope, level)
+    def one(self, node: Node, coming: Sequence[Node], here: Here) -> Iterator[str]:
+        """The statement at hand; those `coming` follow it, as far as that is sure."""
+        writer, expr, pad = self.writer, self.expressions.expr, here.pad
+        if here.differ.apart(node):
+            for item in here.now:
+                yield from writer.one(node, here.of(item))
             return
         match node:
             case Let(name) | Assign(name):
-                axes = self.differ.axes_of.get(name)
-                items = list(self.at_hand(axes or ()))
+                axes = here.differ.axes_of.get(name)
+                items = [item for item in here.items.along(axes or ()) if item in here.now]
                 if axes and items:
-                    yield from self.loads.fetch(node, self.coming, self.now, scope, pad)
+                    here = yield from self.loads.before(node, coming, here)
                     for item in items:
-                        writer.item = item
-                        yield from writer.one(node, scope, level)
-                    writer.item = None
+                        yield from writer.one(node, here.of(item))
                 elif items:
-                    yield from writer.one(node, scope, level)
-            case Store(buffer, index, value):
-                yield from self.store(
-                    writer.terms.buffers[buffer], index, value, node, scope, level
-                )
+                    yield from writer.one(node, here)
+            case Store():
+                here = yield from self.loads.before(node, coming, here)
+                yield from self.store(node, here)
             case If(cond, then, otherwise):
-                text, _ = writer.expr(cond, scope)
-                lines = list(self.braced(f"if ({bare(text)})", then, scope, level))
+                text, _ = expr(cond, here)
+                lines = list(self.braced(f"if ({bare(text)})", then, here))
                 if otherwise:
                     lines[-1] = f"{pad}}} else {{"
-                    lines += list(self.braced("", otherwise, scope, level))[1:]
+                    lines += list(self.braced("", otherwise, here))[1:]
                 yield from lines
             case Loop(var) if self.staged is not None and self.staged.of_loop(var):
-                yield from self.in_chunks(self.staged, node, scope, level)
+                yield from self.in_chunks(self.staged, node, here)
             case Loop(var, start, stop, body):
-                head, dtype = writer.loop_head(var, start, stop, scope)
-                yield from writer.unrolled(pad)
-                yield from self.braced(head, body, {**scope, var: dtype}, level)
+                head, dtype = writer.loop_head(var, start, stop, here)
+                yield from writer.unrolled(here)
+                yield from self.braced(head, body, here.counting(var, dtype))
             case While(cond, body):
-                text, _ = writer.expr(cond, scope)
-                yield from self.braced(f"while ({bare(text)})", body, scope, level)
+                text, _ = expr(cond, here)
+                yield from self.braced(f"while ({bare(text)})", body, here)
             case Block(body) | Region(_, body):
-                if writer.terms.program.entry == (node,):
-                    yield from self.body(body, scope, level)
+                if self.terms.program.entry == (node,):
+                    yield from self.body(body, here)
                 else:
-                    yield from self.braced("", body, scope, level)
+                    yield from self.braced("", body, here)
             case _:
-                yield from writer.one(node, scope, level)
+                yield from writer.one(node, here)
 
-    def in_chunks(self, staged: Staged, loop: Loop, scope: Scope, level: int) -> Iterator[str]:
+    def in_chunks(self, staged: Staged, loop: Loop, here: Here) -> Iterator[str]:
         """A loop whose rounds read what the workgroup has brought."""
-        start, dtype = self.writer.expr(loop.start, scope)
-        stop, _ = self.writer.expr(loop.stop, scope)
-        body = list(self.body(loop.body, {**scope, loop.var: dtype}, level + 5))
-        yield from staged.chunks(loop.var, dtype, start, stop, body, level)
+        start, dtype = self.expressions.expr(loop.start, here)
+        stop, _ = self.expressions.expr(loop.stop, here)
+        body = list(self.body(loop.body, here.counting(loop.var, dtype).deeper(5)))
+        yield from staged.chunks(loop.var, dtype, start, stop, body, here)
 
-    def in_turn(self, node: Node, scope: Scope, level: int) -> Iterator[str]:
-        """One statement, item after item."""
-        for item in self.now:
-            self.writer.item = item
-            self.writer.enter(node)
-            yield from self.writer.one(node, scope, level)
-        self.writer.item = None
-
-    def store(
-        self, decl: BufferDecl, index: Expr, value: Expr, node: Node, scope: Scope, level: int
-    ) -> Iterator[str]:
+    def store(self, node: Store, here: Here) -> Iterator[str]:
         """All values first, then all stores, so that no store stands between two loads."""
-        writer, pad = self.writer, "    " * level
-        yield from self.loads.fetch(node, self.coming, self.now, scope, pad)
+        writer, code, pad = self.writer, self.terms.code, here.pad
+        decl, index = self.terms.buffers[node.buffer], node.index
+        inner = here.deeper()
         yield f"{pad}{{"
-        inner = pad + "    "
-        names = {item: f"value_{item}" for item in self.now}
+        names = {item: f"value_{item}" for item in here.now}
         for item, name in names.items():
-            writer.item = item
-            text, _ = writer.expr(value, scope)
+            text, _ = self.expressions.expr(node.value, here.of(item))
             stored = bare(writer.operations.to_storage(decl, text))
-            yield f"{inner}const {writer.terms.stored(decl)} {name} = {stored};"
-        width = writer.terms.code.vector
+            yield f"{inner.pad}const {self.terms.stored(decl)} {name} = {stored};"
+        in_vectors = code.vector > 1 and self.accesses.is_whole_row(decl, index, here)
         one_by_one: list[str] = []
-        if width == 1 or writer.beyond or not writer.is_whole_row(decl, index):
+        if here.beyond or not in_vectors:
             for item, name in names.items():
-                writer.item = item
-                one_by_one += writer.put(decl, index, name, scope, inner)
-        if width == 1 or not writer.is_whole_row(decl, index):
+                one_by_one += writer.store(decl, index, name, inner.of(item))
+        if not in_vectors:
             yield from one_by_one
-        elif writer.beyond:
-            yield f"{inner}if (whole) {{"
-            yield from self.vectors(decl, index, names, scope, inner + "    ")
-            if not writer.terms.code.fitted:
-                yield f"{inner}}} else {{"
+        elif here.beyond:
+            yield f"{inner.pad}if (whole) {{"
+            yield from self.vectors(decl, index, names, inner.deeper())
+            if not code.fitted:
+                yield f"{inner.pad}}} else {{"
                 yield from ("    " + line for line in one_by_one)
-            yield f"{inner}}}"
+            yield f"{inner.pad}}}"
         else:
-            yield from self.vectors(decl, index, names, scope, inner)
-        writer.item = None
+            yield from self.vectors(decl, index, names, inner)
         yield f"{pad}}}"
 
     def vectors(
-        self, decl: BufferDecl, index: Expr, names: dict[int, str], scope: Scope, pad: str
+        self, decl: BufferDecl, index: Expr, names: dict[int, str], here: Here
     ) -> Iterator[str]:
         """The lines that store neighbours at once."""
-        writer, width = self.writer, self.writer.terms.code.vector
-        for first in self.now[::width]:
-            writer.item = first
-            _, at = writer.place(decl, index, scope)
-            yield pad + writer.terms.dialect.store_vector(
-                writer.terms.stored_type(decl),
-                f"{writer.terms.pointers[decl.name]} + ({bare(at)})",
+        terms, width = self.terms, self.terms.code.vector
+        for first in here.now[::width]:
+            address = self.expressions.address(decl, index, here.of(first))
+            yield here.pad + terms.dialect.store_vector(
+                terms.stored_type(decl),
+                f"{terms.pointers[decl.name]} + ({bare(address.at)})",
                 [names[item] for item in range(first, first + width)],
             )
+
+
+def _is_line_by_line(nodes: tuple[Node, ...], here: Here) -> bool:
+    """Whether a whole line may go through `nodes` before the next: few registers wait then.
+
+    A name that lines share must be given once, before any of them.
+    """
+    items = here.items
+    several = items.counts[1] * items.counts[2] > 1
+    whole = len(here.now) == len(items)
+    if not several or not whole or not all(_is_simple(node, here) for node in nodes):
+        return False
+    lines = {axis for axis in items.axes if axis > 0}
+    given = (node.name for node in nodes if isinstance(node, Assign))
+    return all(lines <= here.differ.axes_of.get(name, frozenset()) for name in given)
+
+
+def _is_simple(node: Node, here: Here) -> bool:
+    """Whether all items run it side by side, come what may."""
+    return isinstance(node, (Let, Assign, Store)) and not here.differ.apart(node)
 
 
 def _reads_nothing(node: Node) -> bool:

@@ -7,41 +7,23 @@ is loaded by the first statement that needs it and stays in a register for the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.analysis.forms import ONE, Gid, Linear, Poly
+from vyre.emit.expressions import Expressions
+from vyre.emit.here import Element, Here
 from vyre.emit.names import Kind
 from vyre.emit.operations import bare
-from vyre.emit.staged import Staged
+from vyre.emit.staged import Loaded, Staged
 from vyre.emit.staging import Stage
 from vyre.emit.windows import window_of
-from vyre.emit.writer import Writer
 from vyre.ir.expr import Atomic, IdKind, Load, Var
 from vyre.ir.node import Node, Store
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions, operands, statements
-
-Scope = dict[str, DataType]
-Key = tuple[object, ...]
-"""An element, wherever it is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Element:
-    """An element to be loaded, by one of the items that need it."""
-
-    load: Load
-    item: int
-    key: Key
-    row: Key  # its row of the array
-    column: int  # where it is there, from the column of the first item
-    proved: int  # axes along which it needs no check
-    in_vectors: bool
-    access: MemoryAccess
-
 
 MOST_EARLY = 64
 """Elements that are loaded for statements that follow: registers are needed for other things."""
@@ -52,108 +34,117 @@ _NEAR = 1 << 16  # elements between two that one pointer serves
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
+class _Wanted:
+    """An element to be loaded, by one of the items that need it."""
+
+    load: Load
+    item: int
+    element: Element
+    row: Element  # its row of the array
+    column: int  # where it is there, from the column of the first item
+    proved: int  # axes along which it needs no check
+    in_vectors: bool
+    access: MemoryAccess
+
+
+@dataclass(frozen=True, slots=True)
+class _Pointer:
     """A pointer to an element of a row, and its column."""
 
     name: str
     column: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where elements of one row of an array are loaded, and the pointer to it, if there is one."""
+
+    here: Here
+    pointer: _Pointer | None
+
+
 class Loads:
     """Writes the loads of statements, for all items at once."""
 
-    def __init__(self, writer: Writer, staged: Staged | None = None) -> None:
-        self.writer, self.items, self.staged = writer, writer.items, staged
+    def __init__(self, expressions: Expressions, staged: Staged | None = None) -> None:
+        self.expressions, self.accesses = expressions, expressions.accesses
+        self.terms, self.staged = expressions.terms, staged
         # Beside what is staged, lanes beyond the extent load as well, one element at a time.
-        plain = writer.terms.code.checked or staged is not None
-        self.width = 1 if plain else writer.terms.code.vector
-        self.known: dict[Key, str] = {}  # elements that are in registers, in the scope at hand
+        plain = self.terms.code.checked or staged is not None
+        self.width = 1 if plain else self.terms.code.vector
 
-    def fetch(
-        self,
-        node: Node,
-        coming: Iterable[Node],
-        items: range,
-        scope: Scope,
-        pad: str,
-    ) -> Iterator[str]:
-        """Load what a statement's items need and what is not there yet.
+    def before(self, node: Node, coming: Sequence[Node], here: Here) -> Generator[str, None, Here]:
+        """Load what a statement's items need and what is not there yet; say where all of it is.
 
         What the statements that follow need comes with it, as far as registers go, so that no load
         waits behind a store.
         """
-        writer = self.writer
-        writer.fetched.clear()
-        found = [load for load in _loads(node) if self._is_followed(load, node)]
-        wanted: dict[Key, _Element] = {}
-        for element in self._elements(found, items):
-            _want(wanted, element)
-        rows = {element.row for element in wanted.values()}
+        found = [load for load in _loads(node) if self._is_followed(load, node, here)]
+        wanted: dict[Element, _Wanted] = {}
+        for one in self._wanted(found, here):
+            _want(wanted, one)
+        rows = {one.row for one in wanted.values()}
         stored = set(written_in(node))
         for other in islice(coming, _AHEAD):
-            writer.enter(other)
+            there = self.accesses.at(other, here)
             more = [
                 load
                 for load in _loads(other)
-                if load.buffer not in stored and self._may_come_early(load, other, scope)
+                if load.buffer not in stored and self._may_come_early(load, other, there)
             ]
-            for element in self._elements(more, items):
-                if element.row in rows or len(wanted) < MOST_EARLY:
-                    _want(wanted, element)
+            for one in self._wanted(more, there):
+                if one.row in rows or len(wanted) < MOST_EARLY:
+                    _want(wanted, one)
             stored.update(written_in(other))
-        writer.enter(node)
-        for lines, registers in self._loaded(wanted, scope, pad):
-            writer.enter(node)
-            yield from lines
-            self.known.update(registers)
-        for load in found:
-            for item in items:
-                key = self._element(load, item).key
-                writer.fetched[load.buffer, load.index, item] = self.known[key]
-        writer.item = None
+        for loaded in self._loaded(wanted, here):
+            yield from loaded.lines
+            here.loaded.update(loaded.elements)
+        registers = {
+            (load.buffer, load.index, item): here.loaded[self._one(load, item, here).element]
+            for load in found
+            for item in here.now
+        }
+        return replace(here, registers=registers)
 
-    def _is_followed(self, load: Load, node: Node) -> bool:
-        decl = self.writer.terms.buffers[load.buffer]
+    def forget(self, node: Node, here: Here) -> None:
+        """Elements of arrays that a statement writes may change by it."""
+        written = set(written_in(node))
+        for element in [element for element in here.loaded if element[0] in written]:
+            del here.loaded[element]
+
+    # -- what is wanted
+
+    def _is_followed(self, load: Load, node: Node, here: Here) -> bool:
+        decl = self.terms.buffers[load.buffer]
         if decl.is_scalar_argument or decl.is_shared:
             return False
         if decl.is_written and any(isinstance(part, Atomic) for part in expressions(node)):
             return False
-        access = self.writer.access(decl, load.index)
+        access = self.accesses.of(decl, load.index, here)
         return access is not None and all(isinstance(form, Linear) for form in access.forms)
 
-    def _may_come_early(self, load: Load, node: Node, scope: Scope) -> bool:
+    def _may_come_early(self, load: Load, node: Node, here: Here) -> bool:
         names = (part.name for part in expressions(load.index) if isinstance(part, Var))
-        return self._is_followed(load, node) and all(name in scope for name in names)
+        return self._is_followed(load, node, here) and all(name in here.scope for name in names)
 
-    def forget(self, node: Node) -> None:
-        """Elements of arrays that a statement writes may change by it."""
-        written = set(written_in(node))
-        if written:
-            self.known = {key: text for key, text in self.known.items() if key[0] not in written}
-
-    def _elements(self, loads: Iterable[Load], items: range) -> Iterator[_Element]:
+    def _wanted(self, loads: Iterable[Load], here: Here) -> Iterator[_Wanted]:
         """What loads of the statement at hand need that is not there, by one item each."""
         for load in loads:
-            axes, first = self._axes(load), self.items.place(items[0])
-            for item in items:
-                place = self.items.place(item)
+            axes, first = here.differ.axes(load.index), here.items.place(here.now[0])
+            for item in here.now:
+                place = here.items.place(item)
                 if any(place[axis] != first[axis] for axis in range(3) if axis not in axes):
                     continue  # it has the same one as another item
-                element = self._element(load, item)
-                if element.key not in self.known:
-                    yield element
+                one = self._one(load, item, here)
+                if one.element not in here.loaded:
+                    yield one
 
-    def _axes(self, load: Load) -> frozenset[int]:
-        return self.writer.differ.axes(load.index)
-
-    def _access(self, load: Load) -> MemoryAccess:
-        access = self.writer.access(self.writer.terms.buffers[load.buffer], load.index)
+    def _one(self, load: Load, item: int, here: Here) -> _Wanted:
+        """What an item reads by a load of the statement at hand."""
+        access = self.accesses.of(self.terms.buffers[load.buffer], load.index, here)
         assert access is not None
-        return access
-
-    def _element(self, load: Load, item: int) -> _Element:
-        access, place = self._access(load), self.items.place(item)
-        block, within = divmod(place[0], self.items.run)
+        place = here.items.place(item)
+        block, within = divmod(place[0], here.items.run)
         forms: list[tuple[object, Poly, DataType]] = []
         moves = False
         for form in access.forms:
@@ -167,236 +158,211 @@ class Loads:
         own = (block,) if moves else ()
         terms, offset, dtype = forms[-1]
         symbols, column = split(offset)
-        return _Element(
+        return _Wanted(
             load,
             item,
-            key=(load.buffer, tuple(forms), own),
+            element=(load.buffer, tuple(forms), own),
             row=(load.buffer, tuple(forms[:-1]), terms, symbols, dtype, own),
             column=column,
-            proved=sum(item is not None for item in access.by_axis),
+            proved=sum(proof is not None for proof in access.by_axis),
             in_vectors=self.width > 1 and in_vectors(access, self.width),
             access=access,
         )
 
-    def _loaded(
-        self, wanted: dict[Key, _Element], scope: Scope, pad: str
-    ) -> Iterator[tuple[list[str], dict[Key, str]]]:
+    # -- how it is loaded
+
+    def _loaded(self, wanted: dict[Element, _Wanted], here: Here) -> Iterator[Loaded]:
         """The lines that load elements, and where each of them is then."""
-        near: dict[Stage, dict[Key, int]] = {}
-        rows: dict[Key, list[_Element]] = {}
-        for element in wanted.values():
-            stage = None if self.staged is None else self.staged.of(element.access)
+        near: dict[Stage, dict[Element, int]] = {}
+        rows: dict[Element, list[_Wanted]] = {}
+        for one in wanted.values():
+            stage = None if self.staged is None else self.staged.of(one.access)
             if stage is not None:
-                near.setdefault(stage, {})[element.key] = element.item
+                near.setdefault(stage, {})[one.element] = one.item
             else:
-                rows.setdefault(element.row, []).append(element)
+                rows.setdefault(one.row, []).append(one)
         for stage, elements in near.items():
             assert self.staged is not None
-            yield self.staged.registers(stage, elements, pad)
+            yield self.staged.registers(stage, elements, here)
         late: list[str] = []  # what lanes pass on comes after all loads: it waits for them
         for members in rows.values():
-            yield from self._row(members, late, scope, pad)
-        yield late, {}
+            yield from self._row(members, late, here)
+        yield Loaded(late, {})
 
-    def _row(
-        self, members: list[_Element], late: list[str], scope: Scope, pad: str
-    ) -> Iterator[tuple[list[str], dict[Key, str]]]:
+    def _row(self, members: list[_Wanted], late: list[str], here: Here) -> Iterator[Loaded]:
         """Elements of one row of an array, by how far they are from its column 0."""
-        runs: dict[int, list[_Element]] = {}
-        for element in members:
-            runs.setdefault(element.column // self.width, []).append(element)
+        runs: dict[int, list[_Wanted]] = {}
+        for one in members:
+            runs.setdefault(one.column // self.width, []).append(one)
         few = max(2, self.width // 2)
         vectors = {
-            run: len(some) >= few and all(element.in_vectors for element in some)
+            run: len(some) >= few and all(one.in_vectors for one in some)
             for run, some in runs.items()
         }
         accesses = sum(1 if vectors[run] else len(some) for run, some in runs.items())
-        base = None
-        if accesses > 1 and self._may_point(members, scope):
+        row = _Row(here, None)
+        if accesses > 1 and self._may_point(members, here):
             # From the last of them: where that is before the array, so are all others.
-            last = max(members, key=lambda element: element.column)
-            name = self.writer.terms.names.fresh(Kind.FROM, last.load.buffer)
-            base = _Base(name, last.column)
-            yield [self._pointer(last, name, scope, pad)], {}
+            last = max(members, key=lambda one: one.column)
+            name = self.terms.names.fresh(Kind.FROM, last.load.buffer)
+            row = _Row(here, _Pointer(name, last.column))
+            yield Loaded([self._pointer(last, name, here)], {})
         texts: dict[int, str] = {}
-        alone: list[_Element] = []
+        alone: list[_Wanted] = []
         for run, some in runs.items():
             if vectors[run]:
-                lines, found = self._vector(some, run * self.width, base, scope, pad)
-                yield lines, found
-                texts |= {element.column: found[element.key] for element in some}
+                loaded = self._vector(some, run * self.width, row)
+                yield loaded
+                texts |= {one.column: loaded.elements[one.element] for one in some}
             else:
                 alone += some
-        for element in alone:
-            passed = self._passed_on(element, texts)
+        for one in alone:
+            passed = self._passed_on(one, texts, here)
             if passed is None:
-                yield self._single(element, base, scope, pad)
+                yield self._single(one, row)
             else:
-                now, then, found = self._from_a_lane(element, *passed, base, scope, pad)
+                loaded, then = self._from_a_lane(one, *passed, row)
                 late.append(then)
-                yield [now], found
+                yield loaded
 
-    def _passed_on(self, element: _Element, texts: dict[int, str]) -> tuple[str, int] | None:
+    def _passed_on(self, one: _Wanted, texts: dict[int, str], here: Here) -> tuple[str, int] | None:
         """What a neighbouring lane has of this element, and the lane that has no neighbour."""
-        writer, run = self.writer, self.items.run
-        dtype = writer.terms.stored_type(writer.terms.buffers[element.load.buffer])
-        if not writer.in_lockstep or dtype.bits != 32 or not element.in_vectors:
+        dialect, run = self.terms.dialect, here.items.run
+        dtype = self.terms.stored_type(self.terms.buffers[one.load.buffer])
+        if not here.in_lockstep or dtype.bits != 32 or not one.in_vectors:
             return None
-        dialect = writer.terms.dialect
-        if element.column + run in texts and element.column < 0:
-            return dialect.from_lane_below.format(value=texts[element.column + run]), 0
-        if element.column - run in texts and element.column >= run:
-            return dialect.from_lane_above.format(value=texts[element.column - run]), (
-                dialect.lanes - 1
-            )
+        if one.column + run in texts and one.column < 0:
+            return dialect.from_lane_below.format(value=texts[one.column + run]), 0
+        if one.column - run in texts and one.column >= run:
+            passed = dialect.from_lane_above.format(value=texts[one.column - run])
+            return passed, dialect.lanes - 1
         return None
 
-    def _from_a_lane(
-        self, element: _Element, passed: str, end: int, base: _Base | None, scope: Scope, pad: str
-    ) -> tuple[str, str, dict[Key, str]]:
-        """An element that a neighbour passes on; the lane at the end loads it."""
-        writer = self.writer
-        name = writer.terms.names.fresh(Kind.ROW, element.load.buffer)
-        lane = f"({writer.terms.id(IdKind.LOCAL, 0)} & {writer.terms.dialect.lanes - 1}u)"
-        stored = writer.terms.stored(writer.terms.buffers[element.load.buffer])
-        own = writer.terms.names.fresh(Kind.ROW, element.load.buffer)
-        text = self._text(element, base, scope, first=f"{lane} == {end}u")
-        return (
-            f"{pad}const {stored} {own} = {text};",
-            f"{pad}const {stored} {name} = {passed};",
-            {element.key: f"({lane} == {end}u ? {own} : {name})"},
-        )
+    def _from_a_lane(self, one: _Wanted, passed: str, end: int, row: _Row) -> tuple[Loaded, str]:
+        """An element that a neighbour passes on, by a later line; the lane at the end loads it."""
+        terms, pad = self.terms, row.here.pad
+        name = terms.names.fresh(Kind.ROW, one.load.buffer)
+        lane = f"({terms.id(IdKind.LOCAL, 0)} & {terms.dialect.lanes - 1}u)"
+        stored = terms.stored(terms.buffers[one.load.buffer])
+        own = terms.names.fresh(Kind.ROW, one.load.buffer)
+        text = self._text(one, row, first=f"{lane} == {end}u")
+        found = {one.element: f"({lane} == {end}u ? {own} : {name})"}
+        loaded = Loaded([f"{pad}const {stored} {own} = {text};"], found)
+        return loaded, f"{pad}const {stored} {name} = {passed};"
 
-    def _may_point(self, members: list[_Element], scope: Scope) -> bool:
+    def _may_point(self, members: list[_Wanted], here: Here) -> bool:
         """Whether the index of the last element cannot begin again at 0 where others are inside.
 
         Only positions, and a little more or less, are followed. Along one axis an index could begin
         again in an array of nearly 2**32 elements; a row of many is shorter.
         """
-        decl = self.writer.terms.buffers[members[0].load.buffer]
+        decl = self.terms.buffers[members[0].load.buffer]
         *outer, last = members[0].access.forms
         assert isinstance(last, Linear)
         plain = all(isinstance(v, Gid) and factor == ONE for v, factor in last.terms.items())
         if not plain or split(last.offset)[0].terms:
             return False
-        if any(abs(element.column) > _NEAR for element in members):
+        if any(abs(one.column) > _NEAR for one in members):
             return False
         if outer:
             return True
-        for element in members:
-            self._turn_to(element)
-            ((check, _),) = self.writer.by_axis(decl, element.load.index, scope)
+        for one in members:
+            ((check, _),) = self.expressions.by_axis(decl, one.load.index, _for(one, here))
             if check:
                 return False
         return True
 
-    def _pointer(self, element: _Element, name: str, scope: Scope, pad: str) -> str:
+    def _pointer(self, one: _Wanted, name: str, here: Here) -> str:
         """The line that says where an element is; others of its row cost no arithmetic then."""
-        writer, load = self.writer, element.load
-        decl = writer.terms.buffers[load.buffer]
-        self._turn_to(element)
-        *outer, (_, at) = writer.by_axis(decl, load.index, scope)
+        terms, decl = self.terms, self.terms.buffers[one.load.buffer]
+        *outer, (_, at) = self.expressions.by_axis(decl, one.load.index, _for(one, here))
         above = ""
         for axis, (_, text) in enumerate(outer):
-            above = f"({above} * {writer.terms.word_dim(decl, axis)} + {text})" if axis else text
+            above = f"({above} * {terms.word_dim(decl, axis)} + {text})" if axis else text
         if outer:
-            writer.terms.use(DataType.U64)
-            at = f"((u64){above} * {writer.terms.word_dim(decl, len(outer))} + {at})"
-        form = writer.terms.dialect.pointer.format(const="const ", type=writer.terms.stored(decl))
-        return f"{pad}{form} {name} = {writer.terms.pointers[load.buffer]} + ({bare(at)});"
+            terms.use(DataType.U64)
+            at = f"((u64){above} * {terms.word_dim(decl, len(outer))} + {at})"
+        form = terms.dialect.pointer.format(const="const ", type=terms.stored(decl))
+        return f"{here.pad}{form} {name} = {terms.pointers[decl.name]} + ({bare(at)});"
 
-    def _turn_to(self, element: _Element) -> None:
-        """Make an element's item and statement those at hand."""
-        self.writer.item, self.writer.statement = element.item, element.access.statement
+    def _single(self, one: _Wanted, row: _Row) -> Loaded:
+        decl = self.terms.buffers[one.load.buffer]
+        name = self.terms.names.fresh(Kind.ROW, decl.name)
+        text = self._text(one, row)
+        line = f"{row.here.pad}const {self.terms.stored(decl)} {name} = {text};"
+        return Loaded([line], {one.element: name})
 
-    def _single(
-        self, element: _Element, base: _Base | None, scope: Scope, pad: str
-    ) -> tuple[list[str], dict[Key, str]]:
-        writer, load = self.writer, element.load
-        decl = writer.terms.buffers[load.buffer]
-        name = writer.terms.names.fresh(Kind.ROW, load.buffer)
-        text = self._text(element, base, scope)
-        return [f"{pad}const {writer.terms.stored(decl)} {name} = {text};"], {element.key: name}
-
-    def _text(self, element: _Element, base: _Base | None, scope: Scope, *, first: str = "") -> str:
+    def _text(self, one: _Wanted, row: _Row, *, first: str = "") -> str:
         """The expression that loads one element, if what is checked `first` holds."""
-        writer, load = self.writer, element.load
-        self._turn_to(element)
-        decl = writer.terms.buffers[load.buffer]
-        checks, at = writer.place(decl, load.index, scope)
-        text = f"{writer.terms.pointers[load.buffer]}[{bare(at)}]"
-        if base is not None:
-            text = f"{base.name}[{element.column - base.column}]"
-        checks = [first, *checks] if first else checks
+        decl = self.terms.buffers[one.load.buffer]
+        address = self.expressions.address(decl, one.load.index, _for(one, row.here))
+        text = f"{self.terms.pointers[decl.name]}[{bare(address.at)}]"
+        if row.pointer is not None:
+            text = f"{row.pointer.name}[{one.column - row.pointer.column}]"
+        checks = [first, *address.checks] if first else address.checks
         return f"{' && '.join(checks)} ? {text} : 0" if checks else text
 
-    def _vector(
-        self, members: list[_Element], start: int, base: _Base | None, scope: Scope, pad: str
-    ) -> tuple[list[str], dict[Key, str]]:
+    def _vector(self, members: list[_Wanted], start: int, row: _Row) -> Loaded:
         """Neighbours at once; what is not needed of them lies in the same vector of the array."""
-        writer, width, dialect = self.writer, self.width, self.writer.terms.dialect
+        terms, width, dialect = self.terms, self.width, self.terms.dialect
         first = max(members, key=_proved)
-        back, load = first.column - start, first.load
-        decl = writer.terms.buffers[load.buffer]
-        dtype = writer.terms.stored_type(decl)
-        self._turn_to(first)
-        axes = list(writer.by_axis(decl, load.index, scope, back=back))
-        _, at = writer.place(decl, load.index, scope, back=back)
-        source = f"{writer.terms.pointers[load.buffer]} + {at}"
-        if base is not None:
-            source = f"{base.name} + ({start - base.column})"
-        checks = [check for check, _ in axes if check]
-        name = writer.terms.names.fresh(Kind.ROW, load.buffer)
-        followed = writer.interior and window_of(first.access, len(axes) - 1) is not None
-        whole = not axes[-1][0] and (len(members) == width or followed)
+        back, index = first.column - start, first.load.index
+        decl = terms.buffers[first.load.buffer]
+        dtype = terms.stored_type(decl)
+        axes = list(self.expressions.by_axis(decl, index, _for(first, row.here), back=back))
+        address = self.expressions.address(decl, index, _for(first, row.here), back=back)
+        source = f"{terms.pointers[decl.name]} + {address.at}"
+        if row.pointer is not None:
+            source = f"{row.pointer.name} + ({start - row.pointer.column})"
+        name = terms.names.fresh(Kind.ROW, decl.name)
+        followed = row.here.interior and window_of(first.access, len(axes) - 1) is not None
+        check, at = axes[-1]
+        whole = not check and (len(members) == width or followed)
         if len(axes) > 1 or whole:
             # Along a row that is a whole number of vectors, one is inside or outside as a whole.
-            parts = {
-                e.key: dialect.component(dtype, width, name, e.column - start) for e in members
-            }
-            return [pad + dialect.load_vector(dtype, width, name, source, checks)], parts
-        return self._at_an_end(members, name, source, axes[-1][1], base, scope, pad)
+            line = dialect.load_vector(dtype, width, name, source, address.checks)
+            parts = (dialect.component(dtype, width, name, one.column - start) for one in members)
+            elements = (one.element for one in members)
+            return Loaded([row.here.pad + line], dict(zip(elements, parts, strict=True)))
+        vector = dialect.load_vector(dtype, width, name, source, [])
+        return self._at_an_end(members, name, vector, at, row)
 
     def _at_an_end(
-        self,
-        members: list[_Element],
-        name: str,
-        source: str,
-        at: str,
-        base: _Base | None,
-        scope: Scope,
-        pad: str,
-    ) -> tuple[list[str], dict[Key, str]]:
+        self, members: list[_Wanted], name: str, vector: str, at: str, row: _Row
+    ) -> Loaded:
         """A vector that an array may end within: its elements are loaded one by one there."""
-        writer, width = self.writer, self.width
-        decl = writer.terms.buffers[members[0].load.buffer]
-        dtype, stored = writer.terms.stored_type(decl), writer.terms.stored(decl)
-        names = [writer.terms.names.fresh(Kind.ROW, decl.name) for _ in members]
-        length = writer.terms.word_length(decl)
-        parts = [
-            writer.terms.dialect.component(dtype, width, name, e.column % width) for e in members
-        ]
+        terms, width, pad = self.terms, self.width, row.here.pad
+        decl = terms.buffers[members[0].load.buffer]
+        dtype, stored = terms.stored_type(decl), terms.stored(decl)
+        names = [terms.names.fresh(Kind.ROW, decl.name) for _ in members]
+        length = terms.word_length(decl)
+        parts = [terms.dialect.component(dtype, width, name, one.column % width) for one in members]
         lines = [
             f"{pad}{stored} {', '.join(names)};",
             f"{pad}if ({at} < {length} && {length} - {at} >= {width}u) {{",
-            f"{pad}    " + writer.terms.dialect.load_vector(dtype, width, name, source, []),
+            f"{pad}    {vector}",
             *(f"{pad}    {own} = {part};" for own, part in zip(names, parts, strict=True)),
             f"{pad}}} else {{",
         ]
-        for own, element in zip(names, members, strict=True):
-            lines.append(f"{pad}    {own} = {self._text(element, base, scope)};")
+        for own, one in zip(names, members, strict=True):
+            lines.append(f"{pad}    {own} = {self._text(one, row)};")
         lines.append(f"{pad}}}")
-        keys = (element.key for element in members)
-        return lines, dict(zip(keys, names, strict=True))
+        elements = (one.element for one in members)
+        return Loaded(lines, dict(zip(elements, names, strict=True)))
 
 
-def _want(wanted: dict[Key, _Element], element: _Element) -> None:
+def _for(one: _Wanted, here: Here) -> Here:
+    """Where the text of an element stands, which a statement that follows may have asked for."""
+    return replace(here, item=one.item, statement=one.access.statement)
+
+
+def _want(wanted: dict[Element, _Wanted], one: _Wanted) -> None:
     """Have an element loaded, in the way that needs the fewest checks."""
-    wanted[element.key] = max(wanted.get(element.key, element), element, key=_proved)
+    wanted[one.element] = max(wanted.get(one.element, one), one, key=_proved)
 
 
-def _proved(element: _Element) -> int:
-    return element.proved
+def _proved(one: _Wanted) -> int:
+    return one.proved
 
 
 def _loads(node: Node) -> Iterator[Load]:

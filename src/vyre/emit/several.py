@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from vyre.emit.counters import Counters
-from vyre.emit.items import ONE_ITEM, Items
+from vyre.emit.here import Here
+from vyre.emit.items import Items
 from vyre.emit.jam import Jam
-from vyre.emit.lanes import ALIKE, returns_early
+from vyre.emit.lanes import returns_early
 from vyre.emit.windows import Window, windows
 from vyre.emit.writer import Writer
 from vyre.ir.expr import IdKind
@@ -19,10 +21,9 @@ class Several:
     """Writes the statements of a kernel for all items of an invocation."""
 
     def __init__(self, writer: Writer, counters: Counters) -> None:
-        self.writer, self.counters = writer, counters
-        self.terms = writer.terms
-        self.program, self.code = writer.terms.program, writer.terms.code
-        self.dialect = writer.terms.dialect
+        terms = writer.terms
+        self.writer, self.terms, self.counters = writer, terms, counters
+        self.program, self.code, self.dialect = terms.program, terms.code, terms.dialect
         self.items = Items.of(self.code)
         self.early = returns_early(self.program)
 
@@ -37,26 +38,26 @@ class Several:
         Positions are compared through what is left of the extent, because the end of the last tile
         can lie beyond 2^32.
         """
-        writer, items, early = self.writer, self.items, self.early
+        terms, items, early = self.terms, self.items, self.early
         if self.code.fitted and not early:
             yield from self.whole_tiles()
             return
         full = [] if early else list(self.together())
         last = list(self.one_by_one(1 if early else 2))
-        single = (axis for axis in writer.terms.guarded if axis > 0 and items.counts[axis] == 1)
-        yield from writer.guard(tuple(single))
+        single = (axis for axis in terms.guarded if axis > 0 and items.counts[axis] == 1)
+        yield from self.writer.guard(tuple(single))
         size, group = (
-            writer.terms.id(IdKind.WORKGROUP_SIZE, 0),
-            writer.terms.id(IdKind.WORKGROUP, 0),
+            terms.id(IdKind.WORKGROUP_SIZE, 0),
+            terms.id(IdKind.WORKGROUP, 0),
         )
         yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
-        yield f"    if (tile >= {writer.terms.word_extent(0)}) return;"
-        yield f"    const u32 left = {writer.terms.word_extent(0)} - tile;"
+        yield f"    if (tile >= {terms.word_extent(0)}) return;"
+        yield f"    const u32 left = {terms.word_extent(0)} - tile;"
         inside = [f"left > {self.offset(items.counts[0] - 1)}"]
         for axis in self.tall:
             first, count = f"first_{_LINES[axis]}", items.counts[axis]
-            extent = writer.terms.word_extent(axis)
-            yield f"    const u32 {first} = {writer.terms.id(IdKind.INVOCATION, axis)} * {count}u;"
+            extent = terms.word_extent(axis)
+            yield f"    const u32 {first} = {terms.id(IdKind.INVOCATION, axis)} * {count}u;"
             yield f"    if ({first} >= {extent}) return;"
             inside.append(f"{extent} - {first} >= {count}u")
         if early:
@@ -72,25 +73,25 @@ class Several:
 
     def whole_tiles(self) -> Iterator[str]:
         """Where every tile is whole, nothing has to be compared with the extent."""
-        writer, items = self.writer, self.items
+        terms, items = self.terms, self.items
         size, group = (
-            writer.terms.id(IdKind.WORKGROUP_SIZE, 0),
-            writer.terms.id(IdKind.WORKGROUP, 0),
+            terms.id(IdKind.WORKGROUP_SIZE, 0),
+            terms.id(IdKind.WORKGROUP, 0),
         )
         full = list(self.together(level=1))
         yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
         for axis in self.tall:
             first, count = f"first_{_LINES[axis]}", items.counts[axis]
-            yield f"    const u32 {first} = {writer.terms.id(IdKind.INVOCATION, axis)} * {count}u;"
+            yield f"    const u32 {first} = {terms.id(IdKind.INVOCATION, axis)} * {count}u;"
         yield from self.counters.declared()
         yield from full
         yield from self.counters.added()
 
     def offset(self, item: int) -> str:
         """Where an item lies along x, from the beginning of the workgroup's tile."""
-        writer, run = self.writer, self.items.run
-        lane = writer.terms.id(IdKind.LOCAL, 0)
-        size = writer.terms.id(IdKind.WORKGROUP_SIZE, 0)
+        terms, run = self.terms, self.items.run
+        lane = terms.id(IdKind.LOCAL, 0)
+        size = terms.id(IdKind.WORKGROUP_SIZE, 0)
         block, within = divmod(item, run)
         parts = [lane if run == 1 else f"{lane} * {run}u"]
         parts += [f"{size} * {block * run}u"] if block else []
@@ -99,45 +100,50 @@ class Several:
 
     def together(self, level: int = 2) -> Iterator[str]:
         """The position of each item, then the statements for all of them side by side."""
-        writer, items, pad = self.writer, self.items, "    " * level
-        yield from self.positions(pad)
-        found = windows(list(writer.accesses.values()), items, self.code.vector)
-        writer.in_lockstep = self.is_in_lockstep(found)
+        writer, items = self.writer, self.items
+        here = Here(level=level, items=items, positions=self.names)
+        yield from self.positions(here.pad)
+        found = windows(list(writer.accesses.by_spot.values()), items, self.code.vector)
+        here = replace(here, in_lockstep=self.is_in_lockstep(found))
         inside = " && ".join([] if self.code.checked else self.interior(found))
-        if inside and writer.in_lockstep:
+        if inside and here.in_lockstep:
             inside = self.dialect.of_all_lanes.format(value=inside)
         if inside:
-            writer.interior = True
-            yield f"{pad}if ({inside}) {{"
-            yield from Jam(writer, items).body(self.program.entry, {}, level + 1)
-            yield f"{pad}}} else {{"
-            writer.interior = False
-            yield from Jam(writer, items).body(self.program.entry, {}, level + 1)
-            yield f"{pad}}}"
+            yield f"{here.pad}if ({inside}) {{"
+            yield from Jam(writer).lines(replace(here.deeper(), interior=True))
+            yield f"{here.pad}}} else {{"
+            yield from Jam(writer).lines(here.deeper())
+            yield f"{here.pad}}}"
         else:
-            yield from Jam(writer, items).body(self.program.entry, {}, level)
-        writer.items, writer.differ, writer.in_lockstep = ONE_ITEM, ALIKE, False
+            yield from Jam(writer).lines(here)
+
+    @property
+    def names(self) -> dict[int, tuple[str, ...]]:
+        """What the positions of items are called along x, and along axes that have several."""
+        words = {0: "pos", **{axis: _LINES[axis] for axis in self.tall}}
+        counts = self.items.counts
+        return {
+            axis: tuple(f"{word}{item}" for item in range(counts[axis]))
+            for axis, word in words.items()
+        }
 
     def positions(self, pad: str) -> Iterator[str]:
-        """Where each item is along each axis; the writer knows it from then on."""
-        writer, items = self.writer, self.items
-        names = tuple(f"pos{item}" for item in range(items.counts[0]))
-        yield f"{pad}const u32 {names[0]} = tile + {self.offset(0)};"
+        """Where each item is along each axis."""
+        terms, items, names = self.terms, self.items, self.names
+        first = names[0][0]
+        yield f"{pad}const u32 {first} = tile + {self.offset(0)};"
         for item in range(1, items.counts[0]):
             block, within = divmod(item, items.run)
             if within:
-                place = f"{names[item - within]} + {within}u"
+                place = f"{names[0][item - within]} + {within}u"
             else:
-                size = writer.terms.id(IdKind.WORKGROUP_SIZE, 0)
-                place = f"{names[0]} + {size} * {block * items.run}u"
-            yield f"{pad}const u32 {names[item]} = {place};"
-        writer.positions[0] = names
+                size = terms.id(IdKind.WORKGROUP_SIZE, 0)
+                place = f"{first} + {size} * {block * items.run}u"
+            yield f"{pad}const u32 {names[0][item]} = {place};"
         for axis in self.tall:
-            word = _LINES[axis]
-            own = tuple(f"{word}{item}" for item in range(items.counts[axis]))
-            for item, name in enumerate(own):
-                yield f"{pad}const u32 {name} = first_{word}{f' + {item}u' if item else ''};"
-            writer.positions[axis] = own
+            for item, name in enumerate(names[axis]):
+                begin = f"first_{_LINES[axis]}"
+                yield f"{pad}const u32 {name} = {begin}{f' + {item}u' if item else ''};"
 
     def is_in_lockstep(self, found: list[Window]) -> bool:
         """Whether a warp is part of a row, and looks inside its arrays as a whole or not at all."""
@@ -148,13 +154,13 @@ class Several:
 
     def interior(self, found: list[Window]) -> Iterator[str]:
         """When everything that the items look at is inside its arrays."""
-        writer = self.writer
+        terms = self.terms
         for window in found:
-            decl = writer.terms.buffers[window.buffer]
-            whole = writer.terms.word_length(decl)
-            length = whole if window.flat else writer.terms.word_dim(decl, window.axis)
-            names = writer.positions.get(window.position)
-            here = writer.terms.id(IdKind.INVOCATION, window.position)
+            decl = terms.buffers[window.buffer]
+            whole = terms.word_length(decl)
+            length = whole if window.flat else terms.word_dim(decl, window.axis)
+            names = self.names.get(window.position)
+            here = terms.id(IdKind.INVOCATION, window.position)
             first, last = (names[0], names[-1]) if names else (here, here)
             if window.below:
                 yield f"{first} >= {window.below}u"
@@ -162,8 +168,8 @@ class Several:
 
     def one_by_one(self, level: int) -> Iterator[str]:
         """The items in loops, those beyond the extent left out."""
-        code, writer, items, early = self.code, self.writer, self.items, self.early
-        lane, size = writer.terms.id(IdKind.LOCAL, 0), writer.terms.id(IdKind.WORKGROUP_SIZE, 0)
+        code, terms, items, early = self.code, self.terms, self.items, self.early
+        lane, size = terms.id(IdKind.LOCAL, 0), terms.id(IdKind.WORKGROUP_SIZE, 0)
         if items.run == code.items:
             offset = f"{lane} * {code.items}u + item"
         elif items.run == 1:
@@ -174,22 +180,26 @@ class Several:
         ends = []
         for axis in reversed(self.tall):
             pad = "    " * level
-            at = writer.single[axis] = _LINES[axis]
-            first, count, end = f"first_{at}", items.counts[axis], writer.terms.word_extent(axis)
+            at = _LINES[axis]
+            first, count, end = f"first_{at}", items.counts[axis], terms.word_extent(axis)
             within = f"{at} < {end} && {at} - {first} < {count}u"
             yield f"{pad}for (u32 {at} = {first}; {within}; ++{at}) {{"
             ends.append(f"{pad}}}")
             level += 1
         pad = "    " * level
-        writer.single[0] = "pos"
-        writer.leave = "goto next;"
         yield f"{pad}for (u32 item = 0u; item < {code.items}u; ++item) {{"
         yield f"{pad}    const u32 offset = {offset};"
         yield f"{pad}    if (offset >= left) break;"
         yield f"{pad}    const u32 pos = tile + offset;"
         if early:
             yield f"{pad}    {{"
-        yield from writer.body(self.program.entry, {}, level + (2 if early else 1))
+        here = Here(
+            level=level + (2 if early else 1),
+            item=0,
+            positions={0: ("pos",), **{axis: (_LINES[axis],) for axis in self.tall}},
+            leave="goto next;",
+        )
+        yield from self.writer.body(self.program.entry, here)
         if early:
             yield f"{pad}    }}"
             yield f"{pad}    next: ;"

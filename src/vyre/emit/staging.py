@@ -18,6 +18,7 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import ONE, Counter, Gid, Linear, Poly
 from vyre.analysis.reader import LOAD
+from vyre.emit.accesses import Spot, spot_of
 from vyre.emit.items import Items
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, OpaqueExpr, Subgroup
@@ -64,22 +65,18 @@ def why_not_staged(program: Program) -> str | None:
     return None
 
 
-Read = tuple[str, str, Expr]
-"""An access by where it stands: its buffer, its statement, its index."""
-
-
-def stages(program: Program, facts: Facts) -> dict[Read, Stage]:
+def stages(program: Program, facts: Facts) -> dict[Spot, Stage]:
     """The reads that can be brought, with how."""
     if why_not_staged(program) is not None:
         return {}
     loops = _outermost_loops(program)
     axes = {expr.axis for expr in all_expressions(program.entry) if _is_position(expr)}
-    found: dict[Read, Stage | None] = {}
+    found: dict[Spot, Stage | None] = {}
     for access in facts.accesses:
         stage = _stage(access, program.buffer(access.buffer), loops, axes)
-        place = (access.buffer, access.statement, access.index)
-        found[place] = stage if found.get(place, stage) == stage else None
-    return {place: stage for place, stage in found.items() if stage is not None}
+        spot = spot_of(access)
+        found[spot] = stage if found.get(spot, stage) == stage else None
+    return {spot: stage for spot, stage in found.items() if stage is not None}
 
 
 def _is_position(expr: Expr) -> TypeGuard[Id]:

@@ -1,0 +1,228 @@
+"""Expressions as C: what is computed, and where in memory an index is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from vyre.analysis import Facts
+from vyre.emit.accesses import Accesses, parts_of
+from vyre.emit.approximate import quicker_quotient
+from vyre.emit.helpers import U32, unsigned
+from vyre.emit.here import Here
+from vyre.emit.names import Kind
+from vyre.emit.operations import Operand, Operations, bare
+from vyre.emit.terms import Terms
+from vyre.emit.unknown import Unknowable
+from vyre.errors import UnsupportedFeature
+from vyre.ir.declare import BufferDecl
+from vyre.ir.expr import (
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinaryOp,
+    Bitcast,
+    BufDim,
+    BufLen,
+    Call,
+    Cast,
+    Expr,
+    FlatIndex,
+    Fma,
+    Id,
+    IdKind,
+    Lit,
+    Load,
+    OpaqueExpr,
+    Select,
+    Unary,
+    Var,
+)
+from vyre.ir.text import expr_text
+from vyre.ir.types import DataType
+from vyre.ir.typing import UNPACKS, WAVE
+from vyre.ir.walk import expressions, operands
+
+_OPERATIONS = (Binary, Unary, Select, Cast, Bitcast)
+_SHORT = 12  # parts of an index that may be written twice
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an index is in its array, if all that has to be checked of it holds."""
+
+    checks: tuple[str, ...]
+    at: str
+
+
+class Expressions:
+    """Writes expressions in the terms of one kernel."""
+
+    def __init__(self, terms: Terms, facts: Facts) -> None:
+        self.terms, self.operations = terms, Operations(terms)
+        self.accesses = Accesses(facts, terms.code)
+        self.is_unknown = Unknowable(terms.program, facts.accesses, checked=terms.code.checked)
+
+    def name(self, variable: str, here: Here, kind: Kind = Kind.VARIABLE) -> str:
+        """The C name of a variable, that of the item at hand where each has its own."""
+        axes = here.differ.axes_of.get(variable)
+        if here.item is None or not axes:
+            return self.terms.names.of(kind, variable)
+        return self.terms.names.of(kind, variable, here.items.number(here.item, axes))
+
+    def position(self, axis: int, here: Here) -> str:
+        """The position along an axis of the item at hand."""
+        if here.item is not None and axis in here.positions:
+            return here.positions[axis][here.items.place(here.item)[axis]]
+        return self.terms.id(IdKind.INVOCATION, axis)
+
+    # -- values
+
+    def expr(self, expr: Expr, here: Here) -> Operand:
+        """C text that can stand as an operand, and its type."""
+        text, dtype = self._any(expr, here)
+        self.terms.types.add(dtype)
+        if dtype in self.terms.dialect.unwrapped and isinstance(expr, _OPERATIONS):
+            text = self.operations.opaque(text, dtype)
+        return text, dtype
+
+    def _any(self, expr: Expr, here: Here) -> Operand:
+        terms = self.terms
+        match expr:
+            case Lit(dtype):
+                return self.operations.lit(expr), dtype.computed
+            case Var(name):
+                return self.name(name, here), here.scope[name]
+            case Load(buffer, index):
+                return self._load(terms.buffers[buffer], index, here)
+            case BufLen(buffer):
+                return terms.word_length(terms.buffers[buffer]), U32
+            case BufDim(buffer, axis):
+                return terms.word_dim(terms.buffers[buffer], axis), U32
+            case Id(IdKind.EXTENT, axis):
+                return terms.word_extent(axis), U32
+            case Id(IdKind.INVOCATION, axis):
+                return self.position(axis, here), U32
+            case Id(kind, axis):
+                return terms.id(kind, axis), U32
+            case FlatIndex(buffer, indices):
+                return self._flat(terms.buffers[buffer], indices, here), U32
+            case Binary(op) if op not in WAVE:
+                if self.operations.is_fast and op is BinaryOp.DIV:
+                    expr = quicker_quotient(expr)
+                return self._operation(expr, here)
+            case Unary(op) if op not in UNPACKS:
+                return self._operation(expr, here)
+            case Select(cond, true, false):
+                a, dtype = self.expr(true, here)
+                return f"({self.expr(cond, here)[0]} ? {a} : {self.expr(false, here)[0]})", dtype
+            case Cast(target, value):
+                return self.operations.cast(target, self.expr(value, here)), target.computed
+            case Bitcast(target, value):
+                return self.operations.bitcast(target, self.expr(value, here)), target
+            case Fma(a, b, c):
+                dtype = self.expr(a, here)[1]
+                args = ", ".join(bare(self.expr(part, here)[0]) for part in (a, b, c))
+                return f"{terms.dialect.fma[dtype]}({args})", dtype
+            case Atomic(op) if op is not AtomicOp.LRU_UPDATE:
+                return self._atomic(expr, here)
+            case _:
+                raise UnsupportedFeature(
+                    f"{here.statement}: no device code for {expr_text(expr)}",
+                    "leave it out, or run the program elsewhere",
+                )
+
+    def _operation(self, expr: Binary | Unary, here: Here) -> Operand:
+        first, *others = [self.expr(part, here) for part in operands(expr)]
+        unknown = all(map(self.is_unknown, operands(expr)))
+        if isinstance(expr, Unary):
+            return self.operations.unary(expr.op, first, expr.operand, unknown=unknown)
+        (second,) = others
+        return self.operations.binary(expr.op, first, second, unknown=unknown)
+
+    def _load(self, decl: BufferDecl, index: Expr, here: Here) -> Operand:
+        name, dtype = self.terms.pointers[decl.name], decl.element.computed
+        if decl.is_scalar_argument:
+            if not isinstance(index, Lit) or index.value != 0:
+                raise UnsupportedFeature(
+                    f"{here.statement}: index into the scalar {decl.name!r}", "read it at index 0"
+                )
+            return self.operations.from_storage(decl, name), dtype
+        if here.item is not None and (decl.name, index, here.item) in here.registers:
+            text = here.registers[decl.name, index, here.item]
+        elif is_short(index) or self.accesses.is_free(decl, index, here):
+            address = self.address(decl, index, here)
+            text = f"{name}[{bare(address.at)}]"
+            if address.checks:
+                text = f"({' && '.join(address.checks)} ? {text} : 0)"
+        else:
+            at, wide = self.index(index, here)
+            function = self.terms.helpers.load(
+                self.terms.stored(decl), local=decl.is_shared, wide=wide
+            )
+            text = f"{function}({name}, {bare(at)}, {self.terms.word_length(decl)})"
+        return self.operations.from_storage(decl, text), dtype
+
+    def _flat(self, decl: BufferDecl, indices: tuple[Expr, ...], here: Here) -> str:
+        parts = [self.index(part, here) for part in indices]
+        wide = any(is_wide for _, is_wide in parts)
+        dims = [self.terms.word_dim(decl, axis) for axis in range(decl.rank)]
+        args = ", ".join([*(bare(text) for text, _ in parts), *dims])
+        return f"{self.terms.helpers.flat(decl.rank, wide=wide)}({args})"
+
+    def _atomic(self, expr: Atomic, here: Here) -> Operand:
+        terms = self.terms
+        decl = terms.buffers[expr.buffer]
+        t = decl.element
+        at, _ = self.index(expr.index, here)
+        terms.types |= {DataType.U64, t, unsigned(t)}
+        function = terms.helpers.atomic(expr.op, t, local=decl.is_shared)
+        given = [expr.expected] if expr.expected is not None else []
+        values = [bare(self.expr(part, here)[0]) for part in (*given, expr.value)]
+        args = ", ".join([terms.pointers[decl.name], bare(at), terms.word_length(decl), *values])
+        return f"{function}({args})", t
+
+    # -- places in memory
+
+    def index(self, index: Expr, here: Here) -> tuple[str, bool]:
+        """An index that a comparison with a length decides, and whether it takes 64 bits."""
+        text, dtype = self.expr(index, here)
+        if dtype.is_unsigned:
+            if dtype == U32 or dtype == DataType.U64:
+                return text, dtype.bits == 64
+            return f"(u32){text}", False
+        self.terms.types |= {DataType.U64, DataType.I64}
+        return f"(u64)(i64){text}", True
+
+    def address(self, decl: BufferDecl, index: Expr, here: Here, *, back: int = 0) -> Address:
+        """Where an index is, or the element that is `back` before it; the index is checked."""
+        checks, at = [], ""
+        for axis, (check, text) in enumerate(self.by_axis(decl, index, here, back=back)):
+            checks += [check] if check else []
+            at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
+        return Address(tuple(checks), at)
+
+    def by_axis(
+        self, decl: BufferDecl, index: Expr, here: Here, *, back: int = 0
+    ) -> Iterator[tuple[str, str]]:
+        """Along each axis of the array, what has to be checked of an index, and the index."""
+        terms, parts = self.terms, parts_of(decl, index)
+        for axis, part in enumerate(parts):
+            if self.accesses.is_free_along(decl, index, axis, here):
+                text, check = self.expr(part, here)[0], ""
+            else:
+                text, _ = self.index(part, here)
+                flat = len(parts) == 1
+                length = terms.word_length(decl) if flat else terms.word_dim(decl, axis)
+                check = f"{text} < {length}"
+            if back and axis == len(parts) - 1:
+                text = f"({text} - {back}u)"
+            yield check, text
+
+
+def is_short(index: Expr) -> bool:
+    """Whether an index may be written twice: once to check it, once to use it."""
+    parts = list(islice(expressions(index), _SHORT + 1))
+    computed = (Load, Atomic, Call, OpaqueExpr)
+    return len(parts) <= _SHORT and not any(isinstance(part, computed) for part in parts)
