@@ -5,7 +5,7 @@ import pytest
 from vyre import ir
 from vyre.analysis import analyse
 from vyre.emit import CUDA, emit
-from vyre.emit.staging import ROUND, bytes_of, lanes_of, layout, stages, why_not_staged
+from vyre.emit.staging import ROUND, arranged, bytes_of, lanes_of, stages, why_not_together
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir import AtomicOp, BufferDecl, DataType, Program
 from vyre.model import Code, Schedule
@@ -186,7 +186,7 @@ def test_what_a_workgroup_cannot_run_together_is_said(form):
     node, why = WHY[form]
     made = program(rounds(add(a(Y, K))), node)
 
-    assert why_not_staged(made) == why
+    assert why_not_together(made) == why
     assert moves(made) == []
     with pytest.raises(UnsupportedFeature) as caught:
         emit(made, Schedule((16, 16, 1), Code(depth=4)).code, CUDA, analyse(made))
@@ -200,7 +200,7 @@ def test_workgroup_memory_of_its_own_is_said():
         [ir.store("tile", X, ir.f32(1)), ir.store("out", X, ir.load("tile", X))],
     )
 
-    assert why_not_staged(made) == "it has workgroup memory of its own"
+    assert why_not_together(made) == "it has workgroup memory of its own"
 
 
 def refusal(code) -> str:
@@ -233,7 +233,7 @@ def test_a_depth_needs_a_workgroup_of_one_plane():
 
 def laid_out(made, workgroup, **parts):
     (stage,) = found(made)
-    return layout(stage, Schedule(workgroup, Code(checked=False, **parts)).code)
+    return arranged(stage, Schedule(workgroup, Code(checked=False, **parts)).code)
 
 
 LEFT = program(rounds(add(a(Y, K))))
@@ -295,7 +295,7 @@ def test_elements_come_one_by_one_where_vectors_would_not_be_whole(made, parts):
     (stage,) = found(made)
     code = Code(**({"depth": 8, "checked": False} | parts))
 
-    assert layout(stage, Schedule((16, 16, 1), code).code).brought == 1
+    assert arranged(stage, Schedule((16, 16, 1), code).code).brought == 1
 
 
 def test_elements_of_f64_come_in_twos():
@@ -308,7 +308,7 @@ def test_elements_of_f64_come_in_twos():
 def test_memory_of_several_begins_where_vectors_may():
     made = program(rounds(ir.assign("s", S + ir.cast(F32, a(Y, K)))), element=U8)
     (stage,) = found(made)
-    one = layout(stage, Schedule((1, 3, 1), Code(depth=1)).code)
+    one = arranged(stage, Schedule((1, 3, 1), Code(depth=1)).code)
 
     assert one.bytes == 2 * 3
     assert bytes_of([one]) == 16
@@ -333,7 +333,7 @@ def test_loaders_begin_with_a_warp_where_there_are_enough(group, loaders, lanes)
 def test_what_is_declared_is_what_is_counted():
     made = program(rounds(add(a(Y, K), ir.load("b", ir.flat_index("b", K, X)))))
     code = Schedule((16, 8, 1), Code(items=2, vector=2, lines=2, depth=4, checked=False)).code
-    layouts = [layout(stage, code) for stage in found(made)]
+    layouts = [arranged(stage, code) for stage in found(made)]
 
     text = emit(made, code, CUDA, analyse(made)).body
 

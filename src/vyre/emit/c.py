@@ -18,9 +18,9 @@ from vyre.emit.jam import Jam
 from vyre.emit.lanes import returns_early
 from vyre.emit.layout import arguments_of
 from vyre.emit.several import Several
+from vyre.emit.shelves import Shelves
 from vyre.emit.source import Source
-from vyre.emit.staged import Staged
-from vyre.emit.staging import stages, why_not_staged
+from vyre.emit.staging import stages, why_no_stages
 from vyre.emit.terms import Terms
 from vyre.emit.writer import Writer
 from vyre.errors import InvalidInput, UnsupportedFeature
@@ -52,20 +52,18 @@ def emit(
     if (several > 1 or code.depth or code.fitted) and facts.written_out is not None:
         program, facts = facts.written_out
     if code.depth:
-        _refuse_unstaged(program, code, facts)
+        _refuse_depth(program, code, facts)
     return _Kernel(program, code, dialect, facts, entry).source()
 
 
-def _refuse_unstaged(program: Program, code: Code, facts: Facts) -> None:
+def _refuse_depth(program: Program, code: Code, facts: Facts) -> None:
     """Refuse to bring reads to workgroup memory where there are none that can be.
 
     Raises:
         UnsupportedFeature: there are none.
         InvalidInput: the code has no workgroup to lay memory out for.
     """
-    why_not = why_not_staged(program)
-    if why_not is None and not stages(program, facts):
-        why_not = "lanes share no reads that are known beforehand"
+    why_not = why_no_stages(program, facts)
     if why_not is not None:
         raise UnsupportedFeature(f"depth {code.depth}: {why_not}", "use depth 0")
     if code.group is None:
@@ -99,7 +97,7 @@ class _Kernel:
     def source(self) -> Source:
         writer = self.writer
         if self.code.depth:
-            body = list(self.staged())
+            body = list(self.through_workgroup_memory())
         elif len(self.items) > 1 or self.is_fitted_alone:
             body = list(Several(writer, self.counters).lines())
         else:
@@ -187,11 +185,8 @@ class _Kernel:
             for rank in (1, 2, 3)
         )
 
-    # -- through workgroup memory
-
-    def staged(self) -> Iterator[str]:
+    def through_workgroup_memory(self) -> Iterator[str]:
         """Statements for all items of all lanes, whose shared reads the workgroup brings."""
-        staged = Staged(self.terms, stages(self.program, self.facts))
-        beginning = list(staged.beginning())
-        yield from beginning
-        yield from Jam(self.writer, staged).lines(staged.here)
+        shelves = Shelves(self.terms, stages(self.program, self.facts))
+        yield from shelves.beginning()
+        yield from Jam(self.writer, shelves).lines(shelves.here)

@@ -47,6 +47,9 @@ _NAMES: Mapping[UnaryOp | BinaryOp, str] = {
 
 _ROUGH = frozenset(ULP_BOUND)
 
+WARP = 32
+"""Lanes of a GPU that run one instruction together."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -318,7 +321,7 @@ CUDA = Dialect(
         (AtomicOp.EXCHANGE, 32): "atomicExch",
     },
     compare_exchange={32: "atomicCAS", 64: "atomicCAS"},
-    lanes=32,
+    lanes=WARP,
     from_lane_below="__shfl_up_sync(0xffffffffu, {value}, 1)",
     from_lane_above="__shfl_down_sync(0xffffffffu, {value}, 1)",
     of_all_lanes="__all_sync(0xffffffffu, {value})",

@@ -8,7 +8,7 @@ from math import prod
 
 from vyre.analysis.forms import Poly, Symbol
 from vyre.emit.operations import bare
-from vyre.emit.staging import ROUND, Layout, lanes_of
+from vyre.emit.staging import ROUND, Arrangement, lanes_of
 from vyre.emit.terms import Terms
 from vyre.ir.declare import BufferDecl
 
@@ -17,10 +17,10 @@ TILES = {0: "tile_column", 1: "tile_line", 2: "tile_plane"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a stage is in the source: its memory, what is under way, and the half that is read."""
+class Shelf:
+    """What a stage has in the source: its memory, what is under way, and the half that is read."""
 
-    layout: Layout
+    arrangement: Arrangement
     decl: BufferDecl
     near: str
     ahead: str
@@ -28,74 +28,79 @@ class Place:
     base: str  # of a lane, in its half
 
 
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The lanes that bring something together: how many, and which is the first."""
+
+    lanes: int
+    first: int
+
+    @property
+    def number(self) -> str:
+        """Which one of them a lane is."""
+        return f"(lane - {self.first}u)" if self.first else "lane"
+
+
 class Filling:
-    """Writes how stages are filled."""
+    """Writes how shelves are filled."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms, self.code = terms, terms.code
-        self.every, self.first_loader, self.loaders = lanes_of(self.code)
+        every, first, loaders = lanes_of(self.code)
+        self.everyone, self.loaders = Team(every, 0), Team(loaders, first)
 
-    def bring(
-        self, place: Place, first: str, half: str, pad: str, *, by_all: bool = False
-    ) -> Iterator[str]:
-        """Load and put at once; `half` is where to."""
-        yield from self._units(place, pad, by_all=by_all)
+    def bring(self, shelf: Shelf, first: str, half: str, pad: str) -> Iterator[str]:
+        """Load and put into a half of the shelf at once; all lanes do."""
         inner = pad + "        "
-        yield from self._coordinates(place, first, inner, by_all=by_all)
-        yield f"{inner}const {self._type(place)} found = {self._load(place)};"
-        yield from self._put(place, "found", half, inner)
+        yield from self._units(shelf, self.everyone, pad)
+        yield from self._coordinates(shelf, self.everyone, inner)
+        yield from self._elements(shelf, first, inner)
+        yield f"{inner}const {self._type(shelf)} found = {self._load(shelf)};"
+        yield from self._put(shelf, "found", half, inner)
         yield from (f"{pad}    }}", f"{pad}}}")
 
-    def fetch(self, place: Place, first: str, pad: str) -> Iterator[str]:
+    def load_ahead(self, shelf: Shelf, first: str, pad: str) -> Iterator[str]:
         """Load what comes next into registers."""
-        yield from self._units(place, pad)
         inner = pad + "        "
-        yield from self._coordinates(place, first, inner)
-        yield f"{inner}{place.ahead}[turn] = {self._load(place)};"
+        yield from self._units(shelf, self.loaders, pad)
+        yield from self._coordinates(shelf, self.loaders, inner)
+        yield from self._elements(shelf, first, inner)
+        yield f"{inner}{shelf.ahead}[turn] = {self._load(shelf)};"
         yield from (f"{pad}    }}", f"{pad}}}")
 
-    def put(self, place: Place, half: str, pad: str) -> Iterator[str]:
-        """Put what has come from registers into memory."""
-        yield from self._units(place, pad)
+    def shelve(self, shelf: Shelf, half: str, pad: str) -> Iterator[str]:
+        """Put what has come from registers into a half of the shelf."""
         inner = pad + "        "
-        yield from self._coordinates(place, "", inner)
-        yield from self._put(place, f"{place.ahead}[turn]", half, inner)
+        yield from self._units(shelf, self.loaders, pad)
+        yield from self._coordinates(shelf, self.loaders, inner)
+        yield from self._put(shelf, f"{shelf.ahead}[turn]", half, inner)
         yield from (f"{pad}    }}", f"{pad}}}")
 
-    def ahead(self, place: Place, pad: str) -> str:
+    def ahead(self, shelf: Shelf, pad: str) -> str:
         """The registers of what is under way."""
-        return f"{pad}{self._type(place)} {place.ahead}[{self._turns(place)}];"
+        return f"{pad}{self._type(shelf)} {shelf.ahead}[{self._turns(shelf, self.loaders)}];"
 
-    def _units_of(self, place: Place) -> int:
-        sizes, total = place.layout.sizes, 1
-        for size in sizes:
-            total *= size
-        return total // place.layout.brought
+    def _units_of(self, shelf: Shelf) -> int:
+        return prod(shelf.arrangement.sizes) // shelf.arrangement.brought
 
-    def _turns(self, place: Place, lanes: int | None = None) -> int:
-        return -(-self._units_of(place) // (lanes or self.loaders))
+    def _turns(self, shelf: Shelf, team: Team) -> int:
+        return -(-self._units_of(shelf) // team.lanes)
 
-    def _units(self, place: Place, pad: str, *, by_all: bool = False) -> Iterator[str]:
+    def _units(self, shelf: Shelf, team: Team, pad: str) -> Iterator[str]:
         """The head of a loop over what a lane brings: a vector, or an element, in each turn."""
-        lanes, first = (self.every, 0) if by_all else (self.loaders, self.first_loader)
-        lane = f"(lane - {first}u)" if first else "lane"
         yield f"{pad}#pragma unroll"
-        yield f"{pad}for (u32 turn = 0u; turn < {self._turns(place, lanes)}u; ++turn) {{"
-        yield f"{pad}    const u32 unit = {lane} + turn * {lanes}u;"
-        units = self._units_of(place)
-        yield f"{pad}    if (unit < {units}u) {{" if units % lanes else f"{pad}    {{"
+        yield f"{pad}for (u32 turn = 0u; turn < {self._turns(shelf, team)}u; ++turn) {{"
+        yield f"{pad}    const u32 unit = {team.number} + turn * {team.lanes}u;"
+        units = self._units_of(shelf)
+        yield f"{pad}    if (unit < {units}u) {{" if units % team.lanes else f"{pad}    {{"
 
-    def _coordinates(
-        self, place: Place, first: str, pad: str, *, by_all: bool = False
-    ) -> Iterator[str]:
-        """Where a unit is in the tile, and, given the `first` round, in the array."""
-        lanes, first_lane = (self.every, 0) if by_all else (self.loaders, self.first_loader)
-        stage, sizes = place.layout.stage, place.layout.sizes
-        last, width = len(sizes) - 1, place.layout.brought
+    def _coordinates(self, shelf: Shelf, team: Team, pad: str) -> Iterator[str]:
+        """Where a unit is in the tile."""
+        sizes, width, lanes = shelf.arrangement.sizes, shelf.arrangement.brought, team.lanes
+        last = len(sizes) - 1
         along = sizes[last] // width
         rest = "unit"
         # Where lanes fill whole rows, a lane stays in its column from turn to turn.
-        own = f"(lane - {first_lane}u)" if first_lane else "lane"
         stays = lanes % along == 0 and prod(sizes[:last]) == max(sizes[:last], default=1)
         for axis in reversed(range(len(sizes))):
             size = along if axis == last else sizes[axis]
@@ -103,36 +108,37 @@ class Filling:
             if sizes[axis] == 1:
                 text = "0u"
             elif stays and axis == last:
-                text = times(f"({own} % {size}u)", width)
+                text = times(f"({team.number} % {size}u)", width)
             elif stays:
-                text = f"{own} / {along}u + turn * {lanes // along}u"
+                text = f"{team.number} / {along}u + turn * {lanes // along}u"
             elif axis == last:
                 text = times(f"({text})" if axis else text, width)
             yield f"{pad}const u32 c{axis} = {text};"
             if size > 1:
                 rest = f"unit / {size}u" if rest == "unit" else f"{rest} / {size}u"
-        if first or stage.loop is None:
-            for axis, move in enumerate(stage.moves):
-                begin = {None: "", ROUND: first}.get(move, TILES.get(move or 0, ""))
-                offset = self._number(stage.offsets[axis])
-                parts = [part for part in (begin, offset, f"c{axis}") if part]
-                yield f"{pad}const u32 e{axis} = {' + '.join(parts)};"
 
-    def _load(self, place: Place) -> str:
+    def _elements(self, shelf: Shelf, first: str, pad: str) -> Iterator[str]:
+        """Where a unit is in the array, of a chunk that begins with the round `first`."""
+        stage = shelf.arrangement.stage
+        for axis, move in enumerate(stage.moves):
+            begin = {None: "", ROUND: first}.get(move, TILES.get(move or 0, ""))
+            offset = self._number(stage.offsets[axis])
+            parts = [part for part in (begin, offset, f"c{axis}") if part]
+            yield f"{pad}const u32 e{axis} = {' + '.join(parts)};"
+
+    def _load(self, shelf: Shelf) -> str:
         """The expression that loads a unit: 0 outside."""
-        terms, found = self.terms, place.layout
-        decl, width = place.decl, found.brought
+        terms, found = self.terms, shelf.arrangement
+        decl, width = shelf.decl, found.brought
         checks, at, length = [], "", ""
         for axis in range(len(found.sizes)):
             flat = len(found.sizes) == 1
             length = terms.word_length(decl) if flat else terms.word_dim(decl, axis)
             move, proved = found.stage.moves[axis], found.stage.proved[axis]
             follows = move not in (ROUND, None) and self.code.fitted and not self.code.checked
-            if proved and follows and (width == 1 or axis < len(found.sizes) - 1):
-                at = f"({at} * {terms.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
-                continue
-            checks.append(f"e{axis} < {length}")
-            checks += [f"e{axis} < 0x80000000u"] if found.stage.signed[axis] else []
+            if not (proved and follows and (width == 1 or axis < len(found.sizes) - 1)):
+                checks.append(f"e{axis} < {length}")
+                checks += [f"e{axis} < 0x80000000u"] if found.stage.signed[axis] else []
             at = f"({at} * {terms.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
         pointer, when = terms.pointers[decl.name], " && ".join(checks)
         if width == 1 and not checks:
@@ -150,8 +156,8 @@ class Filling:
         zeros = terms.dialect.vector_of.format(vector=vector, values=", ".join(["0"] * width))
         return f"!({when}) ? {zeros} : {length} - {last} >= {width}u ? {whole} : {at_an_end}"
 
-    def _put(self, place: Place, value: str, half: str, pad: str) -> Iterator[str]:
-        terms, found = self.terms, place.layout
+    def _put(self, shelf: Shelf, value: str, half: str, pad: str) -> Iterator[str]:
+        terms, found = self.terms, shelf.arrangement
         width = found.brought
         parts = [half] if half else []
         parts += [
@@ -161,21 +167,21 @@ class Filling:
         ]
         slot = " + ".join(parts) or "0u"
         if width == 1:
-            yield f"{pad}{place.near}[{slot}] = {value};"
+            yield f"{pad}{shelf.near}[{slot}] = {value};"
             return
-        dtype, step = terms.stored_type(place.decl), found.strides[-1]
+        dtype, step = terms.stored_type(shelf.decl), found.strides[-1]
         names = [terms.dialect.component(dtype, width, value, k) for k in range(width)]
         if step == 1:
-            yield pad + terms.dialect.store_vector(dtype, f"{place.near} + {slot}", names)
+            yield pad + terms.dialect.store_vector(dtype, f"{shelf.near} + {slot}", names)
             return
         for number, name in enumerate(names):
             more = f" + {number * step}u" if number else ""
-            yield f"{pad}{place.near}[{slot}{more}] = {name};"
+            yield f"{pad}{shelf.near}[{slot}{more}] = {name};"
 
-    def _type(self, place: Place) -> str:
-        dtype, width = self.terms.stored_type(place.decl), place.layout.brought
+    def _type(self, shelf: Shelf) -> str:
+        dtype, width = self.terms.stored_type(shelf.decl), shelf.arrangement.brought
         if width == 1:
-            return self.terms.stored(place.decl)
+            return self.terms.stored(shelf.decl)
         return self.terms.dialect.vector_type(dtype, width)[0]
 
     def _number(self, poly: Poly) -> str:

@@ -40,6 +40,32 @@ class Items:
         x, y, _ = self.counts
         return item % x, item // x % y, item // (x * y)
 
+    def block(self, number: int) -> tuple[int, int]:
+        """Which run the item of a number along x is in, and which of that run it is."""
+        return divmod(number, self.run)
+
+    def step(self, number: int, width: int) -> int:
+        """How far the item of a number along x is from the first, in workgroups of a width."""
+        block, within = self.block(number)
+        return block * width * self.run + within
+
+    def offset(self, number: int, lane: str, width: str) -> str:
+        """The same from the beginning of the tile, as C: for a lane of a workgroup of a width."""
+        block, within = self.block(number)
+        parts = [lane if self.run == 1 else f"{lane} * {self.run}u"]
+        parts += [f"{width} * {block * self.run}u"] if block else []
+        parts += [f"{within}u"] if within else []
+        return " + ".join(parts)
+
+    def offset_in_turn(self, lane: str, width: str) -> str:
+        """The same, where the number is the counter `item`."""
+        if self.run == self.counts[0]:
+            return f"{lane} * {self.run}u + item"
+        if self.run == 1:
+            return f"{lane} + item * {width}"
+        run = f"{self.run}u"
+        return f"({lane} + item / {run} * {width}) * {run} + item % {run}"
+
     def number(self, item: int, axes: Iterable[int]) -> int:
         """Which one an item is among those that differ along `axes`."""
         place, found = self.place(item), 0

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from vyre.emit.chunks import ROUNDS_INSIDE, Rounds
 from vyre.emit.here import Here
 from vyre.emit.lanes import differences
 from vyre.emit.loads import Loads
 from vyre.emit.operations import bare
-from vyre.emit.staged import Staged
+from vyre.emit.shelves import Shelves
 from vyre.emit.writer import Writer
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Load
@@ -26,15 +27,15 @@ from vyre.ir.walk import bodies, expressions
 class Jam:
     """Writes statements for all items of an invocation."""
 
-    def __init__(self, writer: Writer, staged: Staged | None = None) -> None:
-        self.writer, self.terms, self.staged = writer, writer.terms, staged
+    def __init__(self, writer: Writer, shelves: Shelves | None = None) -> None:
+        self.writer, self.terms, self.shelves = writer, writer.terms, shelves
         self.expressions, self.accesses = writer.expressions, writer.accesses
-        self.loads = Loads(writer.expressions, staged)
+        self.loads = Loads(writer.expressions, shelves)
 
     def lines(self, here: Here) -> Iterator[str]:
         """The whole program, at the positions that items have `here`."""
         program, items = self.terms.program, here.items
-        several = len(items) > 1 and self.staged is None
+        several = len(items) > 1 and self.shelves is None
         differ = differences(program, items.axes if several else (0, 1, 2))
         every = range(len(items))
         yield from self.body(program.entry, replace(here, differ=differ, now=every))
@@ -92,8 +93,8 @@ class Jam:
                     lines[-1] = f"{pad}}} else {{"
                     lines += list(self.braced("", otherwise, here))[1:]
                 yield from lines
-            case Loop(var) if self.staged is not None and self.staged.of_loop(var):
-                yield from self.in_chunks(self.staged, node, here)
+            case Loop(var) if self.shelves is not None and self.shelves.of_loop(var):
+                yield from self.in_chunks(self.shelves, node, here)
             case Loop(var, start, stop, body):
                 head, dtype = writer.loop_head(var, start, stop, here)
                 yield from writer.unrolled(here)
@@ -109,12 +110,13 @@ class Jam:
             case _:
                 yield from writer.one(node, here)
 
-    def in_chunks(self, staged: Staged, loop: Loop, here: Here) -> Iterator[str]:
+    def in_chunks(self, shelves: Shelves, loop: Loop, here: Here) -> Iterator[str]:
         """A loop whose rounds read what the workgroup has brought."""
         start, dtype = self.expressions.expr(loop.start, here)
         stop, _ = self.expressions.expr(loop.stop, here)
-        body = list(self.body(loop.body, here.counting(loop.var, dtype).deeper(5)))
-        yield from staged.chunks(loop.var, dtype, start, stop, body, here)
+        inside = here.counting(loop.var, dtype).deeper(ROUNDS_INSIDE)
+        body = list(self.body(loop.body, inside))
+        yield from shelves.loop(Rounds(loop.var, dtype, start, stop, body), here)
 
     def store(self, node: Store, here: Here) -> Iterator[str]:
         """All values first, then all stores, so that no store stands between two loads."""

@@ -17,7 +17,7 @@ from vyre.emit.expressions import Expressions
 from vyre.emit.here import Element, Here
 from vyre.emit.names import Kind
 from vyre.emit.operations import bare
-from vyre.emit.staged import Loaded, Staged
+from vyre.emit.shelves import Loaded, Shelves
 from vyre.emit.staging import Stage
 from vyre.emit.windows import window_of
 from vyre.ir.expr import Atomic, IdKind, Load, Var
@@ -66,11 +66,11 @@ class _Row:
 class Loads:
     """Writes the loads of statements, for all items at once."""
 
-    def __init__(self, expressions: Expressions, staged: Staged | None = None) -> None:
+    def __init__(self, expressions: Expressions, shelves: Shelves | None = None) -> None:
         self.expressions, self.accesses = expressions, expressions.accesses
-        self.terms, self.staged = expressions.terms, staged
-        # Beside what is staged, lanes beyond the extent load as well, one element at a time.
-        plain = self.terms.code.checked or staged is not None
+        self.terms, self.shelves = expressions.terms, shelves
+        # Beside what is brought, lanes beyond the extent load as well, one element at a time.
+        plain = self.terms.code.checked or shelves is not None
         self.width = 1 if plain else self.terms.code.vector
 
     def before(self, node: Node, coming: Sequence[Node], here: Here) -> Generator[str, None, Here]:
@@ -144,7 +144,7 @@ class Loads:
         access = self.accesses.of(self.terms.buffers[load.buffer], load.index, here)
         assert access is not None
         place = here.items.place(item)
-        block, within = divmod(place[0], here.items.run)
+        block, within = here.items.block(place[0])
         forms: list[tuple[object, Poly, DataType]] = []
         moves = False
         for form in access.forms:
@@ -176,14 +176,14 @@ class Loads:
         near: dict[Stage, dict[Element, int]] = {}
         rows: dict[Element, list[_Wanted]] = {}
         for one in wanted.values():
-            stage = None if self.staged is None else self.staged.of(one.access)
+            stage = None if self.shelves is None else self.shelves.of(one.access)
             if stage is not None:
                 near.setdefault(stage, {})[one.element] = one.item
             else:
                 rows.setdefault(one.row, []).append(one)
         for stage, elements in near.items():
-            assert self.staged is not None
-            yield self.staged.registers(stage, elements, here)
+            assert self.shelves is not None
+            yield self.shelves.registers(stage, elements, here)
         late: list[str] = []  # what lanes pass on comes after all loads: it waits for them
         for members in rows.values():
             yield from self._row(members, late, here)

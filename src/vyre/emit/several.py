@@ -26,11 +26,22 @@ class Several:
         self.program, self.code, self.dialect = terms.program, terms.code, terms.dialect
         self.items = Items.of(self.code)
         self.early = returns_early(self.program)
+        self.lane, self.width = terms.id(IdKind.LOCAL, 0), terms.id(IdKind.WORKGROUP_SIZE, 0)
 
     @property
     def tall(self) -> tuple[int, ...]:
         """The axes beside x along which there are several items."""
         return tuple(axis for axis in self.items.axes if axis > 0)
+
+    @property
+    def tile(self) -> str:
+        """The line that says where a workgroup's tile begins along x."""
+        group = self.terms.id(IdKind.WORKGROUP, 0)
+        return f"    const u32 tile = {group} * {self.width} * {self.items.counts[0]}u;"
+
+    def offset(self, number: int) -> str:
+        """Where the item of a number along x lies, from the beginning of the workgroup's tile."""
+        return self.items.offset(number, self.lane, self.width)
 
     def lines(self) -> Iterator[str]:
         """An invocation whose items are all inside runs them together; any other, one by one.
@@ -46,11 +57,7 @@ class Several:
         last = list(self.one_by_one(1 if early else 2))
         single = (axis for axis in terms.guarded if axis > 0 and items.counts[axis] == 1)
         yield from self.writer.guard(tuple(single))
-        size, group = (
-            terms.id(IdKind.WORKGROUP_SIZE, 0),
-            terms.id(IdKind.WORKGROUP, 0),
-        )
-        yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
+        yield self.tile
         yield f"    if (tile >= {terms.word_extent(0)}) return;"
         yield f"    const u32 left = {terms.word_extent(0)} - tile;"
         inside = [f"left > {self.offset(items.counts[0] - 1)}"]
@@ -74,29 +81,14 @@ class Several:
     def whole_tiles(self) -> Iterator[str]:
         """Where every tile is whole, nothing has to be compared with the extent."""
         terms, items = self.terms, self.items
-        size, group = (
-            terms.id(IdKind.WORKGROUP_SIZE, 0),
-            terms.id(IdKind.WORKGROUP, 0),
-        )
         full = list(self.together(level=1))
-        yield f"    const u32 tile = {group} * {size} * {items.counts[0]}u;"
+        yield self.tile
         for axis in self.tall:
             first, count = f"first_{_LINES[axis]}", items.counts[axis]
             yield f"    const u32 {first} = {terms.id(IdKind.INVOCATION, axis)} * {count}u;"
         yield from self.counters.declared()
         yield from full
         yield from self.counters.added()
-
-    def offset(self, item: int) -> str:
-        """Where an item lies along x, from the beginning of the workgroup's tile."""
-        terms, run = self.terms, self.items.run
-        lane = terms.id(IdKind.LOCAL, 0)
-        size = terms.id(IdKind.WORKGROUP_SIZE, 0)
-        block, within = divmod(item, run)
-        parts = [lane if run == 1 else f"{lane} * {run}u"]
-        parts += [f"{size} * {block * run}u"] if block else []
-        parts += [f"{within}u"] if within else []
-        return " + ".join(parts)
 
     def together(self, level: int = 2) -> Iterator[str]:
         """The position of each item, then the statements for all of them side by side."""
@@ -129,16 +121,15 @@ class Several:
 
     def positions(self, pad: str) -> Iterator[str]:
         """Where each item is along each axis."""
-        terms, items, names = self.terms, self.items, self.names
+        items, names = self.items, self.names
         first = names[0][0]
         yield f"{pad}const u32 {first} = tile + {self.offset(0)};"
         for item in range(1, items.counts[0]):
-            block, within = divmod(item, items.run)
+            block, within = items.block(item)
             if within:
                 place = f"{names[0][item - within]} + {within}u"
             else:
-                size = terms.id(IdKind.WORKGROUP_SIZE, 0)
-                place = f"{first} + {size} * {block * items.run}u"
+                place = f"{first} + {self.width} * {block * items.run}u"
             yield f"{pad}const u32 {names[0][item]} = {place};"
         for axis in self.tall:
             for item, name in enumerate(names[axis]):
@@ -169,14 +160,6 @@ class Several:
     def one_by_one(self, level: int) -> Iterator[str]:
         """The items in loops, those beyond the extent left out."""
         code, terms, items, early = self.code, self.terms, self.items, self.early
-        lane, size = terms.id(IdKind.LOCAL, 0), terms.id(IdKind.WORKGROUP_SIZE, 0)
-        if items.run == code.items:
-            offset = f"{lane} * {code.items}u + item"
-        elif items.run == 1:
-            offset = f"{lane} + item * {size}"
-        else:
-            width = f"{items.run}u"
-            offset = f"({lane} + item / {width} * {size}) * {width} + item % {width}"
         ends = []
         for axis in reversed(self.tall):
             pad = "    " * level
@@ -188,7 +171,7 @@ class Several:
             level += 1
         pad = "    " * level
         yield f"{pad}for (u32 item = 0u; item < {code.items}u; ++item) {{"
-        yield f"{pad}    const u32 offset = {offset};"
+        yield f"{pad}    const u32 offset = {items.offset_in_turn(self.lane, self.width)};"
         yield f"{pad}    if (offset >= left) break;"
         yield f"{pad}    const u32 pos = tile + offset;"
         if early:

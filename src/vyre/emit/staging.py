@@ -19,6 +19,7 @@ from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import ONE, Counter, Gid, Linear, Poly
 from vyre.analysis.reader import LOAD
 from vyre.emit.accesses import Spot, spot_of
+from vyre.emit.dialect import WARP
 from vyre.emit.items import Items
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, OpaqueExpr, Subgroup
@@ -52,7 +53,7 @@ class Stage:
 
 
 @lru_cache(maxsize=256)
-def why_not_staged(program: Program) -> str | None:
+def why_not_together(program: Program) -> str | None:
     """Why no workgroup may run the program together, as filling its memory asks for."""
     for node in statements(program.entry):
         if not isinstance(node, _PLAIN):
@@ -65,9 +66,17 @@ def why_not_staged(program: Program) -> str | None:
     return None
 
 
+def why_no_stages(program: Program, facts: Facts) -> str | None:
+    """Why a workgroup cannot bring what the program reads."""
+    why_not = why_not_together(program)
+    if why_not is None and not stages(program, facts):
+        return "lanes share no reads that are known beforehand"
+    return why_not
+
+
 def stages(program: Program, facts: Facts) -> dict[Spot, Stage]:
     """The reads that can be brought, with how."""
-    if why_not_staged(program) is not None:
+    if why_not_together(program) is not None:
         return {}
     loops = _outermost_loops(program)
     axes = {expr.axis for expr in all_expressions(program.entry) if _is_position(expr)}
@@ -150,7 +159,7 @@ def _stage(
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Arrangement:
     """How a stage lies in workgroup memory: rounds, then lines, then columns, the last fastest."""
 
     stage: Stage
@@ -174,8 +183,8 @@ class Layout:
         return self.halves * self.length * self.stage.size
 
 
-def layout(stage: Stage, code: Code) -> Layout:
-    """The layout for a code that has its workgroup."""
+def arranged(stage: Stage, code: Code) -> Arrangement:
+    """How a stage lies for a code that has its workgroup."""
     assert code.group is not None
     items = Items.of(code)
     x, y, z = (size * each for size, each in zip(code.group, items.counts, strict=True))
@@ -195,7 +204,7 @@ def layout(stage: Stage, code: Code) -> Layout:
     for move in reversed(order):
         strides[move] = reach
         reach *= span[move] + (pad if move == order[-1] else 0)
-    return Layout(
+    return Arrangement(
         stage=stage,
         sizes=sizes,
         strides=tuple(strides[move] for move in stage.moves),
@@ -224,9 +233,9 @@ def _brought_at_once(stage: Stage, sizes: tuple[int, ...], code: Code, *, pad: i
     return width if not code.checked and fits and starts and even and last is not None else 1
 
 
-def bytes_of(layouts: Iterable[Layout]) -> int:
+def bytes_of(arrangements: Iterable[Arrangement]) -> int:
     """The workgroup memory that they take, each beginning where a vector may."""
-    return sum(-(-one.bytes // _VECTOR_BYTES) * _VECTOR_BYTES for one in layouts)
+    return sum(-(-one.bytes // _VECTOR_BYTES) * _VECTOR_BYTES for one in arrangements)
 
 
 def lanes_of(code: Code) -> tuple[int, int, int]:
@@ -235,6 +244,6 @@ def lanes_of(code: Code) -> tuple[int, int, int]:
     own = prod(code.group)
     every = own * (1 + code.loaders)
     # A warp that computes and loads does one after the other.
-    first = -(-own // 32) * 32
+    first = -(-own // WARP) * WARP
     first = 0 if not code.loaders else first if first < every else own
     return every, first, every - first

@@ -14,7 +14,7 @@ from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import ZERO, Launch, Linear, Poly
 from vyre.analysis.reader import LOAD, extent_of
 from vyre.emit.loads import split
-from vyre.emit.staging import Stage, bytes_of, lanes_of, layout, stages, why_not_staged
+from vyre.emit.staging import Stage, arranged, bytes_of, lanes_of, stages, why_no_stages
 from vyre.ir.expr import Id, IdKind
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions
@@ -186,10 +186,8 @@ class Through:
         if facts.written_out is not None:
             program, facts = facts.written_out
         self.program = program
-        self.why_not_any = why_not_staged(program)
+        self.why_not_any = why_no_stages(program, facts)
         self.stages = tuple(dict.fromkeys(stages(program, facts).values()))
-        if self.why_not_any is None and not self.stages:
-            self.why_not_any = "lanes share no reads that are known beforehand"
 
     def why_not(
         self, code: Code, launch: Launch, kind: DeviceKind, traits: LaunchTraits, limits: Limits
@@ -199,15 +197,15 @@ class Through:
             return self.why_not_any if code.depth else None
         if code.group is not None and code.group[2] > 1:
             return f"the workgroup {code.group} is wider than 1 along z"
-        layouts = [layout(stage, code) for stage in self.stages]
+        arrangements = [arranged(stage, code) for stage in self.stages]
         _, _, lanes = lanes_of(code)
-        turns = max(prod(one.sizes) // one.brought // lanes for one in layouts)
+        turns = max(prod(one.sizes) // one.brought // lanes for one in arrangements)
         if turns > MOST_TURNS:
             return f"a lane would bring {turns} times in a row, more than {MOST_TURNS}"
-        size, room = bytes_of(layouts), limits.group_bytes or GROUP_BYTES
+        size, room = bytes_of(arrangements), limits.group_bytes or GROUP_BYTES
         if size > room:
             return f"{size} bytes of workgroup memory are more than the {room} there are"
-        for one in layouts if kind is DeviceKind.GPU else ():
+        for one in arrangements if kind is DeviceKind.GPU else ():
             buffer, width = one.stage.buffer, one.brought
             aligned = traits.alignment.get(buffer, 1)
             if aligned % (width * one.stage.size):

@@ -9,7 +9,7 @@ import vyre
 from vyre import In, Out, f32
 from vyre.analysis import analyse
 from vyre.emit import CUDA, emit
-from vyre.emit.staging import bytes_of, layout, stages
+from vyre.emit.staging import arranged, bytes_of, stages
 from vyre.ir.program import Program
 from vyre.model import Code, Order, Schedule
 from vyre.plan.guess.amounts import Amounts, amounts
@@ -170,7 +170,7 @@ def test_groups_are_taken_to_need_as_much_memory_as_is_laid_out_for_them(
     found = counted(kernel.program, 1 << 10, schedule)
     own = dict.fromkeys(stages(kernel.program, analyse(kernel.program)).values())
 
-    assert float(found.near_bytes[0]) == bytes_of(layout(stage, schedule.code) for stage in own)
+    assert float(found.near_bytes[0]) == bytes_of(arranged(stage, schedule.code) for stage in own)
 
 
 def test_what_is_turned_through_a_groups_memory_is_read_in_whole_lines():
