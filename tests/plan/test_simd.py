@@ -440,6 +440,15 @@ class TestPinnedCodes:
             refuse_unbounded(Code(rows=2))
         assert str(caught.value) == "2 rows side by side; 1 allowed\nFix: use at most 1"
 
+    def test_without_lanes_nothing_is_staged_for_rows(self):
+        refuse_unbounded(Code(staged=True), LANES)
+        with pytest.raises(InvalidInput) as caught:
+            refuse_unbounded(Code(staged=True))
+        assert str(caught.value) == (
+            "a staged code for a device that has no rows side by side, which would share it\n"
+            "Fix: use staged=False; a depth of at least 1 has workgroups bring what they share"
+        )
+
     def test_every_default_may_be_pinned(self):
         for program in (STREAM, CHAIN, GATHER, PARTING, WIDE, HISTOGRAM):
             refuse_unbounded(default(program).code, LANES)

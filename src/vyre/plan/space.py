@@ -72,10 +72,11 @@ MOST_DEPTH, MOST_LOADERS = 1024, 64
 
 
 def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
-    """Refuse a code that an emitter or a compiler would work on for hours.
+    """Refuse a code that an emitter would leave a part out of, or a compiler work on for hours.
 
     Raises:
-        InvalidInput: it asks for more than a compiler gets through in seconds.
+        InvalidInput: it asks for what the device has not, or for more than a compiler gets through
+            in seconds.
     """
     for size, most, what in (
         (prod(code.items_by_axis), MOST_ITEMS, "items"),
@@ -93,6 +94,11 @@ def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
     ):
         if size > most:
             raise InvalidInput(f"{shown(size)} {what}; {most} allowed", f"use at most {most}")
+    if code.staged and simd is None:
+        raise InvalidInput(
+            "a staged code for a device that has no rows side by side, which would share it",
+            "use staged=False; a depth of at least 1 has workgroups bring what they share",
+        )
 
 
 @dataclass(frozen=True, slots=True)
