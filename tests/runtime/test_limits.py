@@ -10,6 +10,7 @@ from vyre import In, Out, ir, u32
 from vyre.backend.at_once import Over
 from vyre.backend.reference.device import Reference
 from vyre.backend.replayed import GPU, Replayed
+from vyre.emit import CUDA, emit
 from vyre.errors import InvalidInput, InvalidProgram, VyreError
 from vyre.model import Code, DeviceKind, Limits, Schedule
 from vyre.runtime.call import dispatch
@@ -59,6 +60,13 @@ class Recorded(Reference):
     def launch(self, _, grid, workgroup, *__, **___):
         self.launched.append((grid, workgroup))
         return Over(1)
+
+
+class InCuda(Recorded):
+    """The same, with CUDA's text."""
+
+    def source(self, job):
+        return emit(job.program, job.code, CUDA, job.facts).text
 
 
 @pytest.fixture(autouse=True)
@@ -269,6 +277,37 @@ def test_a_pinned_code_is_bounded_before_anything_is_emitted(code):
             call()
         assert "allowed" in caught.value.problem
         assert caught.value.fix.startswith("use at most ")
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (
+            Code(items=8, vector=8, checked=False),
+            "vectors of 8: 8 elements of 4 bytes are more than the 16 of one access",
+        ),
+        (
+            Code(items=16, vector=16, checked=False, fitted=True),
+            "vectors of 16: 16 elements of 4 bytes are more than the 16 of one access",
+        ),
+        (
+            Code(items=3, vector=3, checked=False),
+            "vectors of 3: vectors have 2, 4, 8, 16 elements, not 3",
+        ),
+    ],
+)
+def test_what_no_launch_could_run_has_no_source_either(code, why):
+    device = Device("cuda:0", InCuda(DeviceKind.GPU))
+
+    assert refusal(lambda: device.source(plus_one.program, code)) == (
+        f"{why}\nFix: use Code(vector=1), or a schedule that kernel.tune found"
+    )
+
+
+def test_elements_that_are_checked_one_by_one_have_a_source_whatever_the_vectors():
+    device = Device("cuda:0", InCuda(DeviceKind.GPU))
+
+    assert "value_7" in device.source(plus_one.program, Code(items=8, vector=8))
 
 
 @pytest.mark.parametrize(

@@ -77,24 +77,33 @@ def why_not_vectors(
     traits: LaunchTraits,
 ) -> str | None:
     """Why the device cannot make the accesses of a launch in vectors as wide as the code's."""
-    rows = [] if code.vector == 1 or code.checked else rows_of(facts, program)
+    why_never = why_never_vectors(code, facts, program, kind)
+    if why_never is not None or not (rows := _rows_for(code, facts, program)):
+        return why_never
+    return why_not_vector(code.vector, rows, launch, kind, traits)
+
+
+def why_never_vectors(code: Code, facts: Facts, program: Program, kind: DeviceKind) -> str | None:
+    """Why the device cannot make them so in any launch."""
+    rows = _rows_for(code, facts, program)
     if not rows:
         return None  # elements are accessed one by one
     if code.vector not in _WIDTHS:
         return f"vectors have {', '.join(map(str, _WIDTHS))} elements, not {code.vector}"
-    return why_not_vector(code.vector, rows, launch, kind, traits)
+    return _why_never(code.vector, _in_vectors(rows, code.vector), kind)
+
+
+def _rows_for(code: Code, facts: Facts, program: Program) -> list[Row]:
+    return [] if code.vector == 1 or code.checked else rows_of(facts, program)
 
 
 def why_not_vector(
     vector: int, rows: Sequence[Row], launch: Launch, kind: DeviceKind, traits: LaunchTraits
 ) -> str | None:
     """Why vectors of that width cannot replace these accesses."""
-    rows = [row for row in rows if row.access.kind != LOAD or in_vectors(row.access, vector)]
-    if not rows:
-        return "no access is known to stay inside and to have its neighbours side by side"
-    size, widest = max(row.size for row in rows), _WIDEST[kind]
-    if vector * size > widest:
-        return f"{vector} elements of {size} bytes are more than the {widest} of one access"
+    rows = _in_vectors(rows, vector)
+    if (why_never := _why_never(vector, rows, kind)) is not None:
+        return why_never
     for row in rows:
         aligned = traits.alignment.get(row.buffer, 1)
         if kind is DeviceKind.CPU and not row.is_cut(vector):
@@ -106,4 +115,18 @@ def why_not_vector(
         for step in row.steps:
             if step.at(launch) % vector:
                 return f"an index of {row.buffer} is shifted by {step.at(launch)} elements"
+    return None
+
+
+def _in_vectors(rows: Sequence[Row], vector: int) -> list[Row]:
+    return [row for row in rows if row.access.kind != LOAD or in_vectors(row.access, vector)]
+
+
+def _why_never(vector: int, rows: Sequence[Row], kind: DeviceKind) -> str | None:
+    """Why vectors of that width can replace these accesses in no launch."""
+    if not rows:
+        return "no access is known to stay inside and to have its neighbours side by side"
+    size, widest = max(row.size for row in rows), _WIDEST[kind]
+    if vector * size > widest:
+        return f"{vector} elements of {size} bytes are more than the {widest} of one access"
     return None

@@ -32,6 +32,7 @@ from vyre.plan.default import default_for
 from vyre.plan.guess import Correction
 from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import refuse_unbounded
+from vyre.plan.vectors import why_never_vectors
 from vyre.runtime.arrays.array import DeviceArray, extents_of, host_zeros, is_masked
 from vyre.runtime.arrays.lending import Loan, Loans
 from vyre.runtime.devices.programs import Programs
@@ -188,9 +189,21 @@ class Device:
         return default_for(self.info, program, self.facts(program), numbers).code
 
     def source(self, program: Program, code: Code) -> str:
-        """What a device of this kind compiles for a code; where nothing is compiled, OpenCL's."""
+        """What a device of this kind compiles for a code; where nothing is compiled, OpenCL's.
+
+        Raises:
+            InvalidInput: no launch could run the code here.
+        """
         refuse_unbounded(code, self.info.simd)
-        return self.backend.source(Job(program, code, self.facts(program)))
+        facts = self.facts(program)
+        if self.info.simd is None:  # lanes load from any address
+            why_not = why_never_vectors(code, facts, program, self.info.kind)
+            if why_not is not None:
+                raise InvalidInput(
+                    f"vectors of {code.vector}: {why_not}",
+                    "use Code(vector=1), or a schedule that kernel.tune found",
+                )
+        return self.backend.source(Job(program, code, facts))
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
         """All of them compiled, what is missing in one build."""
