@@ -299,3 +299,15 @@ def test_a_vector_that_an_array_may_end_within_is_loaded_one_by_one_there():
 
     assert "< len_x && len_x - " in border
     assert len(lines(border, "row_x_", " < len_x ? p_x[")) == 2
+
+
+def test_a_branch_loads_nothing_for_the_statements_behind_it():
+    branch = ir.if_(
+        ir.buf_len("x") > ir.u32(3), [ir.let("t", X + 1), ir.store("old", X + Y, ir.f32(1.0))]
+    )
+    made = program(branch, ir.store("out", X, y(Y, X)))
+
+    text = inside(made, items=2, lines=2)
+
+    assert "row_y" not in text.split("if (")[1].split("}\n")[0]
+    assert "row_y" in text
