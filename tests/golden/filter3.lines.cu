@@ -9,7 +9,6 @@ extern "C" __global__ void vyre_kernel(
     f32* __restrict__ p_out,
     const vyre_words14 words)
 {
-    const u32 len_x = words.w[1];
     const u32 n_x = words.w[4];
     const u32 n_y = words.w[5];
     const u32 dim0_x = words.w[7];

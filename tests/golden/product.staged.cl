@@ -15,7 +15,6 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
     const u32 dim1_a = words.w[8];
     const u32 dim0_b = words.w[9];
     const u32 dim1_b = words.w[10];
-    const u32 dim0_out = words.w[11];
     const u32 dim1_out = words.w[12];
     __local __attribute__((aligned(16))) f32 near_a[1088];
     __local __attribute__((aligned(16))) f32 near_b[2048];

@@ -14,7 +14,6 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const u32 dim1_a = words.w[8];
     const u32 dim0_b = words.w[9];
     const u32 dim1_b = words.w[10];
-    const u32 dim0_out = words.w[11];
     const u32 dim1_out = words.w[12];
     __shared__ __align__(16) f32 near_a[1088];
     __shared__ __align__(16) f32 near_b[2048];

@@ -9,7 +9,6 @@ __kernel __attribute__((reqd_work_group_size(32, 8, 1))) void vyre_kernel(
     __global f32* restrict p_out,
     const vyre_words11 words)
 {
-    const u32 len_x = words.w[1];
     const u32 dim0_x = words.w[6];
     const u32 dim1_x = words.w[7];
     const u32 dim1_out = words.w[9];

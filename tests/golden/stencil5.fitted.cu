@@ -8,7 +8,6 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     f32* __restrict__ p_out,
     const vyre_words11 words)
 {
-    const u32 len_x = words.w[1];
     const u32 dim0_x = words.w[6];
     const u32 dim1_x = words.w[7];
     const u32 dim1_out = words.w[9];

@@ -8,7 +8,6 @@ extern "C" __global__ void vyre_kernel(
     f32* __restrict__ p_out,
     const vyre_words11 words)
 {
-    const u32 len_x = words.w[1];
     const u32 n_x = words.w[3];
     const u32 n_y = words.w[4];
     const u32 dim0_x = words.w[6];

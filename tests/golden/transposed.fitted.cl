@@ -8,9 +8,6 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
     __global f32* restrict p_out,
     const vyre_words11 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
     const u32 dim1_x = words.w[7];
     const u32 dim1_out = words.w[9];
     __local __attribute__((aligned(16))) f32 near_x[1088];

@@ -7,9 +7,6 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     f32* __restrict__ p_out,
     const vyre_words11 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
     const u32 dim1_x = words.w[7];
     const u32 dim1_out = words.w[9];
     __shared__ __align__(16) f32 near_x[1088];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import product
 from math import prod
@@ -105,10 +106,6 @@ class _Kernel:
             statements = [*zeroed(self.terms, shared), *writer.body(self.program.entry, Here())]
             together = self.program.runs_whole_workgroups
             body = statements if together else [*writer.guard(self.terms.guarded), *statements]
-        words = [
-            f"    const u32 {name} = words.w[{position}];"
-            for name, position in sorted(self.terms.words.items(), key=lambda item: item[1])
-        ]
         arguments = arguments_of(self.program)
         parameters = [f"    {self.parameter(decl)}" for decl in arguments]
         parameters.append(f"    const {self.words_type} words")
@@ -117,7 +114,7 @@ class _Kernel:
                 f"{self.head} {self.entry}(",
                 ",\n".join(parameters) + ")",
                 "{",
-                *words,
+                *self.words(body),
                 *body,
                 "}",
                 "",
@@ -133,6 +130,13 @@ class _Kernel:
             arguments=tuple(decl.name for decl in arguments),
             guarded=self.terms.guarded,
         )
+
+    def words(self, body: list[str]) -> Iterator[str]:
+        """Declares the parameter words that the text has kept: of what was tried, some is left."""
+        kept = set(re.findall(r"\w+", "\n".join(body)))
+        for name, position in sorted(self.terms.words.items(), key=lambda item: item[1]):
+            if name in kept:
+                yield f"    const u32 {name} = words.w[{position}];"
 
     @property
     def is_fitted_alone(self) -> bool:

@@ -27,7 +27,7 @@ class Terms:
         self.pointers = {
             decl.name: self.names.of(Kind.ARGUMENT, decl.name) for decl in program.buffers
         }
-        self.words: dict[str, int] = {}  # names of parameter words in use, with their position
+        self.words: dict[str, int] = {}  # names of parameter words asked for, with position
         self.types: set[DataType] = {U32}
 
     # -- types
