@@ -157,3 +157,30 @@ def test_a_name_may_count_for_each_position_and_then_for_all(device, code):
     found = result(device, counted_twice, schedule)
 
     assert np.array_equal(found, result(vyre.open("reference"), counted_twice))
+
+
+@vyre.kernel
+def as_far_as_there_are(w: In[f32], x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    found = 0.0
+    for k in range(len(w)):
+        found = 0.5 * found + w[k] * x[i]
+    for k in range(len(x) - i):  # beyond the array, four thousand million rounds
+        found = 0.5 * found + x[k]
+    out[i] = found
+
+
+@pytest.mark.parametrize("loaders", [0, 1])
+def test_a_lane_beyond_the_extent_counts_no_rounds(device, loaders):
+    w, x = (np.arange(size, dtype=np.float32) for size in (40, 70))
+    schedule = Schedule((32, 1, 1), Code(depth=8, loaders=loaders, checked=False))
+
+    def result(where, schedule=None):
+        out = where.array(np.zeros_like(x))
+        as_far_as_there_are(where.array(w), where.array(x), out=out, schedule=schedule)
+        return np.asarray(out)
+
+    text = device.source(as_far_as_there_are.program, schedule.code)
+
+    assert "    if (mine && column0 < n_x) {\n        for (" in text  # or the next line takes hours
+    assert np.array_equal(result(device, schedule), result(vyre.open("reference")))

@@ -70,8 +70,7 @@ class Jam:
         """The statement at hand; those `coming` follow it, as far as that is sure."""
         writer, expr, pad = self.writer, self.expressions.expr, here.pad
         if here.differ.apart(node):
-            for item in here.now:
-                yield from writer.one(node, here.of(item))
+            yield from self.in_turn(node, here)
             return
         match node:
             case Let(name) | Assign(name):
@@ -117,6 +116,22 @@ class Jam:
         inside = here.counting(loop.var, dtype).deeper(ROUNDS_INSIDE)
         body = list(self.body(loop.body, inside))
         yield from shelves.loop(Rounds(loop.var, dtype, start, stop, body), here)
+
+    def in_turn(self, node: Node, here: Here) -> Iterator[str]:
+        """One statement, item after item.
+
+        Those beyond the extent leave it out: what it loops for is a number of their position, and
+        `n - i` of one beyond `n` is four thousand million.
+        """
+        for item in here.now:
+            own = here.of(item)
+            if not here.beyond:
+                yield from self.writer.one(node, own)
+                continue
+            yield f"{here.pad}if ({' && '.join(self.writer.inside(own))}) {{"
+            inside = replace(own, beyond=False).deeper()  # what is proved holds there
+            yield from self.writer.one(node, inside)
+            yield f"{here.pad}}}"
 
     def store(self, node: Store, here: Here) -> Iterator[str]:
         """All values first, then all stores, so that no store stands between two loads."""

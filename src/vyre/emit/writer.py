@@ -124,7 +124,7 @@ class Writer:
     def store(self, decl: BufferDecl, index: Expr, stored: str, here: Here) -> Iterator[str]:
         """The lines that store a value, with the checks it needs."""
         pad, target = here.pad, self.terms.pointers[decl.name]
-        inside = self._inside(here) if here.beyond else []
+        inside = self.inside(here) if here.beyond else []
         here = replace(here, beyond=False)  # where it is inside, what is proved holds
         if is_short(index) or self.accesses.is_free(decl, index, here):
             address = self.expressions.address(decl, index, here)
@@ -140,7 +140,7 @@ class Writer:
         yield f"{pad}    if ({when}) {target}[at] = {stored};"
         yield f"{pad}}}"
 
-    def _inside(self, here: Here) -> list[str]:
+    def inside(self, here: Here) -> list[str]:
         """What has to hold of the item at hand, where lanes beyond the extent come by."""
         if self.code.fitted:
             return ["mine"]
