@@ -305,6 +305,15 @@ def test_elements_of_f64_come_in_twos():
     assert laid_out(made, (16, 16, 1), items=4, vector=4, depth=8).brought == 1
 
 
+@pytest.mark.parametrize("width", [3, 5, 6, 7, 12])
+def test_elements_are_read_one_by_one_where_no_vector_has_so_many(width):
+    made = program(rounds(ir.assign("s", S + ir.cast(F32, a(K, X)))), element=U8)
+
+    found = laid_out(made, (16, 16, 1), items=width, vector=width, depth=8)
+
+    assert (found.brought, found.read) == (1, 1)
+
+
 def test_memory_of_several_begins_where_vectors_may():
     made = program(rounds(ir.assign("s", S + ir.cast(F32, a(Y, K)))), element=U8)
     (stage,) = found(made)

@@ -50,6 +50,9 @@ _ROUGH = frozenset(ULP_BOUND)
 WARP = 32
 """Lanes of a GPU that run one instruction together."""
 
+WIDTHS = (2, 4, 8, 16)
+"""Elements of the vectors that every dialect has a type for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:

@@ -19,7 +19,7 @@ from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import ONE, Counter, Gid, Linear, Poly
 from vyre.analysis.reader import LOAD
 from vyre.emit.accesses import Spot, spot_of
-from vyre.emit.dialect import WARP
+from vyre.emit.dialect import WARP, WIDTHS
 from vyre.emit.items import Items
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, OpaqueExpr, Subgroup
@@ -217,7 +217,7 @@ def arranged(stage: Stage, code: Code) -> Arrangement:
 def _read_at_once(fast: int, items: Items, code: Code, size: int) -> int:
     """Neighbours that a lane reads in one access of workgroup memory."""
     if fast == 0:
-        return code.vector if code.vector * size <= _VECTOR_BYTES else 1
+        return code.vector if code.vector in WIDTHS and code.vector * size <= _VECTOR_BYTES else 1
     if fast == 1:
         return next((w for w in (4, 2) if items.counts[1] % w == 0 and w * size <= 16), 1)
     return 1
@@ -229,7 +229,7 @@ def _brought_at_once(stage: Stage, sizes: tuple[int, ...], code: Code, *, pad: i
     offset = stage.offsets[-1]
     starts = offset.constant is not None and offset.constant % width == 0
     even = sizes[-1] % width == 0 and (last != ROUND or stage.aligned) and pad % width == 0
-    fits = 1 < width <= 4 and width * stage.size <= _VECTOR_BYTES
+    fits = width in WIDTHS and width <= 4 and width * stage.size <= _VECTOR_BYTES
     return width if not code.checked and fits and starts and even and last is not None else 1
 
 

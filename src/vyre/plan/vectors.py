@@ -9,6 +9,7 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import Gid, Launch, Linear, Poly
 from vyre.analysis.reader import ATOMIC, LOAD, extent_of
+from vyre.emit.dialect import WIDTHS
 from vyre.emit.loads import in_vectors, split
 from vyre.ir.declare import BufferDecl
 from vyre.ir.program import Program
@@ -17,7 +18,6 @@ from vyre.model import Code, DeviceKind
 # PoCL 3.0 crashes on vectors of 64 bytes where the CPU has AVX-512 (measured: float16, double8 and
 # long8 bring its process down; 32 bytes of any type do not).
 _WIDEST = {DeviceKind.CPU: 32, DeviceKind.GPU: 16}  # bytes of a load or store
-_WIDTHS = (2, 4, 8, 16)  # in elements, that every compiler has
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ def why_never_vectors(code: Code, facts: Facts, program: Program, kind: DeviceKi
     rows = _rows_for(code, facts, program)
     if not rows:
         return None  # elements are accessed one by one
-    if code.vector not in _WIDTHS:
-        return f"vectors have {', '.join(map(str, _WIDTHS))} elements, not {code.vector}"
+    if code.vector not in WIDTHS:
+        return f"vectors have {', '.join(map(str, WIDTHS))} elements, not {code.vector}"
     return _why_never(code.vector, _in_vectors(rows, code.vector), kind)
 
 
