@@ -231,6 +231,30 @@ def test_vectors_fill_the_items():
     assert str(caught.value) == ("6 items in vectors of 4\nFix: use a multiple of the vector width")
 
 
+@pytest.mark.parametrize(
+    ("element", "dialect", "width", "fitting"),
+    [
+        (DataType.F32, CUDA, 8, "2, 4"),
+        (DataType.F64, CUDA, 16, "2, 4"),
+        (DataType.I16, CUDA, 16, "2, 4, 8"),
+        (DataType.U8, CUDA, 6, "2, 4, 8, 16"),
+        (DataType.U8, OPENCL, 5, "2, 4, 8, 16"),
+    ],
+)
+def test_a_vector_that_has_no_type_is_refused(element, dialect, width, fitting):
+    i = ir.gid()
+    decls = [BufferDecl.read("x", 0, element), BufferDecl.write("y", 1, element)]
+    program = Program.wrapped(decls, (64, 1, 1), [ir.store("y", i, ir.load("x", i))])
+
+    with pytest.raises(UnsupportedFeature) as caught:
+        source(program, Code(items=width, vector=width, checked=False), dialect)
+
+    assert str(caught.value) == (
+        f"vectors of {width} {element} in {dialect.name}\n"
+        f"Fix: use Code(vector=1), or one of {fitting} elements"
+    )
+
+
 def test_workgroups_that_work_together_have_one_item():
     program = Program.wrapped([], (8, 1, 1), [ir.barrier()])
 

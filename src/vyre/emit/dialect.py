@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from vyre.errors import UnsupportedFeature
 from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.expr import AtomicOp, BinaryOp, IdKind, UnaryOp
 from vyre.ir.types import DataType
@@ -120,7 +121,7 @@ class Dialect:
     def store_vector(self, dtype: DataType, at: str, values: Sequence[str]) -> str:
         """The line that stores neighbours at once."""
         vector, words = self.vector_type(dtype, len(values))
-        if self._is_packed(len(values)):
+        if words < len(values):
             each = len(values) // words
             values = [_packed(dtype, values[k : k + each]) for k in range(0, len(values), each)]
         value = self.vector_of.format(vector=vector, values=", ".join(values))
@@ -128,7 +129,8 @@ class Dialect:
 
     def component(self, dtype: DataType, width: int, name: str, number: int) -> str:
         """One of the neighbours that a vector holds."""
-        if not self._is_packed(width):
+        _, words = self.vector_type(dtype, width)
+        if words == width:
             return f"{name}.{self.components[number]}"
         word, within = divmod(number, 32 // dtype.bits)
         word_text = f"{name}.{self.components[word]}"
@@ -139,15 +141,22 @@ class Dialect:
         )
 
     def vector_type(self, dtype: DataType, width: int) -> tuple[str, int]:
-        """The type of a vector, and how many parts it has."""
-        if self._is_packed(width):
-            words = width * dtype.bits // 32
-            return f"{self.vectors[DataType.U32]}{words}", words
-        return f"{self.vectors[dtype]}{width}", width
+        """The type of a vector, and how many parts it has: narrow elements may share one.
 
-    def _is_packed(self, width: int) -> bool:
-        """Whether several narrow elements share a part: there is no vector of as many."""
-        return width > len(self.components)
+        Raises:
+            UnsupportedFeature: there is no such type.
+        """
+        most = len(self.components)
+        if width in WIDTHS and width <= most:
+            return f"{self.vectors[dtype]}{width}", width
+        words = width * dtype.bits // 32
+        if width in WIDTHS and words <= most:
+            return f"{self.vectors[DataType.U32]}{words}", words
+        fitting = [str(n) for n in WIDTHS if n <= most or n * dtype.bits // 32 <= most]
+        raise UnsupportedFeature(
+            f"vectors of {width} {dtype} in {self.name}",
+            f"use Code(vector=1), or one of {', '.join(fitting)} elements",
+        )
 
 
 _OPENCL_TYPES = {
