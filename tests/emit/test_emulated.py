@@ -184,3 +184,29 @@ def test_a_lane_beyond_the_extent_counts_no_rounds(device, loaders):
 
     assert "    if (mine && column0 < n_x) {\n        for (" in text  # or the next line takes hours
     assert np.array_equal(result(device, schedule), result(vyre.open("reference")))
+
+
+@vyre.kernel
+def weighed(x: In[f32, 2], w: In[f32, (5, 5)], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    s = 0.0
+    for di in range(5):
+        for dj in range(5):
+            s += w[di, dj] * x[i + di - 2, j + dj - 2]
+    out[i, j] = s + w[4, 3] * x[i - 1, j]
+
+
+@pytest.mark.parametrize("parts", [{}, {"lines": 2}, {"lines": 4}, {"lines": 3, "items": 8}])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_weights_in_vectors_and_rows_beside_each_other_are_the_right_ones(device, parts, fitted):
+    shape = (96, 128) if fitted else (37, 44)
+    x = np.random.default_rng(0).standard_normal(shape, np.float32)
+    w = np.random.default_rng(1).standard_normal((5, 5), np.float32)
+    code = Code(**({"items": 4, "vector": 4, "checked": False, "fitted": fitted} | parts))
+    exact = vyre.open("reference")
+
+    found = weighed(device.array(x), device.array(w), schedule=Schedule((8, 4, 1), code))
+
+    assert "const float4 row_w" in device.source(weighed.program, code)
+    expected = weighed(exact.array(x), exact.array(w))
+    assert np.array_equal(np.asarray(found), np.asarray(expected))

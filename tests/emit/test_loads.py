@@ -311,3 +311,89 @@ def test_a_branch_loads_nothing_for_the_statements_behind_it():
 
     assert "row_y" not in text.split("if (")[1].split("}\n")[0]
     assert "row_y" in text
+
+
+def weighted(decl: BufferDecl, *places) -> Program:
+    """A sum of x at every position, times weights at places that are the same for all."""
+    loads = [
+        ir.cast(F32, ir.load("w", ir.flat_index("w", *place) if len(place) > 1 else place[0]))
+        for place in places
+    ]
+    made = Program.wrapped(
+        [BufferDecl.read("x", 0, F32), decl, BufferDecl.write("out", 2, F32)],
+        (64, 1, 1),
+        [ir.store("out", X, sum((x(X) * load for load in loads), ir.f32(0)))],
+    )
+    ir.check(made)
+    return made
+
+
+def brought(made: Program, **parts) -> list[str]:
+    """How weights are loaded."""
+    return re.findall(r"const (\w+) row_w\w* = ", inside(made, **({"vector": 4} | parts)))
+
+
+W = BufferDecl.read("w", 1, F32)
+NINE = [(ir.u32(k),) for k in range(9)]
+
+
+def test_weights_come_in_vectors_and_the_last_alone():
+    assert brought(weighted(W.with_count(9), *NINE)) == ["float4", "float4", "f32"]
+    assert brought(weighted(W.with_count(9), *NINE), vector=2) == ["float2"] * 4 + ["f32"]
+    assert brought(weighted(W.with_count(9), *NINE), vector=1) == ["f32"] * 9
+
+
+def test_weights_of_several_known_rows_are_as_one_row():
+    places = [(ir.u32(j), ir.u32(i)) for j in range(3) for i in range(3)]
+
+    assert brought(weighted(W.with_shape(3, 3), *places)) == ["float4", "float4", "f32"]
+
+
+def test_a_vector_is_loaded_where_all_of_it_is_wanted():
+    assert brought(weighted(W.with_count(9), *NINE[:3], *NINE[4:8])) == ["float4", *["f32"] * 3]
+    assert brought(weighted(W.with_count(9), *NINE[1:5])) == ["f32"] * 4
+
+
+def test_weights_that_are_too_wide_or_whose_place_is_not_known_come_one_by_one():
+    wide = BufferDecl.read("w", 1, DataType.F64).with_count(9)
+    places = [(ir.u32(j), ir.u32(i)) for j in range(2) for i in range(4)]
+
+    assert brought(weighted(wide, *NINE)) == ["f64"] * 9
+    assert brought(weighted(W.with_shape(2, 4), *places)) == ["float4"] * 2
+    assert brought(weighted(W.with_shape(0, 0), *places)) == ["f32"] * 8
+
+
+def test_narrow_weights_share_the_words_of_a_vector():
+    eight = [(ir.u32(k),) for k in range(8)]
+    narrow = BufferDecl.read("w", 1, DataType.U8).with_count(8)
+
+    assert brought(weighted(narrow, *eight)) == ["uchar4", "uchar4"]
+
+
+def rows(*places, **parts) -> list[str]:
+    """Where the rows of a plane are, as a text says it, of items in lines."""
+    loads = [y(row, column) for row, column in places]
+    out = BufferDecl.write("out", 2, F32).with_shape(0, 0)
+    made = Program.wrapped(
+        [BufferDecl.read("y", 1, F32).with_shape(0, 0), out],
+        (64, 1, 1),
+        [ir.store("out", ir.flat_index("out", Y, X), sum(loads[1:], loads[0]))],
+    )
+    text = inside(made, **({"vector": 4, "lines": 2} | parts))
+    return [line.split(" = ")[1].rstrip(";") for line in lines(text, "* from_y")]
+
+
+def test_a_row_is_found_by_the_one_before_it():
+    first, *others = rows((Y, X), (Y, X + 1), lines=4)
+
+    assert first == "p_y + ((u64)line0 * dim1_y + (pos3 + 1u))"
+    assert others == ["from_y + dim1_y", "from_y_2 + dim1_y", "from_y_3 + dim1_y"]
+
+
+def test_a_row_is_found_by_one_that_reaches_as_far():
+    first, *others = rows(
+        (Y, X), (Y, X + 1), (Y + 1, X - 1), (Y + 1, X), (Y - 1, X), (Y - 1, X - 1)
+    )
+
+    assert first == "p_y + ((u64)line0 * dim1_y + (pos3 + 1u))"
+    assert others == ["from_y + dim1_y", "from_y_2 + dim1_y - 1", "from_y - dim1_y - 1"]

@@ -32,12 +32,12 @@ __kernel void vyre_kernel(
         u32 v0_i = pos0;
         u32 v1_i = pos1;
         __global const f32* from_x = p_x + (v1_i);
+        __global const f32* from_y = p_y + (v1_i);
+        __global const f32* from_z = p_z + (v1_i);
         const f32 row_x = from_x[-1];
         const f32 row_x_2 = from_x[0];
-        __global const f32* from_y = p_y + (v1_i);
         const f32 row_y = from_y[-1];
         const f32 row_y_2 = from_y[0];
-        __global const f32* from_z = p_z + (v1_i);
         const f32 row_z = from_z[-1];
         const f32 row_z_2 = from_z[0];
         f32 v0_px = row_x;

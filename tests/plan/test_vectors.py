@@ -139,3 +139,36 @@ def test_a_small_loop_is_as_many_rows_as_it_has_rounds():
 
     assert [r.buffer for r in rows_of(analyse(made), made)] == ["x", "x", "x", "out"]
     assert why(made, 4) is None
+
+
+def weighted(*places, element=F32) -> Program:
+    weights = (ir.cast(F32, ir.load("w", ir.u32(place))) * x(X) for place in places)
+    return Program.wrapped(
+        [
+            BufferDecl.read("x", 0, F32),
+            BufferDecl.read("w", 1, element).with_count(9),
+            BufferDecl.write("out", 2, F32),
+        ],
+        (64, 1, 1),
+        [ir.store("out", X, sum(weights, ir.f32(0)))],
+    )
+
+
+def why_not(made, kind=GPU, **alignment):
+    known = {Symbol("extent", axis=axis): 1 << 10 if axis == 0 else 1 for axis in range(3)}
+    known |= {Symbol("len", decl.name): decl.count or 1 << 10 for decl in made.buffers}
+    traits = LaunchTraits({"x": 256, "w": 256, "out": 256} | alignment)
+    code = Code(items=4, vector=4, checked=False)
+    return why_not_vectors(code, analyse(made), made, LaunchNumbers(known), kind, traits)
+
+
+def test_weights_that_vectors_bring_are_aligned():
+    assert why_not(weighted(*range(9))) is None
+    assert why_not(weighted(*range(9)), w=4) == "w starts at a multiple of 4 bytes, not 16"
+    assert why_not(weighted(*range(9)), CPU, w=4) is None  # it loads vectors from any address
+
+
+def test_weights_that_come_one_by_one_may_lie_anywhere():
+    assert why_not(weighted(0, 1, 2), w=4) is None
+    assert why_not(weighted(1, 2, 3, 4), w=4) is None
+    assert why_not(weighted(*range(9), element=F64), w=8) is None

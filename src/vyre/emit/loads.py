@@ -11,18 +11,18 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from vyre.analysis.facts import MemoryAccess, Pattern
-from vyre.analysis.forms import ONE, Gid, Linear, Poly
+from vyre.analysis.forms import Linear, Poly
 from vyre.emit.expressions import Expressions
 from vyre.emit.here import Element, Here
 from vyre.emit.names import Kind
 from vyre.emit.operations import bare
+from vyre.emit.pointers import Pointer, Pointers
 from vyre.emit.shelves import Loaded, Shelves
 from vyre.emit.staging import Stage
+from vyre.emit.wanted import Form, Row, Wanted, fixed_place, in_vectors, split
 from vyre.emit.windows import window_of
 from vyre.ir.expr import Atomic, IdKind, Load, Var
 from vyre.ir.node import Node, Store
-from vyre.ir.types import DataType
 from vyre.ir.walk import expressions, operands, statements
 
 MOST_EARLY = 64
@@ -30,37 +30,25 @@ MOST_EARLY = 64
 
 _AHEAD = 64  # statements that are looked at
 
-_NEAR = 1 << 16  # elements between two that one pointer serves
-
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """An element to be loaded, by one of the items that need it."""
-
-    load: Load
-    item: int
-    element: Element
-    row: Element  # its row of the array
-    column: int  # where it is there, from the column of the first item
-    proved: int  # axes along which it needs no check
-    in_vectors: bool
-    access: MemoryAccess
-
-
-@dataclass(frozen=True, slots=True)
-class _Pointer:
-    """A pointer to an element of a row, and its column."""
-
-    name: str
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Place:
     """Where elements of one row of an array are loaded, and the pointer to it, if there is one."""
 
     here: Here
-    pointer: _Pointer | None
+    pointer: Pointer | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Elements of one row: those that vectors bring, by the first place of each, and others."""
+
+    vectors: dict[int, list[Wanted]]
+    alone: list[Wanted]
+
+    @property
+    def accesses(self) -> int:
+        return len(self.vectors) + len(self.alone)
 
 
 class Loads:
@@ -69,6 +57,7 @@ class Loads:
     def __init__(self, expressions: Expressions, shelves: Shelves | None = None) -> None:
         self.expressions, self.accesses = expressions, expressions.accesses
         self.terms, self.shelves = expressions.terms, shelves
+        self.pointers = Pointers(expressions)
         # Beside what is brought, lanes beyond the extent load as well, one element at a time.
         plain = self.terms.code.checked or shelves is not None
         self.width = 1 if plain else self.terms.code.vector
@@ -80,7 +69,7 @@ class Loads:
         waits behind a store.
         """
         found = [load for load in _loads(node) if self._is_followed(load, node, here)]
-        wanted: dict[Element, _Wanted] = {}
+        wanted: dict[Element, Wanted] = {}
         for one in self._wanted(found, here):
             _want(wanted, one)
         rows = {one.row for one in wanted.values()}
@@ -127,7 +116,7 @@ class Loads:
         names = (part.name for part in expressions(load.index) if isinstance(part, Var))
         return self._is_followed(load, node, here) and all(name in here.scope for name in names)
 
-    def _wanted(self, loads: Iterable[Load], here: Here) -> Iterator[_Wanted]:
+    def _wanted(self, loads: Iterable[Load], here: Here) -> Iterator[Wanted]:
         """What loads of the statement at hand need that is not there, by one item each."""
         for load in loads:
             axes, first = here.differ.axes(load.index), here.items.place(here.now[0])
@@ -139,13 +128,14 @@ class Loads:
                 if one.element not in here.loaded:
                     yield one
 
-    def _one(self, load: Load, item: int, here: Here) -> _Wanted:
+    def _one(self, load: Load, item: int, here: Here) -> Wanted:
         """What an item reads by a load of the statement at hand."""
-        access = self.accesses.of(self.terms.buffers[load.buffer], load.index, here)
+        decl = self.terms.buffers[load.buffer]
+        access = self.accesses.of(decl, load.index, here)
         assert access is not None
         place = here.items.place(item)
         block, within = here.items.block(place[0])
-        forms: list[tuple[object, Poly, DataType]] = []
+        forms: list[Form] = []
         moves = False
         for form in access.forms:
             assert isinstance(form, Linear)
@@ -153,28 +143,33 @@ class Loads:
             for axis, step in enumerate((within, *place[1:])):
                 if step and axis in gids:
                     offset = offset + gids[axis] * Poly.of(step)
-            forms.append((frozenset(form.terms.items()), offset, form.dtype))
+            forms.append(Form(frozenset(form.terms.items()), offset, form.dtype))
             moves = moves or 0 in gids
-        own = (block,) if moves else ()
-        terms, offset, dtype = forms[-1]
-        symbols, column = split(offset)
-        return _Wanted(
+        own = block if moves else None
+        *outer, last = forms
+        symbols, column = split(last.offset)
+        row = Row(load.buffer, tuple(outer), replace(last, offset=symbols), own)
+        fixed = fixed_place(access, decl, self.width)
+        if fixed is not None:  # an array of known rows is as good as one row
+            row, column = replace(row, outer=()), fixed
+        return Wanted(
             load,
             item,
             element=(load.buffer, tuple(forms), own),
-            row=(load.buffer, tuple(forms[:-1]), terms, symbols, dtype, own),
+            row=row,
             column=column,
             proved=sum(proof is not None for proof in access.by_axis),
             in_vectors=self.width > 1 and in_vectors(access, self.width),
+            is_fixed=fixed is not None,
             access=access,
         )
 
     # -- how it is loaded
 
-    def _loaded(self, wanted: dict[Element, _Wanted], here: Here) -> Iterator[Loaded]:
+    def _loaded(self, wanted: dict[Element, Wanted], here: Here) -> Iterator[Loaded]:
         """The lines that load elements, and where each of them is then."""
         near: dict[Stage, dict[Element, int]] = {}
-        rows: dict[Element, list[_Wanted]] = {}
+        rows: dict[Row, list[Wanted]] = {}
         for one in wanted.values():
             stage = None if self.shelves is None else self.shelves.of(one.access)
             if stage is not None:
@@ -184,40 +179,39 @@ class Loads:
         for stage, elements in near.items():
             assert self.shelves is not None
             yield self.shelves.registers(stage, elements, here)
+        parts = {row: self._parts(members) for row, members in rows.items()}
+        twice = {row: rows[row] for row in rows if parts[row].accesses > 1}
+        lines, pointers = self.pointers.to(twice, here)
+        yield Loaded(lines, {})
         late: list[str] = []  # what lanes pass on comes after all loads: it waits for them
-        for members in rows.values():
-            yield from self._row(members, late, here)
+        for row in rows:
+            yield from self._row(parts[row], late, _Place(here, pointers.get(row)))
         yield Loaded(late, {})
 
-    def _row(self, members: list[_Wanted], late: list[str], here: Here) -> Iterator[Loaded]:
-        """Elements of one row of an array, by how far they are from its column 0."""
-        runs: dict[int, list[_Wanted]] = {}
+    def _parts(self, members: list[Wanted]) -> _Parts:
+        """Elements of one row, as they are loaded."""
+        runs: dict[int, list[Wanted]] = {}
         for one in members:
             runs.setdefault(one.column // self.width, []).append(one)
+        found = _Parts({}, [])
         few = max(2, self.width // 2)
-        vectors = {
-            run: len(some) >= few and all(one.in_vectors for one in some)
-            for run, some in runs.items()
-        }
-        accesses = sum(1 if vectors[run] else len(some) for run, some in runs.items())
-        row = _Row(here, None)
-        if accesses > 1 and self._may_point(members, here):
-            # From the last of them: where that is before the array, so are all others.
-            last = max(members, key=lambda one: one.column)
-            name = self.terms.names.fresh(Kind.FROM, last.load.buffer)
-            row = _Row(here, _Pointer(name, last.column))
-            yield Loaded([self._pointer(last, name, here)], {})
-        texts: dict[int, str] = {}
-        alone: list[_Wanted] = []
         for run, some in runs.items():
-            if vectors[run]:
-                loaded = self._vector(some, run * self.width, row)
-                yield loaded
-                texts |= {one.column: loaded.elements[one.element] for one in some}
+            moving = len(some) >= few and all(one.in_vectors for one in some)
+            if moving or (len(some) == self.width > 1 and all(one.is_fixed for one in some)):
+                found.vectors[run * self.width] = some
             else:
-                alone += some
-        for one in alone:
-            passed = self._passed_on(one, texts, here)
+                found.alone.extend(some)
+        return found
+
+    def _row(self, parts: _Parts, late: list[str], row: _Place) -> Iterator[Loaded]:
+        """Elements of one row of an array, by how far they are from its column 0."""
+        texts: dict[int, str] = {}
+        for start, some in parts.vectors.items():
+            loaded = self._vector(some, start, row)
+            yield loaded
+            texts |= {one.column: loaded.elements[one.element] for one in some}
+        for one in parts.alone:
+            passed = self._passed_on(one, texts, row.here)
             if passed is None:
                 yield self._single(one, row)
             else:
@@ -225,7 +219,7 @@ class Loads:
                 late.append(then)
                 yield loaded
 
-    def _passed_on(self, one: _Wanted, texts: dict[int, str], here: Here) -> tuple[str, int] | None:
+    def _passed_on(self, one: Wanted, texts: dict[int, str], here: Here) -> tuple[str, int] | None:
         """What a neighbouring lane has of this element, and the lane that has no neighbour."""
         dialect, run = self.terms.dialect, here.items.run
         dtype = self.terms.stored_type(self.terms.buffers[one.load.buffer])
@@ -238,7 +232,7 @@ class Loads:
             return passed, dialect.lanes - 1
         return None
 
-    def _from_a_lane(self, one: _Wanted, passed: str, end: int, row: _Row) -> tuple[Loaded, str]:
+    def _from_a_lane(self, one: Wanted, passed: str, end: int, row: _Place) -> tuple[Loaded, str]:
         """An element that a neighbour passes on, by a later line; the lane at the end loads it."""
         terms, pad = self.terms, row.here.pad
         name = terms.names.fresh(Kind.ROW, one.load.buffer)
@@ -250,67 +244,32 @@ class Loads:
         loaded = Loaded([f"{pad}const {stored} {own} = {text};"], found)
         return loaded, f"{pad}const {stored} {name} = {passed};"
 
-    def _may_point(self, members: list[_Wanted], here: Here) -> bool:
-        """Whether the index of the last element cannot begin again at 0 where others are inside.
-
-        Only positions, and a little more or less, are followed. Along one axis an index could begin
-        again in an array of nearly 2**32 elements; a row of many is shorter.
-        """
-        decl = self.terms.buffers[members[0].load.buffer]
-        *outer, last = members[0].access.forms
-        assert isinstance(last, Linear)
-        plain = all(isinstance(v, Gid) and factor == ONE for v, factor in last.terms.items())
-        if not plain or split(last.offset)[0].terms:
-            return False
-        if any(abs(one.column) > _NEAR for one in members):
-            return False
-        if outer:
-            return True
-        for one in members:
-            ((check, _),) = self.expressions.by_axis(decl, one.load.index, _for(one, here))
-            if check:
-                return False
-        return True
-
-    def _pointer(self, one: _Wanted, name: str, here: Here) -> str:
-        """The line that says where an element is; others of its row cost no arithmetic then."""
-        terms, decl = self.terms, self.terms.buffers[one.load.buffer]
-        *outer, (_, at) = self.expressions.by_axis(decl, one.load.index, _for(one, here))
-        above = ""
-        for axis, (_, text) in enumerate(outer):
-            above = f"({above} * {terms.word_dim(decl, axis)} + {text})" if axis else text
-        if outer:
-            terms.use(DataType.U64)
-            at = f"((u64){above} * {terms.word_dim(decl, len(outer))} + {at})"
-        form = terms.dialect.pointer.format(const="const ", type=terms.stored(decl))
-        return f"{here.pad}{form} {name} = {terms.pointers[decl.name]} + ({bare(at)});"
-
-    def _single(self, one: _Wanted, row: _Row) -> Loaded:
+    def _single(self, one: Wanted, row: _Place) -> Loaded:
         decl = self.terms.buffers[one.load.buffer]
         name = self.terms.names.fresh(Kind.ROW, decl.name)
         text = self._text(one, row)
         line = f"{row.here.pad}const {self.terms.stored(decl)} {name} = {text};"
         return Loaded([line], {one.element: name})
 
-    def _text(self, one: _Wanted, row: _Row, *, first: str = "") -> str:
+    def _text(self, one: Wanted, row: _Place, *, first: str = "") -> str:
         """The expression that loads one element, if what is checked `first` holds."""
         decl = self.terms.buffers[one.load.buffer]
-        address = self.expressions.address(decl, one.load.index, _for(one, row.here))
+        address = self.expressions.address(decl, one.load.index, one.at(row.here))
         text = f"{self.terms.pointers[decl.name]}[{bare(address.at)}]"
         if row.pointer is not None:
             text = f"{row.pointer.name}[{one.column - row.pointer.column}]"
         checks = [first, *address.checks] if first else address.checks
         return f"{' && '.join(checks)} ? {text} : 0" if checks else text
 
-    def _vector(self, members: list[_Wanted], start: int, row: _Row) -> Loaded:
+    def _vector(self, members: list[Wanted], start: int, row: _Place) -> Loaded:
         """Neighbours at once; what is not needed of them lies in the same vector of the array."""
         terms, width, dialect = self.terms, self.width, self.terms.dialect
-        first = max(members, key=_proved)
+        first = max(members, key=lambda one: (one.proved, -one.column))
         back, index = first.column - start, first.load.index
         decl = terms.buffers[first.load.buffer]
         dtype = terms.stored_type(decl)
-        axes = list(self.expressions.by_axis(decl, index, _for(first, row.here), back=back))
-        address = self.expressions.address(decl, index, _for(first, row.here), back=back)
+        axes = list(self.expressions.by_axis(decl, index, first.at(row.here), back=back))
+        address = self.expressions.address(decl, index, first.at(row.here), back=back)
         source = f"{terms.pointers[decl.name]} + {address.at}"
         if row.pointer is not None:
             source = f"{row.pointer.name} + ({start - row.pointer.column})"
@@ -328,7 +287,7 @@ class Loads:
         return self._at_an_end(members, name, vector, at, row)
 
     def _at_an_end(
-        self, members: list[_Wanted], name: str, vector: str, at: str, row: _Row
+        self, members: list[Wanted], name: str, vector: str, at: str, row: _Place
     ) -> Loaded:
         """A vector that an array may end within: its elements are loaded one by one there."""
         terms, width, pad = self.terms, self.width, row.here.pad
@@ -351,17 +310,12 @@ class Loads:
         return Loaded(lines, dict(zip(elements, names, strict=True)))
 
 
-def _for(one: _Wanted, here: Here) -> Here:
-    """Where the text of an element stands, which a statement that follows may have asked for."""
-    return replace(here, item=one.item, statement=one.access.statement)
-
-
-def _want(wanted: dict[Element, _Wanted], one: _Wanted) -> None:
+def _want(wanted: dict[Element, Wanted], one: Wanted) -> None:
     """Have an element loaded, in the way that needs the fewest checks."""
     wanted[one.element] = max(wanted.get(one.element, one), one, key=_proved)
 
 
-def _proved(one: _Wanted) -> int:
+def _proved(one: Wanted) -> int:
     return one.proved
 
 
@@ -380,23 +334,3 @@ def written_in(node: Node) -> Iterator[str]:
         for expr in expressions(inner):
             if isinstance(expr, Atomic):
                 yield expr.buffer
-
-
-def in_vectors(access: MemoryAccess, width: int) -> bool:
-    """Whether neighbours of an access are neighbours in memory, in vectors of that width.
-
-    What only a launch knows of it, such as the length of a row, is left to the launch.
-    """
-    *outer, last = access.forms
-    if not isinstance(last, Linear) or access.pattern is not Pattern.CONTIGUOUS:
-        return False
-    if any(not isinstance(form, Linear) for form in outer):
-        return False
-    steps = (factor.constant for variable, factor in last.terms.items() if variable != Gid(0))
-    return all(step is None or step % width == 0 for step in steps)
-
-
-def split(poly: Poly) -> tuple[Poly, int]:
-    """The symbols of a number, and the plain number that is added to them."""
-    plain = sum(factor for symbols, factor in poly.terms if not symbols)
-    return poly - Poly.of(plain), plain

@@ -23,7 +23,7 @@ from vyre.plain import shown
 from vyre.plan.geometry import tile_grid, why_not_fitted, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.tiles import Through, tiles
-from vyre.plan.vectors import LaunchTraits, rows_of, why_not_vector
+from vyre.plan.vectors import LaunchTraits, rows_of, why_not_fixed, why_not_vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,6 +439,7 @@ class _Rules:
         self.loops = any(isinstance(node, Loop) for node in statements(program.entry))
         self.vectors = {
             vector: why_not_vector(vector, rows, launch, kind, traits)
+            or why_not_fixed(vector, facts, program, kind, traits)
             for vector in _MENUS[kind].vectors
         }
 

@@ -13,8 +13,8 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import ZERO, Launch, Linear, Poly
 from vyre.analysis.reader import LOAD, extent_of
-from vyre.emit.loads import split
 from vyre.emit.staging import Stage, arranged, bytes_of, lanes_of, stages, why_no_stages
+from vyre.emit.wanted import split
 from vyre.ir.expr import Id, IdKind
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions

@@ -10,7 +10,7 @@ from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import Gid, Launch, Linear, Poly
 from vyre.analysis.reader import ATOMIC, LOAD, extent_of
 from vyre.emit.dialect import WIDTHS
-from vyre.emit.loads import in_vectors, split
+from vyre.emit.wanted import fixed_place, fixed_vectors, in_vectors, split
 from vyre.ir.declare import BufferDecl
 from vyre.ir.program import Program
 from vyre.model import Code, DeviceKind
@@ -78,9 +78,32 @@ def why_not_vectors(
 ) -> str | None:
     """Why the device cannot make the accesses of a launch in vectors as wide as the code's."""
     why_never = why_never_vectors(code, facts, program, kind)
-    if why_never is not None or not (rows := _rows_for(code, facts, program)):
+    if why_never is not None or code.vector == 1 or code.checked:
         return why_never
-    return why_not_vector(code.vector, rows, launch, kind, traits)
+    rows = rows_of(facts, program)
+    why_not = why_not_vector(code.vector, rows, launch, kind, traits) if rows else None
+    return why_not or why_not_fixed(code.vector, facts, program, kind, traits)
+
+
+def why_not_fixed(
+    vector: int, facts: Facts, program: Program, kind: DeviceKind, traits: LaunchTraits
+) -> str | None:
+    """Why vectors of that width cannot bring the elements that all positions read."""
+    if kind is DeviceKind.CPU:
+        return None  # it loads vectors from any address
+    if facts.written_out is not None:
+        program, facts = facts.written_out
+    for decl in program.buffers:
+        places = (fixed_place(a, decl, vector) for a in facts.accesses if a.buffer == decl.name)
+        if fixed_vectors((place for place in places if place is not None), vector):
+            aligned, wanted = traits.alignment.get(decl.name, 1), vector * decl.element.min_bytes
+            if aligned % wanted:
+                return _misaligned(decl.name, aligned, wanted)
+    return None
+
+
+def _misaligned(buffer: str, aligned: int, wanted: int) -> str:
+    return f"{buffer} starts at a multiple of {aligned} bytes, not {wanted}"
 
 
 def why_never_vectors(code: Code, facts: Facts, program: Program, kind: DeviceKind) -> str | None:
@@ -109,7 +132,7 @@ def why_not_vector(
         if kind is DeviceKind.CPU and not row.is_cut(vector):
             continue  # it loads vectors from any address
         if kind is DeviceKind.GPU and aligned % (vector * row.size):
-            return f"{row.buffer} starts at a multiple of {aligned} bytes, not {vector * row.size}"
+            return _misaligned(row.buffer, aligned, vector * row.size)
         if row.pitch is not None and row.pitch.at(launch) % vector:
             return f"a row of {row.buffer} has {row.pitch.at(launch)} elements"
         for step in row.steps:
