@@ -421,6 +421,14 @@ def _scan(draft: Draft) -> Part:
     return [loop], draft.load(name, [*here, Lit.of(U32, rng.randrange(depth))])
 
 
+def _left(draft: Draft) -> Part:
+    """As many rounds as there are positions from here on; one beyond the extent has 2**32."""
+    length = draft.extent[0]
+    counter, stop = draft.counter(), Lit.of(U32, length) - draft.at[0]
+    load = draft.load(draft.source([length]), [Var(counter)])
+    return _summed(draft, counter, (Lit.of(U32, 0), stop, U32), [load])
+
+
 def _constant(draft: Draft) -> Part:
     """A function of what a compiler may know, chosen by the position."""
     rng = draft.rng
@@ -444,6 +452,7 @@ _FAMILIES: dict[Callable[[Draft], Part], int] = {
     _pairs: 9,
     _rows: 12,
     _scan: 4,
+    _left: 3,
     _constant: 2,
 }
 """By how often they are drawn."""
