@@ -19,7 +19,7 @@ from vyre.emit.operations import bare
 from vyre.emit.pointers import Pointer, Pointers
 from vyre.emit.shelves import Loaded, Shelves
 from vyre.emit.staging import Stage
-from vyre.emit.wanted import Form, Row, Wanted, fixed_place, in_vectors, split
+from vyre.emit.wanted import Form, Row, Wanted, fixed_place, fixed_vectors, in_vectors, split
 from vyre.emit.windows import window_of
 from vyre.ir.expr import Atomic, IdKind, Load, Var
 from vyre.ir.node import Node, Store
@@ -149,7 +149,7 @@ class Loads:
         *outer, last = forms
         symbols, column = split(last.offset)
         row = Row(load.buffer, tuple(outer), replace(last, offset=symbols), own)
-        fixed = fixed_place(access, decl, self.width)
+        fixed = fixed_place(access, decl) if self.width > 1 else None
         if fixed is not None:  # an array of known rows is as good as one row
             row, column = replace(row, outer=()), fixed
         return Wanted(
@@ -195,9 +195,10 @@ class Loads:
             runs.setdefault(one.column // self.width, []).append(one)
         found = _Parts({}, [])
         few = max(2, self.width // 2)
+        size = self.terms.buffers[members[0].load.buffer].element.min_bytes
+        fixed = fixed_vectors((one.column for one in members if one.is_fixed), self.width, size)
         for run, some in runs.items():
-            moving = len(some) >= few and all(one.in_vectors for one in some)
-            if moving or (len(some) == self.width > 1 and all(one.is_fixed for one in some)):
+            if run in fixed or (len(some) >= few and all(one.in_vectors for one in some)):
                 found.vectors[run * self.width] = some
             else:
                 found.alone.extend(some)

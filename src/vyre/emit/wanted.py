@@ -75,12 +75,9 @@ def in_vectors(access: MemoryAccess, width: int) -> bool:
     return all(step is None or step % width == 0 for step in steps)
 
 
-def fixed_place(access: MemoryAccess, decl: BufferDecl, width: int) -> int | None:
-    """The place of an element that all positions read, where a vector may bring it."""
-    size = decl.element.min_bytes
-    if access.kind != LOAD or width not in WIDTHS or not size or width * size > _FIXED_BYTES:
-        return None
-    if access.in_bounds is None or decl.is_shared:
+def fixed_place(access: MemoryAccess, decl: BufferDecl) -> int | None:
+    """The place of an element that all positions read, where that is known."""
+    if access.kind != LOAD or access.in_bounds is None or decl.is_shared:
         return None
     place = 0
     for axis, form in enumerate(access.forms):
@@ -92,12 +89,14 @@ def fixed_place(access: MemoryAccess, decl: BufferDecl, width: int) -> int | Non
     return place
 
 
-def fixed_vectors(places: Iterable[int], width: int) -> set[int]:
-    """The vectors, counted from the first of an array, all of whose elements are wanted.
+def fixed_vectors(places: Iterable[int], width: int, size: int) -> set[int]:
+    """The vectors, counted from the first of an array, all of whose elements all positions read.
 
-    >>> fixed_vectors(range(9), 4)
-    {0, 1}
+    >>> fixed_vectors(range(9), 4, 4), fixed_vectors(range(9), 4, 8)
+    ({0, 1}, set())
     """
+    if width not in WIDTHS or not 0 < width * size <= _FIXED_BYTES:
+        return set()
     known = set(places)
     return {
         place // width

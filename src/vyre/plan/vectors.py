@@ -94,11 +94,11 @@ def why_not_fixed(
     if facts.written_out is not None:
         program, facts = facts.written_out
     for decl in program.buffers:
-        places = (fixed_place(a, decl, vector) for a in facts.accesses if a.buffer == decl.name)
-        if fixed_vectors((place for place in places if place is not None), vector):
-            aligned, wanted = traits.alignment.get(decl.name, 1), vector * decl.element.min_bytes
-            if aligned % wanted:
-                return _misaligned(decl.name, aligned, wanted)
+        places = (fixed_place(a, decl) for a in facts.accesses if a.buffer == decl.name)
+        known, size = (place for place in places if place is not None), decl.element.min_bytes
+        aligned, wanted = traits.alignment.get(decl.name, 1), vector * size
+        if fixed_vectors(known, vector, size) and aligned % wanted:
+            return _misaligned(decl.name, aligned, wanted)
     return None
 
 

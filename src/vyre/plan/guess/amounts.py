@@ -14,15 +14,13 @@ import numpy as np
 
 from vyre.analysis.reader import ATOMIC, LOAD
 from vyre.plan.guess.near import Near, near
-from vyre.plan.guess.shapes import Kind, Shapes, Vector
+from vyre.plan.guess.shapes import LANES, LINE, SECTOR, Kind, Shapes, Vector
 from vyre.plan.guess.shared import loaded
 from vyre.plan.guess.streams import Stream
 from vyre.plan.guess.work import Work
 
 Numbers = Any  # a number, or one for each schedule
 
-LINE, SECTOR = 128.0, 32.0  # bytes that caches look up, and that they fetch
-LANES = 32.0  # threads that access memory together
 NEAR = 65_536.0  # bytes of an array of which every unit keeps a copy before long
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vyre.plan.guess.amounts import Amounts, Numbers
+from vyre.plan.guess.shapes import LANES
 
 _LONGEST = 1e30  # ns; its powers are still numbers
 _SET_ASIDE = 1024.0  # bytes of a unit's memory that every group takes beside its own
@@ -124,7 +125,7 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     alone = instructions + c.load * (a.single - a.loads)  # where no neighbour shares a load
     mixed = instructions + a.partial * (alone - instructions)
     thread = (c.thread + c.guarded * (1.0 - a.fitted)) * (1.0 + a.loaders)
-    lanes = np.ceil(a.threads / 32.0) * 32.0 / a.threads  # those that a warp lacks take as long
+    lanes = np.ceil(a.threads / LANES) * LANES / a.threads  # those that a warp lacks take as long
     issue = (
         on_unit
         * lanes
@@ -218,7 +219,7 @@ def _waiting(
     begin = (
         c.start
         + c.guard * (1.0 - a.fitted)
-        + c.warp * np.ceil(a.threads * (1.0 + a.loaders) / 32.0)
+        + c.warp * np.ceil(a.threads * (1.0 + a.loaders) / LANES)
     )
     together = 1.0 + a.looped * (a.items - 1.0)
     overlapped = np.maximum(a.items / together, 1.0) ** c.beside

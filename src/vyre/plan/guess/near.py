@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.emit.staging import ROUND
-from vyre.plan.guess.shapes import Shapes, Vector
+from vyre.plan.guess.shapes import LANES, LINE, SECTOR, Shapes, Vector
 from vyre.plan.guess.streams import Brought, Stream
 
 Flags = NDArray[np.bool_]
 
-_LANES, _LINE, _SECTOR, _VECTOR = 32.0, 128.0, 32.0, 16.0
+_VECTOR = 16.0  # bytes of an access
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,15 @@ def near(stream: Stream, brought: Brought, elements: Vector, shapes: Shapes) -> 
     bringing = _bringing(shapes)
     turns = np.ceil(units / bringing)
     per_unit = copies * units * chunks / tile
-    rows = np.maximum(1.0, _LANES * width / last)  # that lanes side by side touch
-    lines = rows * np.maximum(1.0, np.minimum(last, _LANES * width) * size / _LINE) / _LANES
+    rows = np.maximum(1.0, LANES * width / last)  # that lanes side by side touch
+    lines = rows * np.maximum(1.0, np.minimum(last, LANES * width) * size / LINE) / LANES
     loads = copies * elements / read * stream.rounds / shapes.each
     puts = per_unit * np.where(turned, width, 1.0)
     return Near(
         brought=per_unit,
         ends=per_unit * (width > 1.0),
         lines=per_unit * lines,
-        fetched=per_unit * width * size * np.maximum(1.0, _SECTOR / (last * size)),
+        fetched=per_unit * width * size * np.maximum(1.0, SECTOR / (last * size)),
         loads=loads + puts,
         near_lines=loads * _banks(moves, read, size, shapes)
         + puts * _apart(last, width, side + pad, size, turned),
@@ -91,7 +91,7 @@ def near(stream: Stream, brought: Brought, elements: Vector, shapes: Shapes) -> 
 
 def _bringing(shapes: Shapes) -> Vector:
     """Threads of a group that bring; no warp computes and brings where some do nothing else."""
-    first = np.ceil(shapes.lanes / _LANES) * _LANES
+    first = np.ceil(shapes.lanes / LANES) * LANES
     others = np.where(first < shapes.threads, shapes.threads - first, shapes.threads - shapes.lanes)
     found: Vector = np.where(shapes.loaders > 0.0, others, shapes.lanes)
     return found
@@ -126,16 +126,16 @@ def _apart(last: Vector, width: Vector, stride: Vector, size: float, turned: Fla
     """
     words = max(size / 4.0, 1.0)
     step = np.gcd((width * stride * words).astype(np.int64), 32)
-    beside = np.minimum(_LANES, last / width)  # lanes that put neighbours
-    apart = np.maximum(words, beside * step / _LANES)
-    found: Vector = np.where(turned, apart, np.maximum(width * size * _LANES / _LINE, 1.0)) / _LANES
+    beside = np.minimum(LANES, last / width)  # lanes that put neighbours
+    apart = np.maximum(words, beside * step / LANES)
+    found: Vector = np.where(turned, apart, np.maximum(width * size * LANES / LINE, 1.0)) / LANES
     return found
 
 
 def _banks(moves: tuple[int | None, ...], read: Vector, size: float, shapes: Shapes) -> Vector:
     """Turns that a read takes for each lane; lanes that read the same share it."""
-    along_x = np.minimum(_LANES, shapes.x)
-    along_y = np.minimum(_LANES / along_x, shapes.y)
+    along_x = np.minimum(LANES, shapes.x)
+    along_y = np.minimum(LANES / along_x, shapes.y)
     apart = (along_x if 0 in moves else 1.0) * (along_y if 1 in moves else 1.0)
-    found: Vector = np.maximum(1.0, apart * read * size / _LINE) / _LANES
+    found: Vector = np.maximum(1.0, apart * read * size / LINE) / LANES
     return found

@@ -11,6 +11,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from vyre.emit.dialect import WARP
 from vyre.model import Order, Schedule
 
 Vector = NDArray[np.float64]
@@ -23,7 +24,9 @@ _PARTS = (
 )
 _told = attrgetter(*_PARTS, "order")
 _UNROLLED = 16  # rounds of a chunk that are written one after the other where nothing is said
-_WARP = 32
+
+LANES = float(WARP)  # threads that access memory together
+LINE, SECTOR = 128.0, 32.0  # bytes that caches look up, and that they fetch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Shapes:
         x, y, z = np.fromiter(sizes, np.float64, 3 * count).reshape(-1, 3).T.copy()
         items, vector = columns["items"], columns["vector"]
         run = np.where([order is Order.BLOCKED for order in orders], items, vector)
-        passing = (columns["fitted"] > 0.0) & (columns["depth"] == 0.0) & (x % _WARP == 0.0)
+        passing = (columns["fitted"] > 0.0) & (columns["depth"] == 0.0) & (x % LANES == 0.0)
         told = np.stack([run, vector, items, columns["lines"], columns["planes"], passing])
         kinds, kind = _each_once(told)
         return cls(x=x, y=y, z=z, run=run, kinds=kinds, kind=kind, **columns)

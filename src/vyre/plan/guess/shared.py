@@ -11,6 +11,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
+from vyre.emit.wanted import fixed_vectors
 from vyre.plan.guess.shapes import Kind, positions_of
 from vyre.plan.guess.streams import Offset, Steps, Stream
 
@@ -33,6 +34,10 @@ def loaded(stream: Stream, kind: Kind) -> Loaded:
     if stream.in_turn and any(map(any, stream.steps)):
         each, taps = positions_of(kind), len(stream.offsets)
         return Loaded(0, each * taps, 0, each * taps, each * stream.rows)
+    if stream.fixed:
+        whole = len(fixed_vectors(stream.fixed, kind[1], stream.size))
+        alone = len(stream.fixed) - whole * kind[1]
+        return Loaded(whole, alone, 0, len(stream.fixed), 1)
     if not any(map(any, stream.steps)):  # all positions load the same
         kind = (1, 1, 1, 1, 1, False)
     return _loaded(stream.offsets, stream.steps, stream.size == 4, stream.wide, kind)

@@ -17,8 +17,8 @@ from vyre.emit.windows import window_of
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Var
 from vyre.model import Dim3
+from vyre.plan.guess.shapes import LINE
 
-LINE = 128  # bytes that a cache looks up
 MOST_TAPS = 64
 """Elements around a position that are told apart; a loop over more is a walk through memory."""
 
@@ -65,6 +65,7 @@ class Stream:
     checked: float = 0.0  # the share of taps that test their index where a thread has one position
     followed: bool = False  # threads far from the borders need no tests, where they have several
     brought: Brought | None = None  # how workgroups bring it to memory of their own, if they can
+    fixed: tuple[int, ...] = ()  # where all of it lies, if all positions read the same places
     copies: int = 1  # such streams, of several arrays
 
 
@@ -150,6 +151,7 @@ class _Place:
     checked: bool = False
     followed: bool = False
     brought: Brought | None = None
+    fixed: tuple[int, ...] = ()
 
     @property
     def shifted(self) -> float:
@@ -192,7 +194,16 @@ def _placed(
         in_turn=in_turn,
         checked=checked,
         followed=checked and _is_followed(access),
+        fixed=() if in_turn or checked or any(strides) or walk or rounds > 1.0
+        else _flat(offsets, pitches, decl),
     )  # fmt: skip
+
+
+def _flat(offsets: Iterable[Offset], pitches: Sequence[int], decl: BufferDecl) -> tuple[int, ...]:
+    """Places from the first element of an array, where the text of a program tells its rows."""
+    if decl.rank > 1 and not all(decl.shape[1:]):
+        return ()
+    return tuple(sum(map(prod, zip(offset, pitches, strict=True))) for offset in offsets)
 
 
 def _is_followed(access: MemoryAccess) -> bool:
@@ -293,4 +304,10 @@ def _merged(places: list[_Place]) -> Stream:
         checked=sum(place.checked for place in places) / len(places),
         followed=all(place.followed or not place.checked for place in places),
         brought=first.brought,
+        fixed=_fixed(places),
     )
+
+
+def _fixed(places: list[_Place]) -> tuple[int, ...]:
+    known = {place for one in places for place in one.fixed}
+    return tuple(sorted(known)) if all(one.fixed for one in places) else ()
