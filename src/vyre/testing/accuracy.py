@@ -24,6 +24,16 @@ from vyre.runtime.devices.launcher import words_of
 Array = NDArray[Any]
 Op = UnaryOp | BinaryOp
 
+
+def _cube_root(x: Array) -> Array:
+    """NumPy's, one step of Newton's nearer: where it asks glibc, that is up to 4 units away."""
+    near = np.cbrt(x)
+    wide, exact = np.asarray(near, np.longdouble), np.asarray(x, np.longdouble)
+    with np.errstate(all="ignore"):
+        nearer = wide - (wide * wide * wide - exact) / (3 * wide * wide)
+    return np.where(np.isfinite(nearer), nearer, wide).astype(near.dtype)
+
+
 DOUBLE: Mapping[Op, Callable[..., Array]] = {
     UnaryOp.EXP: np.exp,
     UnaryOp.EXP2: np.exp2,
@@ -44,7 +54,7 @@ DOUBLE: Mapping[Op, Callable[..., Array]] = {
     UnaryOp.ASINH: np.arcsinh,
     UnaryOp.ACOSH: np.arccosh,
     UnaryOp.ATANH: np.arctanh,
-    UnaryOp.CBRT: np.cbrt,
+    UnaryOp.CBRT: _cube_root,
     UnaryOp.ERF: np.vectorize(math.erf, otypes=[np.float64]),
     UnaryOp.ERFC: np.vectorize(math.erfc, otypes=[np.float64]),
     BinaryOp.POW: np.float_power,
