@@ -1,7 +1,7 @@
 """Runs CUDA's own text on the host, without a GPU: --programs 1000 --seed 0.
 
 What `vyre.emit` writes for CUDA is compiled by g++ and run with lanes as fibers, which meet at
-shuffles, votes and barriers, in a drawn order. Programs and schedules are those of
+shuffles and barriers, in a drawn order. Programs and schedules are those of
 scripts/soak_tiles.py, and every other batch has extents that warps of several items fill, with
 codes for whole tiles. Results must be the reference's bits. Memory lies between forbidden pages; a
 vector at an address that it may not have, an overflow of a signed number, lanes that do not meet

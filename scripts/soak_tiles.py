@@ -3,9 +3,10 @@
 Kernels are stencils, windows, products, pairs, walked rows and transposes over odd extents, under
 hostile names and in every element type. Each runs under its plain schedule and under some that are
 drawn for it: several positions a thread along each axis, reads through workgroup memory, more
-threads that only load, odd workgroups; on processors with lanes, their own fields. Arrays lie
-between forbidden pages where the device works on them in place. Every result must be the
-reference's bits; of functions, the bits of the plain schedule.
+threads that only load, odd workgroups; on processors with lanes, their own fields. Every other
+batch has extents that tiles fill, with codes for whole tiles. Arrays lie between forbidden pages
+where the device works on them in place. Every result must be the reference's bits; of functions,
+the bits of the plain schedule.
 
 What an emitter refuses is counted by its reason, never as passed. Processes take turns with blocks
 of seeds; one that is ended is a finding, and after --seconds no more are begun. Prints each finding
@@ -48,7 +49,8 @@ def worker(name: str, seeds: range, count: int, wide: bool, said: Connection) ->
     for first in range(seeds.start, seeds.stop, batch):
         chosen = range(first, min(first + batch, seeds.stop))
         said.send(chosen)
-        said.send(compare(device, chosen, count=count, wide=wide))
+        whole = wide and first // batch % 2 == 1
+        said.send(compare(device, chosen, count=count, wide=wide, whole=whole))
     said.close()
 
 

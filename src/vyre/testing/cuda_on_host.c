@@ -22,7 +22,7 @@ struct vyre_place vyre_thread, vyre_group, vyre_size;
 
 static struct lane {
     ucontext_t context;
-    int state, line, from, votes, answer;
+    int state, line, from;
     unsigned mask;
     unsigned long long value, passed;
 } lanes[MOST];
@@ -55,17 +55,9 @@ void vyre_barrier(int line) { wait_as(AT_BARRIER, line); }
 unsigned long long vyre_exchange(int line, unsigned mask, unsigned long long mine, int from)
 {
     struct lane *self = lanes + now;
-    self->mask = mask, self->value = mine, self->from = from, self->votes = 0;
+    self->mask = mask, self->value = mine, self->from = from;
     wait_as(AT_WARP, line);
     return self->passed;
-}
-
-int vyre_agree(int line, unsigned mask, int mine)
-{
-    struct lane *self = lanes + now;
-    self->mask = mask, self->value = mine != 0, self->from = 0, self->votes = 1;
-    wait_as(AT_WARP, line);
-    return self->answer;
 }
 
 static void body(void)
@@ -94,23 +86,19 @@ static int fail(const char *what, int line)
 // What the lanes of a warp wait for: all 32 of them, at one place, as one.
 static int meet(int first)
 {
-    int all = 1;
     const struct lane *one = NULL;
     for (int lane = first; lane < first + WARP && lane < threads; ++lane)
         if (lanes[lane].state == AT_WARP) one = lanes + lane;
     if (!one) return 0;
     for (int lane = first; lane < first + WARP; ++lane) {
         const struct lane *other = lanes + lane;
-        if (lane >= threads || other->state != AT_WARP || other->line != one->line
-            || other->votes != one->votes)
+        if (lane >= threads || other->state != AT_WARP || other->line != one->line)
             return fail("some lanes of a warp wait where others do not come by", one->line);
         if (other->mask != 0xffffffffu) return fail("a mask leaves lanes out", one->line);
-        all &= other->value != 0;
     }
     for (int lane = first; lane < first + WARP; ++lane) {
         const int from = lane - first + lanes[lane].from;
         lanes[lane].passed = lanes[from < 0 || from >= WARP ? lane : first + from].value;
-        lanes[lane].answer = all;
     }
     for (int lane = first; lane < first + WARP; ++lane) lanes[lane].state = READY;
     return 0;

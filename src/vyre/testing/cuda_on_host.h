@@ -7,7 +7,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static __attribute__((section("vyre_shared")))
 
@@ -16,13 +16,11 @@ extern "C" {
 extern vyre_place vyre_thread, vyre_group, vyre_size;
 void vyre_barrier(int line);
 unsigned long long vyre_exchange(int line, unsigned mask, unsigned long long mine, int from);
-int vyre_agree(int line, unsigned mask, int mine);
 }
 #define threadIdx vyre_thread
 #define blockIdx vyre_group
 #define blockDim vyre_size
 #define __syncthreads() vyre_barrier(__LINE__)
-#define __all_sync(mask, holds) vyre_agree(__LINE__, mask, (holds))
 #define __shfl_up_sync(mask, value, by) vyre_passed(__LINE__, mask, value, -(by))
 #define __shfl_down_sync(mask, value, by) vyre_passed(__LINE__, mask, value, by)
 
@@ -35,6 +33,8 @@ template <class T> static T vyre_passed(int line, unsigned mask, T value, int fr
     __builtin_memcpy(&value, &bits, sizeof(T));
     return value;
 }
+
+template <class T> static inline void __stcs(T *at, T value) { *at = value; }
 
 // -- vectors, aligned as CUDA's are
 

@@ -89,6 +89,7 @@ class CudaOnHost(AtOnce):
             max_grid=(2**31 - 1, 65_535, 65_535),
             max_threads_per_unit=2048,
             group_bytes=48 << 10,
+            cache_bytes=60 << 20,
         ),
         compute_units=1,
     )
@@ -125,7 +126,7 @@ class CudaOnHost(AtOnce):
         declared, layout = arguments_of(job.program), WordLayout.of(job.program)
         dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
         entry = ctypes.cast(library[f"vyre_entry_{number}"], ctypes.c_void_p).value or 0
-        frames = Frames(dtypes, layout.count)
+        frames = Frames(dtypes, source.words)
         return Loaded(library, entry, layout, source.arguments, source.guarded, frames)
 
     def _compiled(self, texts: Sequence[str]) -> ctypes.CDLL | Unbuilt:

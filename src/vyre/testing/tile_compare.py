@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -132,7 +132,9 @@ def _kinds(schedule: Schedule, text: str) -> Iterator[str]:
     code = schedule.code
     fields = ("items", "vector", "unroll", "rows", "lines", "planes")
     yield from (name for name in fields if getattr(code, name) > 1)
-    yield from (name for name in ("staged", "depth", "loaders", "fitted") if getattr(code, name))
+    yield from (
+        name for name in ("staged", "depth", "loaders", "fitted", "streamed") if getattr(code, name)
+    )
     if not code.checked:
         yield "unchecked"
     if _LOCAL.search(text):
@@ -155,6 +157,11 @@ def compare(
     device.binaries(
         [(one.case.program, schedule.code) for one in trials for schedule in one.schedules]
     )
+    return judged(device, trials, tally)
+
+
+def judged(device: Device, trials: Iterable[Trial], tally: Tally) -> Tally:
+    """Run cases under their schedules, whose codes are built, and tell what comes of it."""
     for one in trials:
         judge = Judge(one.case)
         for number, schedule in enumerate(one.schedules):

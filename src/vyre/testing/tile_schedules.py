@@ -118,14 +118,15 @@ def draw(
     checked = not (ground.is_unchecked and rng.random() < 0.6)
     code = Code(
         items=items,
-        vector=_vector(rng, items, device.info.kind),
-        unroll=rng.choice((1, 1, 1, 2, 4)),
+        vector=_vector(rng, items, device.info.kind, brings=depth > 0),
+        unroll=rng.choice((1, 1, 1, 2, 4, 9)),
         order=rng.choice(tuple(Order)),
         checked=checked,
         lines=lines,
         planes=planes,
         depth=depth,
         loaders=loaders,
+        streamed=device.info.limits.cache_bytes > 0 and rng.random() < 0.2,
     )
     return Schedule(workgroup, code)
 
@@ -149,7 +150,8 @@ def draw_fitted(rng: Random, ground: Ground, device: Device, *, staged: float = 
 
 
 def _rows(plain: Code) -> Iterator[dict[str, int]]:
-    for (items, vector), lines in product(_VECTORS, {1, plain.lines}):
+    wider = ((1, 4), (1, 4), (2, 4)) if plain.depth else ()
+    for (items, vector), lines in product((*_VECTORS, *wider), {1, plain.lines}):
         yield {"items": items, "vector": vector, "lines": lines}
 
 
@@ -164,10 +166,11 @@ def _group(rng: Random, axes: frozenset[int], most: int) -> Dim3:
     return rng.choice(tall if tall and rng.random() < 0.7 else fitting)
 
 
-def _vector(rng: Random, items: int, kind: DeviceKind) -> int:
-    """A width that fills the items; on processors, wide ones too."""
+def _vector(rng: Random, items: int, kind: DeviceKind, *, brings: bool) -> int:
+    """A width that fills the items, or is filled by them; on processors, wide ones too."""
     widths = (1, 2, 4, 8) if kind is DeviceKind.CPU else (1, 2, 4)
-    return rng.choice([width for width in widths if items % width == 0])
+    fitting = (w for w in widths if items % w == 0 or (brings and w % items == 0))
+    return rng.choice(list(fitting))
 
 
 def _for_lanes(rng: Random, ground: Ground) -> Schedule:
