@@ -227,7 +227,7 @@ class TestParts:
             (
                 Schedule((64, 2, 1), Code(**ODD)),
                 "64x2, 2 items blocked, vectors of 2, 2 rows, staged, 2 lines, 2 planes, depth 2,"
-                " loaders 2, fitted, unroll 2",
+                " loaders 2, fitted, streamed, unroll 2",
             ),
         ],
     )
@@ -375,26 +375,14 @@ class TestScheduleValues:
     @pytest.mark.parametrize(
         ("value", "problem"),
         [
-            ({}, "workgroup None, checked True, staged False, fitted False of a schedule"),
+            ({}, "workgroup None of a schedule"),
+            ({"workgroup": 64}, "workgroup 64 of a schedule"),
+            ({"workgroup": "abc"}, "workgroup 'abc' of a schedule"),
+            ({"workgroup": [64, 1, 1], "checked": 1}, "checked 1 of a schedule"),
+            ({"workgroup": [64, 1, 1], "staged": 1}, "staged 1 of a schedule"),
             (
-                {"workgroup": 64},
-                "workgroup 64, checked True, staged False, fitted False of a schedule",
-            ),
-            (
-                {"workgroup": "abc"},
-                "workgroup 'abc', checked True, staged False, fitted False of a schedule",
-            ),
-            (
-                {"workgroup": [64, 1, 1], "checked": 1},
-                "workgroup [64, 1, 1], checked 1, staged False, fitted False of a schedule",
-            ),
-            (
-                {"workgroup": [64, 1, 1], "staged": 1},
-                "workgroup [64, 1, 1], checked True, staged 1, fitted False of a schedule",
-            ),
-            (
-                {"workgroup": [64, 1, 1], "fitted": None},
-                "workgroup [64, 1, 1], checked True, staged False, fitted None of a schedule",
+                {"fitted": None, "streamed": "x"},
+                "workgroup None, fitted None, streamed 'x' of a schedule",
             ),
         ],
     )

@@ -46,6 +46,7 @@ class Parts:
     depth: int = 0  # rounds of a loop whose reads go through workgroup memory at once; 0: none do
     loaders: int = 0  # more invocations for each one of a workgroup, that only fill its memory
     fitted: bool = False  # compiled for the schedule's workgroup alone, and for whole tiles
+    streamed: bool = False  # caches are told to give up what is stored before anything else
 
     def parts(self) -> dict[str, Any]:
         """Every part by its name."""
@@ -75,6 +76,7 @@ WORDS = {
     "depth": "depth {}",
     "loaders": "loaders {}",
     "fitted": "fitted",
+    "streamed": "streamed",
     "unroll": "unroll {}",
 }
 """How a text says a part that is not as usual; `items` and `order` are said in one."""
@@ -125,6 +127,11 @@ class Code(Parts):
     def items_by_axis(self) -> Dim3:
         """How many positions an invocation takes along each axis."""
         return self.items, self.lines, self.planes
+
+    @property
+    def at_once(self) -> int:
+        """Elements that its items access at once: what is brought for them may be wider."""
+        return min(self.vector, self.items)
 
     def value(self) -> dict[str, Any]:
         """What stores and reports keep of it; newer parts only where they say something."""
@@ -220,14 +227,12 @@ class Schedule:
                 "upgrade vyre: another version has written it",
             )
         workgroup = value.get("workgroup")
-        flags = {name: value.get(name, PARTS[name]) for name in FLAGS}
-        are_flags = all(isinstance(flag, bool) for flag in flags.values())
-        if not isinstance(workgroup, list | tuple) or not are_flags:
-            said = ", ".join(f"{name} {shown(flag)}" for name, flag in flags.items())
-            raise InvalidInput(
-                f"workgroup {shown(workgroup)}, {said} of a schedule",
-                "give three sizes, and true or false",
-            )
+        wrong = [name for name in FLAGS if not isinstance(value.get(name, PARTS[name]), bool)]
+        if not isinstance(workgroup, list | tuple):
+            wrong.insert(0, "workgroup")
+        if wrong or not isinstance(workgroup, list | tuple):
+            said = ", ".join(f"{name} {shown(value.get(name))}" for name in wrong)
+            raise InvalidInput(f"{said} of a schedule", "give three sizes, and true or false")
         return cls(tuple(workgroup), Code(**{k: v for k, v in value.items() if k != "workgroup"}))
 
     def place(self) -> tuple[float, ...]:
@@ -249,6 +254,7 @@ class Schedule:
             0.5 * log2(1 + code.depth),
             0.5 * log2(1 + code.loaders),
             0.25 * code.fitted,
+            0.25 * code.streamed,
         )
 
 
@@ -423,6 +429,7 @@ class Limits:
     max_threads_per_unit: int = 0
     max_buffer_bytes: int = 0
     group_bytes: int = 0  # of memory that the invocations of a workgroup share
+    cache_bytes: int = 0  # of the largest cache, which all units share
 
 
 class DeviceKind(StrEnum):

@@ -88,6 +88,7 @@ class FakeDriver:
         known = {
             "MAX_THREADS_PER_BLOCK": 1024,
             "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10,
+            "L2_CACHE_SIZE": 60 << 20,
             "MAX_BLOCK_DIM_X": 1024,
             "MAX_BLOCK_DIM_Y": 1024,
             "MAX_BLOCK_DIM_Z": 64,

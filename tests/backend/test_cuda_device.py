@@ -18,9 +18,10 @@ from vyre.backend.cuda import build, found
 from vyre.backend.cuda.events import FIXED_NS
 from vyre.backend.cuda.memory import CHUNK
 from vyre.backend.cuda.timing import LITTLE_S
+from vyre.emit import WordLayout
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
-from vyre.model import Code, DeviceKind
+from vyre.model import Code, DeviceKind, Schedule
 from vyre.runtime.devices import opened
 from vyre.runtime.devices.device import Device
 
@@ -46,7 +47,15 @@ def words_for(binary):
     return struct.pack(f"<{binary.layout.count}I", *range(100, 100 + binary.layout.count))
 
 
-def parameters(driver, binary, formats):
+def taken_by_saxpy(words):
+    """The length of each array, and the extent along x."""
+    numbers = struct.unpack(f"<{len(words) // 4}I", words)
+    layout = WordLayout.of(kernels.saxpy.program)
+    kept = [*(layout.length(name) for name in ("x", "y", "out")), layout.extent(0)]
+    return struct.pack("<4I", *(numbers[place] for place in kept))
+
+
+def parameters(driver, formats, words=4):
     """What the driver reads through the pointers of the last launch."""
     address = driver.launches[-1][-1]
     count = len(formats) + 1
@@ -55,7 +64,7 @@ def parameters(driver, binary, formats):
         struct.unpack(f"<{form}", ctypes.string_at(at, struct.calcsize(form)))[0]
         for form, at in zip(formats, pointers, strict=False)
     ]
-    return values, ctypes.string_at(pointers[-1], 4 * binary.layout.count)
+    return values, ctypes.string_at(pointers[-1], 4 * words)
 
 
 def test_a_device_is_described_by_all_that_changes_which_schedule_wins(driver, tmp_path):
@@ -73,6 +82,7 @@ def test_a_device_is_described_by_all_that_changes_which_schedule_wins(driver, t
     assert info.traits == {"capability": "9.0"}
     assert info.limits.max_threads == 1024
     assert info.limits.group_bytes == 48 << 10
+    assert info.limits.cache_bytes == 60 << 20
     assert info.limits.max_block == (1024, 1024, 64)
     assert info.limits.max_grid == (2147483647, 65535, 65535)
     assert info.limits.max_threads_per_unit == 2048
@@ -149,9 +159,20 @@ def test_arguments_are_packed_as_the_kernel_takes_them(cuda, driver, saxpy):
     function, grid, workgroup, stream, _ = driver.launches[-1]
     assert (function, grid, workgroup) == ("vyre_kernel_0", (7, 1, 1), (256, 1, 1))
     assert stream == LEGACY
-    values, seen = parameters(driver, saxpy, "QQQf")
+    values, seen = parameters(driver, "QQQf")
     assert values == [*[one.address for one in memory], 2.5]
-    assert seen == words
+    assert seen == taken_by_saxpy(words)
+
+
+def test_a_kernel_that_takes_no_words_has_no_parameter_for_them(cuda, driver):
+    program = kernels.saxpy.program
+    schedule = Schedule((256, 1, 1), Code(checked=False, fitted=True))
+    (binary,) = cuda.build([Job(program, schedule.code, analyse(program))])
+
+    cuda.launch(binary, (1, 1, 1), (256, 1, 1), [16, 32, 48, np.float32(1.5)], words_for(binary))
+
+    assert parameters(driver, "QQQf", words=0) == ([16, 32, 48, 1.5], b"")
+    assert "words" not in cuda.source(Job(program, schedule.code, analyse(program)))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +201,7 @@ def test_a_scalar_of_every_type_arrives(cuda, driver, dtype, value, form):
 
     cuda.launch(binary, (1, 1, 1), (64, 1, 1), [value, 0xABC0], words_for(binary))
 
-    assert parameters(driver, binary, form + "Q")[0] == [value, 0xABC0]
+    assert parameters(driver, form + "Q")[0] == [value, 0xABC0]
 
 
 def test_a_bound_launch_gives_what_a_plain_one_gives(cuda, driver, saxpy):
@@ -191,7 +212,7 @@ def test_a_bound_launch_gives_what_a_plain_one_gives(cuda, driver, saxpy):
         start([16, 32, 48, a], 0x50)
 
         assert driver.launches[-1][:4] == ("vyre_kernel_0", (2, 1, 1), (128, 1, 1), 0x50)
-        assert parameters(driver, saxpy, "QQQf") == ([16, 32, 48, a], words)
+        assert parameters(driver, "QQQf") == ([16, 32, 48, a], taken_by_saxpy(words))
 
 
 def test_a_fixed_launch_keeps_its_arguments(cuda, driver, saxpy):
@@ -203,7 +224,7 @@ def test_a_fixed_launch_keeps_its_arguments(cuda, driver, saxpy):
     start()
 
     assert driver.launches[-1][:4] == ("vyre_kernel_0", (2, 1, 1), (128, 1, 1), LEGACY)
-    assert parameters(driver, saxpy, "QQQf") == ([16, 32, 48, 1.5], words)
+    assert parameters(driver, "QQQf") == ([16, 32, 48, 1.5], taken_by_saxpy(words))
 
 
 def test_launches_of_several_threads_never_share_a_frame(cuda, driver, saxpy):

@@ -1,11 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
 from vyre import ir, kernels
 from vyre.analysis import analyse
-from vyre.emit import CUDA, OPENCL, bundle, emit
+from vyre.emit import CUDA, OPENCL, WordLayout, bundle, emit
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Options, Program
-from vyre.model import Code, Order
+from vyre.model import Code, Order, Schedule
+
+F32 = DataType.F32
 
 
 def source(program: Program, code: Code | None = None, dialect=OPENCL, **more):
@@ -289,3 +293,146 @@ def test_an_operator_that_has_no_c_is_refused(dialect, expr, text):
         f"let a = {text}: no device code for {text}\n"
         "Fix: leave it out, or run the program elsewhere"
     )
+
+
+def test_streamed_stores_are_told_to_the_caches():
+    program = kernels.saxpy.program
+
+    plain = source(program, Code(items=4, vector=4, checked=False), CUDA).body
+    streamed = source(program, Code(items=4, vector=4, checked=False, streamed=True), CUDA).body
+
+    assert "__stcs" not in plain
+    assert "__stcs((float4*)(p_out + (v0_i)), make_float4(" in streamed
+    assert "__stcs(p_out + (v_i), " in streamed  # the last items, one by one
+    assert "p_out[" not in streamed
+
+
+def test_what_workgroups_share_is_stored_as_ever():
+    program = Program.wrapped(
+        [BufferDecl.write("out", 0, DataType.F32), BufferDecl.workgroup("tile", 64, DataType.F32)],
+        (64, 1, 1),
+        [
+            ir.store("tile", ir.local_id(), ir.f32(1)),
+            ir.barrier(),
+            ir.store("out", ir.gid(), ir.load("tile", ir.u32(63) - ir.local_id())),
+        ],
+    )
+
+    assert source(program, Code(streamed=True), CUDA).body.count("__stcs") == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dialect", "why"),
+    [
+        (kernels.saxpy, OPENCL, "the device has no such stores"),
+        (kernels.histogram, CUDA, "nothing is stored"),
+    ],
+    ids=["opencl", "atomics alone"],
+)
+def test_streamed_stores_that_there_are_none_of_are_refused(kernel, dialect, why):
+    with pytest.raises(UnsupportedFeature) as caught:
+        source(kernel.program, Code(streamed=True), dialect)
+
+    assert str(caught.value) == f"streamed stores: {why}\nFix: use streamed=False"
+
+
+@pytest.mark.parametrize(
+    ("code", "bounds"),
+    [
+        (Code(items=4, vector=4, lines=2), "256"),
+        (Code(items=4, vector=4, lines=4), "256, 4"),
+        (Code(items=4, vector=4, lines=8), "256, 4"),
+        (Code(items=4, vector=4), "256"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{value.items} by {value.lines}",
+)
+def test_lines_that_hold_much_ask_for_room(code, bounds):
+    schedule = Schedule((32, 8, 1), replace(code, checked=False, fitted=True))
+
+    text = source(kernels.stencil5.program, schedule.code, CUDA).text
+
+    assert f"__launch_bounds__({bounds}) vyre_kernel(" in text
+
+
+def test_what_holds_more_than_there_are_registers_asks_for_nothing():
+    taps = [
+        ir.load("x", ir.flat_index("x", ir.gid(1) + down, ir.gid(0) + right))
+        for down in range(9)
+        for right in range(9)
+    ]
+    program = Program.wrapped(
+        [
+            BufferDecl.read("x", 0, DataType.F32).with_shape(0, 0),
+            BufferDecl.write("out", 1, DataType.F32).with_shape(0, 0),
+        ],
+        (64, 1, 1),
+        [ir.store("out", ir.flat_index("out", ir.gid(1), ir.gid(0)), sum(taps[1:], taps[0]))],
+    )
+    schedule = Schedule((32, 8, 1), Code(items=4, vector=4, lines=4, checked=False, fitted=True))
+
+    assert "__launch_bounds__(256) " in source(program, schedule.code, CUDA).text
+
+
+def test_a_kernel_takes_the_words_that_it_names_in_their_order():
+    program, layout = kernels.stencil5.program, WordLayout.of(kernels.stencil5.program)
+    schedule = Schedule((32, 8, 1), Code(checked=False, fitted=True))
+
+    found = source(program, schedule.code, CUDA)
+
+    assert found.words == (layout.dim("x", 0), layout.dim("x", 1), layout.dim("out", 1))
+    assert "typedef struct { u32 w[3]; } vyre_words3;" in found.header
+    assert "const u32 dim1_out = words.w[2];" in found.body
+
+
+@pytest.mark.parametrize("dialect", [OPENCL, CUDA], ids=lambda dialect: dialect.name)
+def test_a_kernel_that_names_no_words_takes_none(dialect):
+    schedule = Schedule((64, 1, 1), Code(checked=False, fitted=True))
+
+    found = source(kernels.saxpy.program, schedule.code, dialect)
+
+    assert found.words == ()
+    assert "words" not in found.text
+
+
+def test_vectors_may_be_wider_than_items_where_workgroups_bring_them():
+    program = Program.wrapped(
+        [BufferDecl.read("x", 0, DataType.F32).with_shape(0, 0), BufferDecl.write("out", 1, F32)],
+        (64, 1, 1),
+        [
+            ir.let("s", ir.f32(0)),
+            ir.loop(
+                "k",
+                ir.u32(0),
+                ir.buf_dim("x", 1),
+                [
+                    ir.assign(
+                        "s", ir.var("s") + ir.load("x", ir.flat_index("x", ir.gid(), ir.var("k")))
+                    )
+                ],
+            ),
+            ir.store("out", ir.gid(), ir.var("s")),
+        ],
+    )
+    schedule = Schedule((8, 1, 1), Code(vector=4, depth=64, loaders=3, checked=False))
+
+    text = source(program, schedule.code, CUDA).body
+
+    assert "float4 ahead_x[" in text
+    assert "p_out[column0] = value_0;" in text  # of one item
+    with pytest.raises(InvalidInput) as caught:
+        source(program, Code(vector=4, checked=False), CUDA)
+    assert str(caught.value) == "1 items in vectors of 4\nFix: use a multiple of the vector width"
+
+
+@pytest.mark.parametrize("op", [ir.BinaryOp.MIN, ir.BinaryOp.MAX])
+def test_the_larger_and_the_smaller_are_found_without_branches(op):
+    x = ir.load("x", ir.gid())
+    program = Program.wrapped(
+        [BufferDecl.read("x", 0, DataType.F64), BufferDecl.write("out", 1, DataType.F64)],
+        (64, 1, 1),
+        [ir.store("out", ir.gid(), ir.binary(op, x, x + x))],
+    )
+
+    (helper,) = source(program, dialect=CUDA).helpers.values()
+
+    assert "if (" not in helper

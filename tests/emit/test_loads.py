@@ -89,10 +89,10 @@ def test_two_vectors_lie_a_workgroup_apart_or_side_by_side():
 def test_shared_neighbours_are_loaded_once():
     made = program(total(x(X - 1), x(X), x(X + 1)))
 
-    text = inside(made, order=Order.BLOCKED)
+    text = inside(made, items=8, order=Order.BLOCKED)
 
-    assert sorted(columns(text)) == [0, 1, 2, 3, 4, 5]
-    assert len(lines(text, "const f32 row_x")) == 6
+    assert sorted(columns(text)) == list(range(10))
+    assert len(lines(text, "const f32 row_x")) == 10
 
 
 def test_items_that_lie_apart_share_nothing():
@@ -104,18 +104,18 @@ def test_items_that_lie_apart_share_nothing():
 def test_what_is_needed_beside_a_vector_comes_alone():
     made = program(total(x(X - 1), x(X), x(X + 1)))
 
-    text = inside(made, vector=4)
+    text = inside(made, items=8, vector=4, order=Order.BLOCKED)
 
-    assert len(lines(text, "float4 row_x")) == 1
-    assert columns(text) == [0, 5]
+    assert len(lines(text, "float4 row_x")) == 2
+    assert columns(text) == [0, 9]
 
 
 def test_half_a_vector_beyond_is_loaded_whole():
     made = program(total(x(X), x(X + 2)))
 
-    text = inside(made, vector=4)
+    text = inside(made, items=8, vector=4, order=Order.BLOCKED)
 
-    assert columns(text, kind="float4") == [0, 4]
+    assert columns(text, kind="float4") == [0, 4, 8]
     assert lines(text, "const f32 row_x") == []
 
 
@@ -140,10 +140,10 @@ def test_a_later_statement_takes_what_is_there():
 def test_a_row_that_a_statement_reads_comes_with_what_follows_of_it():
     made = program(ir.let("v", x(X)), ir.let("w", x(X + 1)), total(ir.var("v"), ir.var("w")))
 
-    text = inside(made, order=Order.BLOCKED)
+    text = inside(made, items=8, order=Order.BLOCKED)
 
-    assert sorted(columns(text.split("v0_v =")[0])) == [0, 1, 2, 3, 4]
-    assert len(lines(text, "const f32 row_x")) == 5
+    assert sorted(columns(text.split("v0_v =")[0])) == list(range(9))
+    assert len(lines(text, "const f32 row_x")) == 9
 
 
 def test_what_depends_on_a_name_to_come_is_not_loaded_before_it():
@@ -153,7 +153,7 @@ def test_what_depends_on_a_name_to_come_is_not_loaded_before_it():
 
     text = inside(made, order=Order.BLOCKED)
 
-    assert lines(text, "p_x[") == ["const f32 row_x_5 = p_x[v3_at];"]
+    assert lines(text, "p_x[")[-1] == "const f32 row_x_5 = v3_at < len_x ? p_x[v3_at] : 0;"
     assert text.index("u32 v3_at = ") < text.index("p_x[v3_at]")
 
 
@@ -292,13 +292,14 @@ def test_a_row_is_found_once_and_counted_from():
 
 def test_a_vector_that_an_array_may_end_within_is_loaded_one_by_one_there():
     made = program(total(x(X), x(X + 2)))
-    code = Code(items=4, vector=4, checked=False)
 
-    text = emit(made, code, CUDA, analyse(made)).body
-    border = text.split("len_x - pos3 > ")[1].split("} else {", 1)[1]
+    text = emit(made, Code(items=8, vector=4, checked=False), CUDA, analyse(made)).body
+    border = text.split("len_x - pos7 > ")[1].split("} else {", 1)[1]
+    alone = emit(made, Code(items=4, vector=4, checked=False), CUDA, analyse(made)).body
 
-    assert "< len_x && len_x - " in border
-    assert len(lines(border, "row_x_", " < len_x ? p_x[")) == 2
+    for text, vectors in ((border, 2), (alone, 1)):
+        assert text.count("< len_x && len_x - ") == vectors
+        assert len(lines(text, "row_x_", " < len_x ? p_x[")) == 2 * vectors
 
 
 def test_a_branch_loads_nothing_for_the_statements_behind_it():
@@ -391,9 +392,67 @@ def test_a_row_is_found_by_the_one_before_it():
 
 
 def test_a_row_is_found_by_one_that_reaches_as_far():
-    first, *others = rows(
-        (Y, X), (Y, X + 1), (Y + 1, X - 1), (Y + 1, X), (Y - 1, X), (Y - 1, X - 1)
+    first, *others = rows((Y, X), (Y, X - 1), (Y + 1, X + 1))
+
+    assert first == "p_y + ((u64)(line0 + 1u) * dim1_y + (pos3 + 1u))"
+    assert others[-1] == "from_y - dim1_y - 1"
+
+
+def test_a_row_that_may_lie_outside_is_found_by_itself():
+    places = (Y, X), (Y, X + 1), (Y + 1, X - 1), (Y + 1, X)
+
+    assert rows(*places)[2] == "p_y + ((u64)(line1 + 1u) * dim1_y + pos3)"
+
+
+def coloured(apart: int, *places: int, element=DataType.U8) -> Program:
+    """A sum of some elements of a record for each position."""
+    loads = [ir.cast(U32, ir.load("p", X * apart + place)) for place in places]
+    made = Program.wrapped(
+        [BufferDecl.read("p", 0, element), BufferDecl.write("out", 1, DataType.U8)],
+        (64, 1, 1),
+        [ir.store("out", X, ir.cast(DataType.U8, sum(loads[1:], loads[0])))],
+    )
+    ir.check(made)
+    return made
+
+
+def test_the_colours_of_pixels_side_by_side_are_whole_vectors():
+    text = inside(coloured(3, 0, 1, 2), items=8, vector=8)
+
+    assert [line.split(" = ")[1] for line in lines(text, "uint2 row_p")] == [
+        "*(const uint2*)(p_p + ((pos0 * 3u) + 0u));",
+        "*(const uint2*)(p_p + ((pos2 * 3u) + 2u));",
+        "*(const uint2*)(p_p + ((pos5 * 3u) + 1u));",
+    ]
+    assert lines(text, "u8 row_p") == []
+
+
+def test_pixels_that_lie_apart_have_vectors_of_their_own():
+    assert len(lines(inside(coloured(3, 0, 1, 2), items=8, vector=4), "uchar4 row_p")) == 6
+
+
+def test_a_colour_that_is_not_read_may_lie_behind_the_end():
+    made = coloured(3, 0, 1)
+
+    text = emit(made, Code(items=4, vector=4, checked=False), CUDA, analyse(made)).body
+
+    assert text.count("< len_p && len_p - ") == 3
+    assert text.count("*(const uchar4*)") == 3
+
+
+def test_what_is_read_far_apart_comes_alone():
+    assert "const uchar4" not in inside(coloured(5, 0, 1, 2, 3, 4), items=4, vector=4)
+
+
+def test_what_is_stored_apart_is_stored_alone():
+    made = Program.wrapped(
+        [BufferDecl.read("x", 0, F32), BufferDecl.write("out", 1, F32)],
+        (64, 1, 1),
+        [ir.store("out", X * 2, ir.load("x", X)), ir.store("out", X * 2 + 1, ir.load("x", X))],
     )
 
-    assert first == "p_y + ((u64)line0 * dim1_y + (pos3 + 1u))"
-    assert others == ["from_y + dim1_y", "from_y_2 + dim1_y - 1", "from_y - dim1_y - 1"]
+    text = inside(made, items=4, vector=4)
+
+    assert len(lines(text, "float4 row_x")) == 1
+    assert "*(float4*)" not in text
+    assert len(lines(text, "p_out[")) == 8

@@ -1,5 +1,7 @@
 """How far items look beyond their positions, and when that is asked once for all of them."""
 
+import re
+
 import pytest
 
 from vyre import ir
@@ -101,16 +103,43 @@ def body(program, **more):
 
 
 def test_items_that_look_inside_run_without_checks_and_others_with_them():
-    text = body(row(X - 1, X + 1), items=2)
+    text = body(row(X - 1, X + 1), items=8)
 
     inside, outside = text.split("} else {")[:2]
-    assert "if (pos0 >= 1u && pos1 < len_x && len_x - pos1 > 1u) {" in inside
-    assert "?" not in inside.split("len_x - pos1 > 1u) {")[1]
-    assert outside.count(" < len_x ? p_x[") == 4
+    assert "if (pos0 >= 1u && pos7 < len_x && len_x - pos7 > 1u) {" in inside
+    assert "?" not in inside.split("len_x - pos7 > 1u) {")[1]
+    assert outside.count(" < len_x ? p_x[") == 16
+
+
+def test_few_items_check_each_load():
+    text = body(row(X - 1, X + 1), items=4)
+
+    assert "len_x - pos3" not in text
+    assert text.split("} else {")[0].count(" < len_x ? p_x[") == 8
+
+
+def test_lines_check_what_lies_beyond_them_and_nothing_else():
+    text = body(plane((Y - 1, X), (Y, X), (Y + 1, X)), items=8, vector=4, lines=4)
+
+    together = text.split("} else {")[0]
+    rows = re.findall(r"const float4 row_x\w* = (.*)\*\(const float4", together)
+    assert rows.count("(line0 - 1u) < dim0_x ? ") == 2
+    assert rows.count("(line3 + 1u) < dim0_x ? ") == 2
+    assert rows.count("") == 8
+
+
+def test_what_one_load_proves_of_a_row_no_other_checks():
+    text = body(plane((Y - 1, X), (Y + 1, X), (Y, X - 1), (Y, X + 1)), items=4, vector=4, lines=2)
+
+    together = text.split("} else {")[0]
+    assert re.findall(r"\(?line\d [+-] 1u\)? < dim0_x", together) == [
+        "(line0 - 1u) < dim0_x",
+        "(line1 + 1u) < dim0_x",
+    ]
 
 
 def test_a_window_above_does_not_ask_what_is_below():
-    assert "if (pos1 < len_x && len_x - pos1 > 3u) {" in body(row(X + 3), items=2)
+    assert "if (pos7 < len_x && len_x - pos7 > 3u) {" in body(row(X + 3), items=8)
 
 
 def test_one_item_checks_each_load():

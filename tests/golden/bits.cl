@@ -8,7 +8,7 @@ typedef int i32;
 typedef long i64;
 typedef float f32;
 typedef double f64;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[5]; } vyre_words5;
 
 static inline f32 hide_f32(f32 a, u32 zero) { return as_float(as_uint(a) ^ zero); }
 
@@ -20,13 +20,13 @@ __kernel void vyre_kernel(
     __global f32* restrict p_x,
     __global f64* restrict p_y,
     __global u16* restrict p_k,
-    const vyre_words8 words)
+    const vyre_words5 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_k = words.w[3];
-    const u32 n_x = words.w[4];
-    const u32 zero = words.w[7];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_k = words.w[2];
+    const u32 n_x = words.w[3];
+    const u32 zero = words.w[4];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_a = v_i < len_x ? p_x[v_i] : 0;

@@ -6,7 +6,7 @@ typedef int i32;
 typedef long long i64;
 typedef float f32;
 typedef double f64;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[5]; } vyre_words5;
 
 static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
@@ -18,13 +18,13 @@ extern "C" __global__ void vyre_kernel(
     f32* __restrict__ p_x,
     f64* __restrict__ p_y,
     u16* __restrict__ p_k,
-    const vyre_words8 words)
+    const vyre_words5 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_k = words.w[3];
-    const u32 n_x = words.w[4];
-    const u32 zero = words.w[7];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_k = words.w[2];
+    const u32 n_x = words.w[3];
+    const u32 zero = words.w[4];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_a = v_i < len_x ? p_x[v_i] : 0;

@@ -6,7 +6,7 @@ typedef short i16;
 typedef int i32;
 typedef long i64;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[6]; } vyre_words6;
 
 static inline f32 f32_from_f16(u16 h) {
     const u32 sign = (u32)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 1023u;
@@ -18,9 +18,8 @@ static inline f32 f32_from_f16(u16 h) {
 static inline f32 hide_f32(f32 a, u32 zero) { return as_float(as_uint(a) ^ zero); }
 
 static inline f32 min_f32(f32 a, f32 b) {
-    if (a != a) return b;
-    if (b != b) return a;
-    return a < b ? a : b < a ? b : (as_uint(a) >> 31 & 1 ? a : b);
+    const f32 one = (a < b) | (b != b) ? a : b;
+    return a == b ? as_float(as_uint(a) | as_uint(b)) : one;
 }
 
 static inline u16 bf16_from_f32(f32 a) {
@@ -62,14 +61,14 @@ __kernel void vyre_kernel(
     __global const i16* restrict p_k,
     __global u16* restrict p_y,
     __global i64* restrict p_m,
-    const vyre_words9 words)
+    const vyre_words6 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_k = words.w[2];
-    const u32 len_y = words.w[3];
-    const u32 len_m = words.w[4];
-    const u32 n_x = words.w[5];
-    const u32 zero = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 len_k = words.w[1];
+    const u32 len_y = words.w[2];
+    const u32 len_m = words.w[3];
+    const u32 n_x = words.w[4];
+    const u32 zero = words.w[5];
     if ((u32)get_global_id(0) >= n_x) return;
     if ((u32)get_global_id(0) < len_y) p_y[(u32)get_global_id(0)] = bf16_from_f32(min_f32(f32_from_f16((u32)get_global_id(0) < len_x ? p_x[(u32)get_global_id(0)] : 0), tanh(hide_f32(f32_from_f16((u32)get_global_id(0) < len_x ? p_x[(u32)get_global_id(0)] : 0), zero))));
     if ((u64)(i64)(i32)(u32)get_global_id(0) < len_m) p_m[(u64)(i64)(i32)(u32)get_global_id(0)] = (i64)hide_i16(floor_div_i16((u32)get_global_id(0) < len_k ? p_k[(u32)get_global_id(0)] : 0, (u32)get_global_id(0) < len_k ? p_k[(u32)get_global_id(0)] : 0), zero);

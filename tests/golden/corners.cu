@@ -5,7 +5,7 @@ typedef short i16;
 typedef int i32;
 typedef long long i64;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[6]; } vyre_words6;
 
 static __device__ __forceinline__ f32 f32_from_f16(u16 h) {
     const u32 sign = (u32)(h & 0x8000u) << 16, e = h >> 10 & 31u, m = h & 1023u;
@@ -17,9 +17,8 @@ static __device__ __forceinline__ f32 f32_from_f16(u16 h) {
 static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
 static __device__ __forceinline__ f32 min_f32(f32 a, f32 b) {
-    if (a != a) return b;
-    if (b != b) return a;
-    return a < b ? a : b < a ? b : (__float_as_uint(a) >> 31 & 1 ? a : b);
+    const f32 one = (a < b) | (b != b) ? a : b;
+    return a == b ? __uint_as_float(__float_as_uint(a) | __float_as_uint(b)) : one;
 }
 
 static __device__ __forceinline__ u16 bf16_from_f32(f32 a) {
@@ -61,14 +60,14 @@ extern "C" __global__ void vyre_kernel(
     const i16* __restrict__ p_k,
     u16* __restrict__ p_y,
     i64* __restrict__ p_m,
-    const vyre_words9 words)
+    const vyre_words6 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_k = words.w[2];
-    const u32 len_y = words.w[3];
-    const u32 len_m = words.w[4];
-    const u32 n_x = words.w[5];
-    const u32 zero = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 len_k = words.w[1];
+    const u32 len_y = words.w[2];
+    const u32 len_m = words.w[3];
+    const u32 n_x = words.w[4];
+    const u32 zero = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     if ((blockIdx.x * blockDim.x + threadIdx.x) < len_y) p_y[blockIdx.x * blockDim.x + threadIdx.x] = bf16_from_f32(min_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), tanhf(hide_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero))));
     if ((u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x) < len_m) p_m[(u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x)] = (i64)hide_i16(floor_div_i16((blockIdx.x * blockDim.x + threadIdx.x) < len_k ? p_k[blockIdx.x * blockDim.x + threadIdx.x] : 0, (blockIdx.x * blockDim.x + threadIdx.x) < len_k ? p_k[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero);

@@ -1,14 +1,14 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[1]; } vyre_words1;
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
-    const vyre_words7 words)
+    const vyre_words1 words)
 {
-    const u32 n_x = words.w[3];
+    const u32 n_x = words.w[0];
     const u32 tile = (u32)get_group_id(0) * (u32)get_local_size(0) * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;

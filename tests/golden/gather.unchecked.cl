@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[2]; } vyre_words2;
 
 static inline f32 load_f32(__global const f32* p, u32 i, u32 n) { return i < n ? p[i] : 0; }
 
@@ -9,10 +9,10 @@ __kernel void vyre_kernel(
     __global const f32* restrict p_table,
     __global const u32* restrict p_index,
     __global f32* restrict p_out,
-    const vyre_words8 words)
+    const vyre_words2 words)
 {
-    const u32 len_table = words.w[1];
-    const u32 n_x = words.w[4];
+    const u32 len_table = words.w[0];
+    const u32 n_x = words.w[1];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     p_out[v_i] = load_f32(p_table, p_index[v_i], len_table);

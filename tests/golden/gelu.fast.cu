@@ -1,6 +1,6 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[4]; } vyre_words4;
 
 static __device__ __forceinline__ f32 fast_tanh_f32(f32 a) {
     f32 r;
@@ -13,12 +13,12 @@ static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
-    const vyre_words7 words)
+    const vyre_words4 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_out = words.w[2];
-    const u32 n_x = words.w[3];
-    const u32 zero = words.w[6];
+    const u32 len_x = words.w[0];
+    const u32 len_out = words.w[1];
+    const u32 n_x = words.w[2];
+    const u32 zero = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_v = v_i < len_x ? p_x[v_i] : 0;

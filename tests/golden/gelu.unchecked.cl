@@ -1,14 +1,14 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[1]; } vyre_words1;
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
-    const vyre_words7 words)
+    const vyre_words1 words)
 {
-    const u32 n_x = words.w[3];
+    const u32 n_x = words.w[0];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_v = p_x[v_i];

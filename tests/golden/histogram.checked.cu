@@ -1,7 +1,7 @@
 typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[2]; } vyre_words2;
 
 static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v) {
     if (i >= n) return 0u;
@@ -11,10 +11,10 @@ static __device__ __forceinline__ u32 atomic_add_u32(u32* p, u64 i, u32 n, u32 v
 extern "C" __global__ void vyre_kernel(
     const u8* __restrict__ p_data,
     u32* __restrict__ p_bins,
-    const vyre_words7 words)
+    const vyre_words2 words)
 {
-    const u32 len_data = words.w[1];
-    const u32 n_x = words.w[3];
+    const u32 len_data = words.w[0];
+    const u32 n_x = words.w[1];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     u32 v_old_value = atomic_add_u32(p_bins, (u32)(v_i < len_data ? p_data[v_i] : 0), 256u, 1u);

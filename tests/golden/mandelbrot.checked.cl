@@ -1,19 +1,19 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[4]; } vyre_words4;
 
 __kernel void vyre_kernel(
     __global const f32* restrict p_re,
     __global const f32* restrict p_im,
     __global u32* p_out,
     const u32 p_most,
-    const vyre_words9 words)
+    const vyre_words4 words)
 {
-    const u32 len_re = words.w[1];
-    const u32 len_im = words.w[2];
-    const u32 len_out = words.w[3];
-    const u32 n_x = words.w[5];
+    const u32 len_re = words.w[0];
+    const u32 len_im = words.w[1];
+    const u32 len_out = words.w[2];
+    const u32 n_x = words.w[3];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_cr = v_i < len_re ? p_re[v_i] : 0;

@@ -1,18 +1,18 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[4]; } vyre_words4;
 
 extern "C" __global__ void vyre_kernel(
     const f32* __restrict__ p_re,
     const f32* __restrict__ p_im,
     u32* p_out,
     const u32 p_most,
-    const vyre_words9 words)
+    const vyre_words4 words)
 {
-    const u32 len_re = words.w[1];
-    const u32 len_im = words.w[2];
-    const u32 len_out = words.w[3];
-    const u32 n_x = words.w[5];
+    const u32 len_re = words.w[0];
+    const u32 len_im = words.w[1];
+    const u32 len_out = words.w[2];
+    const u32 n_x = words.w[3];
     const u32 tile = blockIdx.x * blockDim.x * 2u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;

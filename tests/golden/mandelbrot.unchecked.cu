@@ -1,15 +1,15 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[1]; } vyre_words1;
 
 extern "C" __global__ void vyre_kernel(
     const f32* __restrict__ p_re,
     const f32* __restrict__ p_im,
     u32* p_out,
     const u32 p_most,
-    const vyre_words9 words)
+    const vyre_words1 words)
 {
-    const u32 n_x = words.w[5];
+    const u32 n_x = words.w[0];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_cr = p_re[v_i];

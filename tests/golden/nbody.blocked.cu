@@ -1,6 +1,6 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[12]; } vyre_words12;
+typedef struct { u32 w[2]; } vyre_words2;
 
 static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) {
     const f32 s = rsqrtf(a);
@@ -19,10 +19,10 @@ extern "C" __global__ void vyre_kernel(
     f32* __restrict__ p_ax,
     f32* __restrict__ p_ay,
     f32* __restrict__ p_az,
-    const vyre_words12 words)
+    const vyre_words2 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 n_x = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 n_x = words.w[1];
     const u32 tile = blockIdx.x * blockDim.x * 2u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;

@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[12]; } vyre_words12;
+typedef struct { u32 w[8]; } vyre_words8;
 
 static inline f32 inverse_sqrt_f32(f32 a) {
     const f32 y = 1.0f / sqrt(a);
@@ -19,16 +19,16 @@ __kernel void vyre_kernel(
     __global f32* restrict p_ax,
     __global f32* restrict p_ay,
     __global f32* restrict p_az,
-    const vyre_words12 words)
+    const vyre_words8 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_z = words.w[3];
-    const u32 len_m = words.w[4];
-    const u32 len_ax = words.w[5];
-    const u32 len_ay = words.w[6];
-    const u32 len_az = words.w[7];
-    const u32 n_x = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_z = words.w[2];
+    const u32 len_m = words.w[3];
+    const u32 len_ax = words.w[4];
+    const u32 len_ay = words.w[5];
+    const u32 len_az = words.w[6];
+    const u32 n_x = words.w[7];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_px = v_i < len_x ? p_x[v_i] : 0;

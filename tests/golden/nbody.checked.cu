@@ -1,6 +1,6 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[12]; } vyre_words12;
+typedef struct { u32 w[8]; } vyre_words8;
 
 static __device__ __forceinline__ f32 inverse_sqrt_f32(f32 a) {
     const f32 s = rsqrtf(a);
@@ -19,16 +19,16 @@ extern "C" __global__ void vyre_kernel(
     f32* __restrict__ p_ax,
     f32* __restrict__ p_ay,
     f32* __restrict__ p_az,
-    const vyre_words12 words)
+    const vyre_words8 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_z = words.w[3];
-    const u32 len_m = words.w[4];
-    const u32 len_ax = words.w[5];
-    const u32 len_ay = words.w[6];
-    const u32 len_az = words.w[7];
-    const u32 n_x = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_z = words.w[2];
+    const u32 len_m = words.w[3];
+    const u32 len_ax = words.w[4];
+    const u32 len_ay = words.w[5];
+    const u32 len_az = words.w[6];
+    const u32 n_x = words.w[7];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_px = v_i < len_x ? p_x[v_i] : 0;

@@ -1,7 +1,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
+typedef ulong u64;
 typedef float f32;
-typedef struct { u32 w[12]; } vyre_words12;
+typedef struct { u32 w[5]; } vyre_words5;
 
 static inline f32 inverse_sqrt_f32(f32 a) {
     const f32 y = 1.0f / sqrt(a);
@@ -19,13 +20,13 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void vyre_kernel(
     __global f32* restrict p_ax,
     __global f32* restrict p_ay,
     __global f32* restrict p_az,
-    const vyre_words12 words)
+    const vyre_words5 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_z = words.w[3];
-    const u32 len_m = words.w[4];
-    const u32 n_x = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_z = words.w[2];
+    const u32 len_m = words.w[3];
+    const u32 n_x = words.w[4];
     __local __attribute__((aligned(16))) f32 near_x[128];
     __local __attribute__((aligned(16))) f32 near_y[128];
     __local __attribute__((aligned(16))) f32 near_z[128];
@@ -60,44 +61,48 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void vyre_kernel(
         f32 ahead_y[1];
         f32 ahead_z[1];
         f32 ahead_m[1];
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_x ? p_x[e0] : (f32)0;
-                near_x[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            __global const f32* from = p_x + (u64)e0;
+            __local f32* to = near_x + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_x ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_y ? p_y[e0] : (f32)0;
-                near_y[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            __global const f32* from = p_y + (u64)e0;
+            __local f32* to = near_y + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_y ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_z ? p_z[e0] : (f32)0;
-                near_z[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            __global const f32* from = p_z + (u64)e0;
+            __local f32* to = near_z + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_z ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_m ? p_m[e0] : (f32)0;
-                near_m[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            __global const f32* from = p_m + (u64)e0;
+            __local f32* to = near_m + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_m ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -111,40 +116,40 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void vyre_kernel(
             __local const f32* now_z = near_z + side * 64u;
             __local const f32* now_m = near_m + side * 64u;
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_x[turn] = e0 < len_x ? p_x[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    __global const f32* from = p_x + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_x[turn] = e0 < len_x ? from[0] : (f32)0;
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_y[turn] = e0 < len_y ? p_y[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    __global const f32* from = p_y + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_y[turn] = e0 < len_y ? from[0] : (f32)0;
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_z[turn] = e0 < len_z ? p_z[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    __global const f32* from = p_z + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_z[turn] = e0 < len_z ? from[0] : (f32)0;
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_m[turn] = e0 < len_m ? p_m[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    __global const f32* from = p_m + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_m[turn] = e0 < len_m ? from[0] : (f32)0;
                     }
                 }
             }
@@ -185,36 +190,36 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void vyre_kernel(
                 }
             }
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_x[(side ^ 1u) * 64u + c0] = ahead_x[turn];
+                {
+                    const u32 c0 = lane;
+                    __local f32* to = near_x + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_x[turn];
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_y[(side ^ 1u) * 64u + c0] = ahead_y[turn];
+                {
+                    const u32 c0 = lane;
+                    __local f32* to = near_y + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_y[turn];
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_z[(side ^ 1u) * 64u + c0] = ahead_z[turn];
+                {
+                    const u32 c0 = lane;
+                    __local f32* to = near_z + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_z[turn];
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_m[(side ^ 1u) * 64u + c0] = ahead_m[turn];
+                {
+                    const u32 c0 = lane;
+                    __local f32* to = near_m + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_m[turn];
                     }
                 }
             }

@@ -1,6 +1,7 @@
 typedef unsigned int u32;
+typedef unsigned long long u64;
 typedef float f32;
-typedef struct { u32 w[12]; } vyre_words12;
+typedef struct { u32 w[5]; } vyre_words5;
 
 static __device__ __forceinline__ f32 fast_inverse_sqrt_f32_normal(f32 a) {
     f32 r;
@@ -16,13 +17,13 @@ extern "C" __global__ void __launch_bounds__(64) vyre_kernel(
     f32* __restrict__ p_ax,
     f32* __restrict__ p_ay,
     f32* __restrict__ p_az,
-    const vyre_words12 words)
+    const vyre_words5 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_z = words.w[3];
-    const u32 len_m = words.w[4];
-    const u32 n_x = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_z = words.w[2];
+    const u32 len_m = words.w[3];
+    const u32 n_x = words.w[4];
     __shared__ __align__(16) f32 near_x[128];
     __shared__ __align__(16) f32 near_y[128];
     __shared__ __align__(16) f32 near_z[128];
@@ -57,44 +58,48 @@ extern "C" __global__ void __launch_bounds__(64) vyre_kernel(
         f32 ahead_y[1];
         f32 ahead_z[1];
         f32 ahead_m[1];
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_x ? p_x[e0] : (f32)0;
-                near_x[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            const f32* from = p_x + (u64)e0;
+            f32* to = near_x + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_x ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_y ? p_y[e0] : (f32)0;
-                near_y[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            const f32* from = p_y + (u64)e0;
+            f32* to = near_y + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_y ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_z ? p_z[e0] : (f32)0;
-                near_z[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            const f32* from = p_z + (u64)e0;
+            f32* to = near_z + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_z ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 64u;
-            {
-                const u32 c0 = (lane % 64u);
-                const u32 e0 = (u32)begin + c0;
-                const f32 found = e0 < len_m ? p_m[e0] : (f32)0;
-                near_m[c0] = found;
+        {
+            const u32 c0 = lane;
+            const u32 e0 = (u32)begin + c0;
+            const f32* from = p_m + (u64)e0;
+            f32* to = near_m + (c0);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const f32 found = e0 < len_m ? from[0] : (f32)0;
+                to[0] = found;
             }
         }
         __syncthreads();
@@ -108,40 +113,40 @@ extern "C" __global__ void __launch_bounds__(64) vyre_kernel(
             const f32* now_z = near_z + side * 64u;
             const f32* now_m = near_m + side * 64u;
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_x[turn] = e0 < len_x ? p_x[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    const f32* from = p_x + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_x[turn] = e0 < len_x ? from[0] : (f32)0;
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_y[turn] = e0 < len_y ? p_y[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    const f32* from = p_y + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_y[turn] = e0 < len_y ? from[0] : (f32)0;
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_z[turn] = e0 < len_z ? p_z[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    const f32* from = p_z + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_z[turn] = e0 < len_z ? from[0] : (f32)0;
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        const u32 e0 = (first + 64u) + c0;
-                        ahead_m[turn] = e0 < len_m ? p_m[e0] : (f32)0;
+                {
+                    const u32 c0 = lane;
+                    const u32 e0 = (first + 64u) + c0;
+                    const f32* from = p_m + (u64)e0;
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_m[turn] = e0 < len_m ? from[0] : (f32)0;
                     }
                 }
             }
@@ -182,36 +187,36 @@ extern "C" __global__ void __launch_bounds__(64) vyre_kernel(
                 }
             }
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_x[(side ^ 1u) * 64u + c0] = ahead_x[turn];
+                {
+                    const u32 c0 = lane;
+                    f32* to = near_x + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_x[turn];
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_y[(side ^ 1u) * 64u + c0] = ahead_y[turn];
+                {
+                    const u32 c0 = lane;
+                    f32* to = near_y + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_y[turn];
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_z[(side ^ 1u) * 64u + c0] = ahead_z[turn];
+                {
+                    const u32 c0 = lane;
+                    f32* to = near_z + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_z[turn];
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 64u;
-                    {
-                        const u32 c0 = (lane % 64u);
-                        near_m[(side ^ 1u) * 64u + c0] = ahead_m[turn];
+                {
+                    const u32 c0 = lane;
+                    f32* to = near_m + ((side ^ 1u) * 64u + c0);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        to[0] = ahead_m[turn];
                     }
                 }
             }

@@ -1,7 +1,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[12]; } vyre_words12;
+typedef struct { u32 w[2]; } vyre_words2;
 
 static inline f32 inverse_sqrt_f32(f32 a) {
     const f32 y = 1.0f / sqrt(a);
@@ -19,10 +19,10 @@ __kernel void vyre_kernel(
     __global f32* restrict p_ax,
     __global f32* restrict p_ay,
     __global f32* restrict p_az,
-    const vyre_words12 words)
+    const vyre_words2 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 n_x = words.w[8];
+    const u32 len_x = words.w[0];
+    const u32 n_x = words.w[1];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_px = p_x[v_i];

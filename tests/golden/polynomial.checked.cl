@@ -2,16 +2,16 @@
 typedef uint u32;
 typedef int i32;
 typedef float f32;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[3]; } vyre_words3;
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global f32* p_out,
-    const vyre_words7 words)
+    const vyre_words3 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_out = words.w[2];
-    const u32 n_x = words.w[3];
+    const u32 len_x = words.w[0];
+    const u32 len_out = words.w[1];
+    const u32 n_x = words.w[2];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_v = v_i < len_x ? p_x[v_i] : 0;

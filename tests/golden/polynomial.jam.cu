@@ -1,14 +1,14 @@
 typedef unsigned int u32;
 typedef int i32;
 typedef float f32;
-typedef struct { u32 w[7]; } vyre_words7;
+typedef struct { u32 w[1]; } vyre_words1;
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     f32* p_out,
-    const vyre_words7 words)
+    const vyre_words1 words)
 {
-    const u32 n_x = words.w[3];
+    const u32 n_x = words.w[0];
     const u32 tile = blockIdx.x * blockDim.x * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;

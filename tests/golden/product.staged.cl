@@ -1,21 +1,22 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
+typedef ulong u64;
 typedef float f32;
-typedef struct { u32 w[14]; } vyre_words14;
+typedef struct { u32 w[7]; } vyre_words7;
 
 __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
     __global const f32* restrict p_a,
     __global const f32* restrict p_b,
     __global f32* restrict p_out,
-    const vyre_words14 words)
+    const vyre_words7 words)
 {
-    const u32 n_x = words.w[4];
-    const u32 n_y = words.w[5];
-    const u32 dim0_a = words.w[7];
-    const u32 dim1_a = words.w[8];
-    const u32 dim0_b = words.w[9];
-    const u32 dim1_b = words.w[10];
-    const u32 dim1_out = words.w[12];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_a = words.w[2];
+    const u32 dim1_a = words.w[3];
+    const u32 dim0_b = words.w[4];
+    const u32 dim1_b = words.w[5];
+    const u32 dim1_out = words.w[6];
     __local __attribute__((aligned(16))) f32 near_a[1088];
     __local __attribute__((aligned(16))) f32 near_b[2048];
     const u32 lane = ((u32)get_local_id(2) * 16u + (u32)get_local_id(1)) * 16u + (u32)get_local_id(0);
@@ -52,31 +53,35 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
         const u32 rounds = begin < end ? (u32)end - (u32)begin : 0u;
         float4 ahead_a[1];
         float4 ahead_b[1];
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 256u;
-            if (unit < 128u) {
-                const u32 c1 = (lane % 4u) * 4u;
-                const u32 c0 = lane / 4u + turn * 64u;
-                const u32 e0 = tile_line + c0;
-                const u32 e1 = (u32)begin + c1;
-                const float4 found = !(e0 < dim0_a && e1 < dim1_a) ? (float4)(0, 0, 0, 0) : dim1_a - e1 >= 4u ? vload4(0, p_a + (e0 * dim1_a + e1)) : (float4)(dim1_a - e1 > 0u ? p_a[e0 * dim1_a + e1 + 0u] : 0, dim1_a - e1 > 1u ? p_a[e0 * dim1_a + e1 + 1u] : 0, dim1_a - e1 > 2u ? p_a[e0 * dim1_a + e1 + 2u] : 0, dim1_a - e1 > 3u ? p_a[e0 * dim1_a + e1 + 3u] : 0);
-                near_a[c0 + c1 * 34u] = found.s0;
-                near_a[c0 + c1 * 34u + 34u] = found.s1;
-                near_a[c0 + c1 * 34u + 68u] = found.s2;
-                near_a[c0 + c1 * 34u + 102u] = found.s3;
+        {
+            const u32 c1 = (lane % 4u) * 4u;
+            const u32 c0 = lane / 4u;
+            const u32 e0 = tile_line + c0;
+            const u32 e1 = (u32)begin + c1;
+            __global const f32* from = p_a + ((u64)e0 * dim1_a + e1);
+            __local f32* to = near_a + (c0 + c1 * 34u);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                if (lane + turn * 256u < 128u) {
+                    const float4 found = e0 < dim0_a && turn * 64u < dim0_a - e0 && e1 < dim1_a ? vload4(0, from + (u64)(turn * 64u) * dim1_a) : (float4)(0, 0, 0, 0);
+                    to[turn * 64u] = found.s0;
+                    to[turn * 64u + 34u] = found.s1;
+                    to[turn * 64u + 68u] = found.s2;
+                    to[turn * 64u + 102u] = found.s3;
+                }
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 256u;
-            {
-                const u32 c1 = (lane % 16u) * 4u;
-                const u32 c0 = lane / 16u + turn * 16u;
-                const u32 e0 = (u32)begin + c0;
-                const u32 e1 = tile_column + c1;
-                const float4 found = !(e0 < dim0_b && e1 < dim1_b) ? (float4)(0, 0, 0, 0) : dim1_b - e1 >= 4u ? vload4(0, p_b + (e0 * dim1_b + e1)) : (float4)(dim1_b - e1 > 0u ? p_b[e0 * dim1_b + e1 + 0u] : 0, dim1_b - e1 > 1u ? p_b[e0 * dim1_b + e1 + 1u] : 0, dim1_b - e1 > 2u ? p_b[e0 * dim1_b + e1 + 2u] : 0, dim1_b - e1 > 3u ? p_b[e0 * dim1_b + e1 + 3u] : 0);
-                vstore4((float4)(found.s0, found.s1, found.s2, found.s3), 0, near_b + c0 * 64u + c1);
+        {
+            const u32 c1 = (lane % 16u) * 4u;
+            const u32 c0 = lane / 16u;
+            const u32 e0 = (u32)begin + c0;
+            const u32 e1 = tile_column + c1;
+            __global const f32* from = p_b + ((u64)e0 * dim1_b + e1);
+            __local f32* to = near_b + (c0 * 64u + c1);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const float4 found = e0 < dim0_b && turn * 16u < dim0_b - e0 && e1 < dim1_b ? vload4(0, from + (u64)(turn * 16u) * dim1_b) : (float4)(0, 0, 0, 0);
+                vstore4((float4)(found.s0, found.s1, found.s2, found.s3), 0, to + (turn * 16u) * 64u);
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -88,26 +93,28 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
             __local const f32* now_a = near_a + side * 544u;
             __local const f32* now_b = near_b + side * 1024u;
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    if (unit < 128u) {
-                        const u32 c1 = (lane % 4u) * 4u;
-                        const u32 c0 = lane / 4u + turn * 64u;
-                        const u32 e0 = tile_line + c0;
-                        const u32 e1 = (first + 16u) + c1;
-                        ahead_a[turn] = !(e0 < dim0_a && e1 < dim1_a) ? (float4)(0, 0, 0, 0) : dim1_a - e1 >= 4u ? vload4(0, p_a + (e0 * dim1_a + e1)) : (float4)(dim1_a - e1 > 0u ? p_a[e0 * dim1_a + e1 + 0u] : 0, dim1_a - e1 > 1u ? p_a[e0 * dim1_a + e1 + 1u] : 0, dim1_a - e1 > 2u ? p_a[e0 * dim1_a + e1 + 2u] : 0, dim1_a - e1 > 3u ? p_a[e0 * dim1_a + e1 + 3u] : 0);
+                {
+                    const u32 c1 = (lane % 4u) * 4u;
+                    const u32 c0 = lane / 4u;
+                    const u32 e0 = tile_line + c0;
+                    const u32 e1 = (first + 16u) + c1;
+                    __global const f32* from = p_a + ((u64)e0 * dim1_a + e1);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        if (lane + turn * 256u < 128u) {
+                            ahead_a[turn] = e0 < dim0_a && turn * 64u < dim0_a - e0 && e1 < dim1_a ? vload4(0, from + (u64)(turn * 64u) * dim1_a) : (float4)(0, 0, 0, 0);
+                        }
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    {
-                        const u32 c1 = (lane % 16u) * 4u;
-                        const u32 c0 = lane / 16u + turn * 16u;
-                        const u32 e0 = (first + 16u) + c0;
-                        const u32 e1 = tile_column + c1;
-                        ahead_b[turn] = !(e0 < dim0_b && e1 < dim1_b) ? (float4)(0, 0, 0, 0) : dim1_b - e1 >= 4u ? vload4(0, p_b + (e0 * dim1_b + e1)) : (float4)(dim1_b - e1 > 0u ? p_b[e0 * dim1_b + e1 + 0u] : 0, dim1_b - e1 > 1u ? p_b[e0 * dim1_b + e1 + 1u] : 0, dim1_b - e1 > 2u ? p_b[e0 * dim1_b + e1 + 2u] : 0, dim1_b - e1 > 3u ? p_b[e0 * dim1_b + e1 + 3u] : 0);
+                {
+                    const u32 c1 = (lane % 16u) * 4u;
+                    const u32 c0 = lane / 16u;
+                    const u32 e0 = (first + 16u) + c0;
+                    const u32 e1 = tile_column + c1;
+                    __global const f32* from = p_b + ((u64)e0 * dim1_b + e1);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_b[turn] = e0 < dim0_b && turn * 16u < dim0_b - e0 && e1 < dim1_b ? vload4(0, from + (u64)(turn * 16u) * dim1_b) : (float4)(0, 0, 0, 0);
                     }
                 }
             }
@@ -144,25 +151,27 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
                 }
             }
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    if (unit < 128u) {
-                        const u32 c1 = (lane % 4u) * 4u;
-                        const u32 c0 = lane / 4u + turn * 64u;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u] = ahead_a[turn].s0;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 34u] = ahead_a[turn].s1;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 68u] = ahead_a[turn].s2;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 102u] = ahead_a[turn].s3;
+                {
+                    const u32 c1 = (lane % 4u) * 4u;
+                    const u32 c0 = lane / 4u;
+                    __local f32* to = near_a + ((side ^ 1u) * 544u + c0 + c1 * 34u);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        if (lane + turn * 256u < 128u) {
+                            to[turn * 64u] = ahead_a[turn].s0;
+                            to[turn * 64u + 34u] = ahead_a[turn].s1;
+                            to[turn * 64u + 68u] = ahead_a[turn].s2;
+                            to[turn * 64u + 102u] = ahead_a[turn].s3;
+                        }
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    {
-                        const u32 c1 = (lane % 16u) * 4u;
-                        const u32 c0 = lane / 16u + turn * 16u;
-                        vstore4((float4)(ahead_b[turn].s0, ahead_b[turn].s1, ahead_b[turn].s2, ahead_b[turn].s3), 0, near_b + (side ^ 1u) * 1024u + c0 * 64u + c1);
+                {
+                    const u32 c1 = (lane % 16u) * 4u;
+                    const u32 c0 = lane / 16u;
+                    __local f32* to = near_b + ((side ^ 1u) * 1024u + c0 * 64u + c1);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        vstore4((float4)(ahead_b[turn].s0, ahead_b[turn].s1, ahead_b[turn].s2, ahead_b[turn].s3), 0, to + (turn * 16u) * 64u);
                     }
                 }
             }

@@ -1,20 +1,21 @@
 typedef unsigned int u32;
+typedef unsigned long long u64;
 typedef float f32;
-typedef struct { u32 w[14]; } vyre_words14;
+typedef struct { u32 w[7]; } vyre_words7;
 
 extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const f32* __restrict__ p_a,
     const f32* __restrict__ p_b,
     f32* __restrict__ p_out,
-    const vyre_words14 words)
+    const vyre_words7 words)
 {
-    const u32 n_x = words.w[4];
-    const u32 n_y = words.w[5];
-    const u32 dim0_a = words.w[7];
-    const u32 dim1_a = words.w[8];
-    const u32 dim0_b = words.w[9];
-    const u32 dim1_b = words.w[10];
-    const u32 dim1_out = words.w[12];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_a = words.w[2];
+    const u32 dim1_a = words.w[3];
+    const u32 dim0_b = words.w[4];
+    const u32 dim1_b = words.w[5];
+    const u32 dim1_out = words.w[6];
     __shared__ __align__(16) f32 near_a[1088];
     __shared__ __align__(16) f32 near_b[2048];
     const u32 lane = (threadIdx.z * 16u + threadIdx.y) * 16u + threadIdx.x;
@@ -51,31 +52,35 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
         const u32 rounds = begin < end ? (u32)end - (u32)begin : 0u;
         float4 ahead_a[1];
         float4 ahead_b[1];
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 256u;
-            if (unit < 128u) {
-                const u32 c1 = (lane % 4u) * 4u;
-                const u32 c0 = lane / 4u + turn * 64u;
-                const u32 e0 = tile_line + c0;
-                const u32 e1 = (u32)begin + c1;
-                const float4 found = !(e0 < dim0_a && e1 < dim1_a) ? make_float4(0, 0, 0, 0) : dim1_a - e1 >= 4u ? *(const float4*)(p_a + (e0 * dim1_a + e1)) : make_float4(dim1_a - e1 > 0u ? p_a[e0 * dim1_a + e1 + 0u] : 0, dim1_a - e1 > 1u ? p_a[e0 * dim1_a + e1 + 1u] : 0, dim1_a - e1 > 2u ? p_a[e0 * dim1_a + e1 + 2u] : 0, dim1_a - e1 > 3u ? p_a[e0 * dim1_a + e1 + 3u] : 0);
-                near_a[c0 + c1 * 34u] = found.x;
-                near_a[c0 + c1 * 34u + 34u] = found.y;
-                near_a[c0 + c1 * 34u + 68u] = found.z;
-                near_a[c0 + c1 * 34u + 102u] = found.w;
+        {
+            const u32 c1 = (lane % 4u) * 4u;
+            const u32 c0 = lane / 4u;
+            const u32 e0 = tile_line + c0;
+            const u32 e1 = (u32)begin + c1;
+            const f32* from = p_a + ((u64)e0 * dim1_a + e1);
+            f32* to = near_a + (c0 + c1 * 34u);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                if (lane + turn * 256u < 128u) {
+                    const float4 found = e0 < dim0_a && turn * 64u < dim0_a - e0 && e1 < dim1_a ? *(const float4*)(from + (u64)(turn * 64u) * dim1_a) : make_float4(0, 0, 0, 0);
+                    to[turn * 64u] = found.x;
+                    to[turn * 64u + 34u] = found.y;
+                    to[turn * 64u + 68u] = found.z;
+                    to[turn * 64u + 102u] = found.w;
+                }
             }
         }
-        #pragma unroll
-        for (u32 turn = 0u; turn < 1u; ++turn) {
-            const u32 unit = lane + turn * 256u;
-            {
-                const u32 c1 = (lane % 16u) * 4u;
-                const u32 c0 = lane / 16u + turn * 16u;
-                const u32 e0 = (u32)begin + c0;
-                const u32 e1 = tile_column + c1;
-                const float4 found = !(e0 < dim0_b && e1 < dim1_b) ? make_float4(0, 0, 0, 0) : dim1_b - e1 >= 4u ? *(const float4*)(p_b + (e0 * dim1_b + e1)) : make_float4(dim1_b - e1 > 0u ? p_b[e0 * dim1_b + e1 + 0u] : 0, dim1_b - e1 > 1u ? p_b[e0 * dim1_b + e1 + 1u] : 0, dim1_b - e1 > 2u ? p_b[e0 * dim1_b + e1 + 2u] : 0, dim1_b - e1 > 3u ? p_b[e0 * dim1_b + e1 + 3u] : 0);
-                *(float4*)(near_b + c0 * 64u + c1) = make_float4(found.x, found.y, found.z, found.w);
+        {
+            const u32 c1 = (lane % 16u) * 4u;
+            const u32 c0 = lane / 16u;
+            const u32 e0 = (u32)begin + c0;
+            const u32 e1 = tile_column + c1;
+            const f32* from = p_b + ((u64)e0 * dim1_b + e1);
+            f32* to = near_b + (c0 * 64u + c1);
+            #pragma unroll
+            for (u32 turn = 0u; turn < 1u; ++turn) {
+                const float4 found = e0 < dim0_b && turn * 16u < dim0_b - e0 && e1 < dim1_b ? *(const float4*)(from + (u64)(turn * 16u) * dim1_b) : make_float4(0, 0, 0, 0);
+                *(float4*)(to + (turn * 16u) * 64u) = make_float4(found.x, found.y, found.z, found.w);
             }
         }
         __syncthreads();
@@ -87,26 +92,28 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
             const f32* now_a = near_a + side * 544u;
             const f32* now_b = near_b + side * 1024u;
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    if (unit < 128u) {
-                        const u32 c1 = (lane % 4u) * 4u;
-                        const u32 c0 = lane / 4u + turn * 64u;
-                        const u32 e0 = tile_line + c0;
-                        const u32 e1 = (first + 16u) + c1;
-                        ahead_a[turn] = !(e0 < dim0_a && e1 < dim1_a) ? make_float4(0, 0, 0, 0) : dim1_a - e1 >= 4u ? *(const float4*)(p_a + (e0 * dim1_a + e1)) : make_float4(dim1_a - e1 > 0u ? p_a[e0 * dim1_a + e1 + 0u] : 0, dim1_a - e1 > 1u ? p_a[e0 * dim1_a + e1 + 1u] : 0, dim1_a - e1 > 2u ? p_a[e0 * dim1_a + e1 + 2u] : 0, dim1_a - e1 > 3u ? p_a[e0 * dim1_a + e1 + 3u] : 0);
+                {
+                    const u32 c1 = (lane % 4u) * 4u;
+                    const u32 c0 = lane / 4u;
+                    const u32 e0 = tile_line + c0;
+                    const u32 e1 = (first + 16u) + c1;
+                    const f32* from = p_a + ((u64)e0 * dim1_a + e1);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        if (lane + turn * 256u < 128u) {
+                            ahead_a[turn] = e0 < dim0_a && turn * 64u < dim0_a - e0 && e1 < dim1_a ? *(const float4*)(from + (u64)(turn * 64u) * dim1_a) : make_float4(0, 0, 0, 0);
+                        }
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    {
-                        const u32 c1 = (lane % 16u) * 4u;
-                        const u32 c0 = lane / 16u + turn * 16u;
-                        const u32 e0 = (first + 16u) + c0;
-                        const u32 e1 = tile_column + c1;
-                        ahead_b[turn] = !(e0 < dim0_b && e1 < dim1_b) ? make_float4(0, 0, 0, 0) : dim1_b - e1 >= 4u ? *(const float4*)(p_b + (e0 * dim1_b + e1)) : make_float4(dim1_b - e1 > 0u ? p_b[e0 * dim1_b + e1 + 0u] : 0, dim1_b - e1 > 1u ? p_b[e0 * dim1_b + e1 + 1u] : 0, dim1_b - e1 > 2u ? p_b[e0 * dim1_b + e1 + 2u] : 0, dim1_b - e1 > 3u ? p_b[e0 * dim1_b + e1 + 3u] : 0);
+                {
+                    const u32 c1 = (lane % 16u) * 4u;
+                    const u32 c0 = lane / 16u;
+                    const u32 e0 = (first + 16u) + c0;
+                    const u32 e1 = tile_column + c1;
+                    const f32* from = p_b + ((u64)e0 * dim1_b + e1);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        ahead_b[turn] = e0 < dim0_b && turn * 16u < dim0_b - e0 && e1 < dim1_b ? *(const float4*)(from + (u64)(turn * 16u) * dim1_b) : make_float4(0, 0, 0, 0);
                     }
                 }
             }
@@ -143,25 +150,27 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
                 }
             }
             if (more) {
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    if (unit < 128u) {
-                        const u32 c1 = (lane % 4u) * 4u;
-                        const u32 c0 = lane / 4u + turn * 64u;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u] = ahead_a[turn].x;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 34u] = ahead_a[turn].y;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 68u] = ahead_a[turn].z;
-                        near_a[(side ^ 1u) * 544u + c0 + c1 * 34u + 102u] = ahead_a[turn].w;
+                {
+                    const u32 c1 = (lane % 4u) * 4u;
+                    const u32 c0 = lane / 4u;
+                    f32* to = near_a + ((side ^ 1u) * 544u + c0 + c1 * 34u);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        if (lane + turn * 256u < 128u) {
+                            to[turn * 64u] = ahead_a[turn].x;
+                            to[turn * 64u + 34u] = ahead_a[turn].y;
+                            to[turn * 64u + 68u] = ahead_a[turn].z;
+                            to[turn * 64u + 102u] = ahead_a[turn].w;
+                        }
                     }
                 }
-                #pragma unroll
-                for (u32 turn = 0u; turn < 1u; ++turn) {
-                    const u32 unit = lane + turn * 256u;
-                    {
-                        const u32 c1 = (lane % 16u) * 4u;
-                        const u32 c0 = lane / 16u + turn * 16u;
-                        *(float4*)(near_b + (side ^ 1u) * 1024u + c0 * 64u + c1) = make_float4(ahead_b[turn].x, ahead_b[turn].y, ahead_b[turn].z, ahead_b[turn].w);
+                {
+                    const u32 c1 = (lane % 16u) * 4u;
+                    const u32 c0 = lane / 16u;
+                    f32* to = near_b + ((side ^ 1u) * 1024u + c0 * 64u + c1);
+                    #pragma unroll
+                    for (u32 turn = 0u; turn < 1u; ++turn) {
+                        *(float4*)(to + (turn * 16u) * 64u) = make_float4(ahead_b[turn].x, ahead_b[turn].y, ahead_b[turn].z, ahead_b[turn].w);
                     }
                 }
             }

@@ -1,15 +1,16 @@
 typedef unsigned int u32;
+typedef unsigned long long u64;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[3]; } vyre_words3;
 
 extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const f32* __restrict__ p_x,
     f32* __restrict__ p_out,
-    const vyre_words9 words)
+    const vyre_words3 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 dim0_x = words.w[6];
-    const u32 dim1_x = words.w[7];
+    const u32 n_x = words.w[0];
+    const u32 dim0_x = words.w[1];
+    const u32 dim1_x = words.w[2];
     __shared__ __align__(16) f32 near_x[1088];
     const u32 lane = (threadIdx.z * 1u + threadIdx.y) * 8u + threadIdx.x;
     const u32 tile_column = blockIdx.x * 8u;
@@ -27,28 +28,33 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
         const u32 begin = 0u, end = dim1_x;
         const u32 rounds = begin < end ? (u32)end - (u32)begin : 0u;
         f32 ahead_x[3];
-        #pragma unroll
-        for (u32 turn = 0u; turn < 2u; ++turn) {
-            const u32 unit = lane + turn * 256u;
-            {
-                const u32 c1 = (lane % 64u);
-                const u32 c0 = lane / 64u + turn * 4u;
-                const u32 e0 = tile_column + c0;
-                const u32 e1 = (u32)begin + c1;
-                const f32 found = e0 < dim0_x && e1 < dim1_x ? p_x[e0 * dim1_x + e1] : (f32)0;
-                near_x[c0 * 68u + c1] = found;
-            }
-        }
-        if (lane >= 32u && rounds > 64u) {
+        if (lane >= 32u) {
             #pragma unroll
             for (u32 turn = 0u; turn < 3u; ++turn) {
                 const u32 unit = (lane - 32u) + turn * 224u;
                 if (unit < 512u) {
-                    const u32 c1 = (unit % 64u);
+                    const u32 c1 = unit % 64u;
                     const u32 c0 = unit / 64u;
                     const u32 e0 = tile_column + c0;
-                    const u32 e1 = ((u32)begin + 64u) + c1;
-                    ahead_x[turn] = e0 < dim0_x && e1 < dim1_x ? p_x[e0 * dim1_x + e1] : (f32)0;
+                    const u32 e1 = (u32)begin + c1;
+                    const f32* from = p_x + ((u64)e0 * dim1_x + e1);
+                    f32* to = near_x + (c0 * 68u + c1);
+                    const f32 found = e0 < dim0_x && e1 < dim1_x ? from[0] : (f32)0;
+                    to[0] = found;
+                }
+            }
+            if (rounds > 64u) {
+                #pragma unroll
+                for (u32 turn = 0u; turn < 3u; ++turn) {
+                    const u32 unit = (lane - 32u) + turn * 224u;
+                    if (unit < 512u) {
+                        const u32 c1 = unit % 64u;
+                        const u32 c0 = unit / 64u;
+                        const u32 e0 = tile_column + c0;
+                        const u32 e1 = ((u32)begin + 64u) + c1;
+                        const f32* from = p_x + ((u64)e0 * dim1_x + e1);
+                        ahead_x[turn] = e0 < dim0_x && e1 < dim1_x ? from[0] : (f32)0;
+                    }
                 }
             }
         }
@@ -65,9 +71,10 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
                     for (u32 turn = 0u; turn < 3u; ++turn) {
                         const u32 unit = (lane - 32u) + turn * 224u;
                         if (unit < 512u) {
-                            const u32 c1 = (unit % 64u);
+                            const u32 c1 = unit % 64u;
                             const u32 c0 = unit / 64u;
-                            near_x[(side ^ 1u) * 544u + c0 * 68u + c1] = ahead_x[turn];
+                            f32* to = near_x + ((side ^ 1u) * 544u + c0 * 68u + c1);
+                            to[0] = ahead_x[turn];
                         }
                     }
                 }
@@ -76,11 +83,12 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
                     for (u32 turn = 0u; turn < 3u; ++turn) {
                         const u32 unit = (lane - 32u) + turn * 224u;
                         if (unit < 512u) {
-                            const u32 c1 = (unit % 64u);
+                            const u32 c1 = unit % 64u;
                             const u32 c0 = unit / 64u;
                             const u32 e0 = tile_column + c0;
                             const u32 e1 = (first + 128u) + c1;
-                            ahead_x[turn] = e0 < dim0_x && e1 < dim1_x ? p_x[e0 * dim1_x + e1] : (f32)0;
+                            const f32* from = p_x + ((u64)e0 * dim1_x + e1);
+                            ahead_x[turn] = e0 < dim0_x && e1 < dim1_x ? from[0] : (f32)0;
                         }
                     }
                 }

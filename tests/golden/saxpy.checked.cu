@@ -1,18 +1,18 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[4]; } vyre_words4;
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     const f32* p_y,
     f32* p_out,
     const f32 p_a,
-    const vyre_words9 words)
+    const vyre_words4 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_y = words.w[2];
-    const u32 len_out = words.w[3];
-    const u32 n_x = words.w[5];
+    const u32 len_x = words.w[0];
+    const u32 len_y = words.w[1];
+    const u32 len_out = words.w[2];
+    const u32 n_x = words.w[3];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     if (v_i < len_out) p_out[v_i] = (p_a * (v_i < len_x ? p_x[v_i] : 0)) + (v_i < len_y ? p_y[v_i] : 0);

@@ -1,16 +1,16 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[1]; } vyre_words1;
 
 __kernel void vyre_kernel(
     __global const f32* p_x,
     __global const f32* p_y,
     __global f32* p_out,
     const f32 p_a,
-    const vyre_words9 words)
+    const vyre_words1 words)
 {
-    const u32 n_x = words.w[5];
+    const u32 n_x = words.w[0];
     const u32 tile = (u32)get_group_id(0) * (u32)get_local_size(0) * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;

@@ -1,15 +1,15 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[9]; } vyre_words9;
+typedef struct { u32 w[1]; } vyre_words1;
 
 extern "C" __global__ void vyre_kernel(
     const f32* p_x,
     const f32* p_y,
     f32* p_out,
     const f32 p_a,
-    const vyre_words9 words)
+    const vyre_words1 words)
 {
-    const u32 n_x = words.w[5];
+    const u32 n_x = words.w[0];
     const u32 tile = blockIdx.x * blockDim.x * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;

@@ -1,18 +1,18 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[6]; } vyre_words6;
 
 extern "C" __global__ void vyre_kernel(
     const f32* __restrict__ p_x,
     f32* __restrict__ p_out,
-    const vyre_words11 words)
+    const vyre_words6 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
-    const u32 dim1_x = words.w[7];
-    const u32 dim0_out = words.w[8];
-    const u32 dim1_out = words.w[9];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_x = words.w[2];
+    const u32 dim1_x = words.w[3];
+    const u32 dim0_out = words.w[4];
+    const u32 dim1_out = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x || (blockIdx.y * blockDim.y + threadIdx.y) >= n_y) return;
     u32 v_i = blockIdx.y * blockDim.y + threadIdx.y;
     u32 v_j = blockIdx.x * blockDim.x + threadIdx.x;

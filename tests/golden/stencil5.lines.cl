@@ -2,18 +2,18 @@
 typedef uint u32;
 typedef ulong u64;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[5]; } vyre_words5;
 
 __kernel void vyre_kernel(
     __global const f32* restrict p_x,
     __global f32* restrict p_out,
-    const vyre_words11 words)
+    const vyre_words5 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
-    const u32 dim1_x = words.w[7];
-    const u32 dim1_out = words.w[9];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_x = words.w[2];
+    const u32 dim1_x = words.w[3];
+    const u32 dim1_out = words.w[4];
     const u32 tile = (u32)get_group_id(0) * (u32)get_local_size(0) * 4u;
     if (tile >= n_x) return;
     const u32 left = n_x - tile;
@@ -26,68 +26,35 @@ __kernel void vyre_kernel(
         const u32 pos3 = pos0 + 3u;
         const u32 line0 = first_line;
         const u32 line1 = first_line + 1u;
-        if (line0 >= 1u && line1 < dim0_x && dim0_x - line1 > 1u) {
-            u32 v0_i = line0;
-            u32 v1_i = line1;
-            u32 v0_j = pos0;
-            u32 v1_j = pos1;
-            u32 v2_j = pos2;
-            u32 v3_j = pos3;
-            __global const f32* from_x = p_x + ((u64)v0_i * dim1_x + (v3_j + 1u));
-            __global const f32* from_x_2 = from_x + dim1_x;
-            const float4 row_x = vload4(0, p_x + ((v0_i - 1u) * dim1_x + v0_j));
-            const float4 row_x_2 = vload4(0, from_x + (-4));
-            const f32 row_x_3 = (v0_j - 1u) < dim1_x ? from_x[-5] : 0;
-            const f32 row_x_4 = (v3_j + 1u) < dim1_x ? from_x[0] : 0;
-            const float4 row_x_5 = vload4(0, from_x_2 + (-4));
-            const f32 row_x_6 = (v0_j - 1u) < dim1_x ? from_x_2[-5] : 0;
-            const f32 row_x_7 = (v3_j + 1u) < dim1_x ? from_x_2[0] : 0;
-            const float4 row_x_8 = vload4(0, p_x + ((v1_i + 1u) * dim1_x + v0_j));
-            {
-                const f32 value_0 = 0.25f * (((row_x.s0 + row_x_5.s0) + row_x_3) + row_x_2.s1);
-                const f32 value_1 = 0.25f * (((row_x.s1 + row_x_5.s1) + row_x_2.s0) + row_x_2.s2);
-                const f32 value_2 = 0.25f * (((row_x.s2 + row_x_5.s2) + row_x_2.s1) + row_x_2.s3);
-                const f32 value_3 = 0.25f * (((row_x.s3 + row_x_5.s3) + row_x_2.s2) + row_x_4);
-                vstore4((float4)(value_0, value_1, value_2, value_3), 0, p_out + (v0_i * dim1_out + v0_j));
-            }
-            {
-                const f32 value_4 = 0.25f * (((row_x_2.s0 + row_x_8.s0) + row_x_6) + row_x_5.s1);
-                const f32 value_5 = 0.25f * (((row_x_2.s1 + row_x_8.s1) + row_x_5.s0) + row_x_5.s2);
-                const f32 value_6 = 0.25f * (((row_x_2.s2 + row_x_8.s2) + row_x_5.s1) + row_x_5.s3);
-                const f32 value_7 = 0.25f * (((row_x_2.s3 + row_x_8.s3) + row_x_5.s2) + row_x_7);
-                vstore4((float4)(value_4, value_5, value_6, value_7), 0, p_out + (v1_i * dim1_out + v0_j));
-            }
-        } else {
-            u32 v0_i = line0;
-            u32 v1_i = line1;
-            u32 v0_j = pos0;
-            u32 v1_j = pos1;
-            u32 v2_j = pos2;
-            u32 v3_j = pos3;
-            __global const f32* from_x_3 = p_x + ((u64)v0_i * dim1_x + (v3_j + 1u));
-            __global const f32* from_x_4 = from_x_3 + dim1_x;
-            const float4 row_x_9 = (v0_i - 1u) < dim0_x ? vload4(0, p_x + ((v0_i - 1u) * dim1_x + v0_j)) : (float4)(0, 0, 0, 0);
-            const float4 row_x_10 = (v1_i - 1u) < dim0_x ? vload4(0, from_x_3 + (-4)) : (float4)(0, 0, 0, 0);
-            const f32 row_x_11 = (v0_j - 1u) < dim1_x ? from_x_3[-5] : 0;
-            const f32 row_x_12 = (v3_j + 1u) < dim1_x ? from_x_3[0] : 0;
-            const float4 row_x_13 = (v0_i + 1u) < dim0_x ? vload4(0, from_x_4 + (-4)) : (float4)(0, 0, 0, 0);
-            const f32 row_x_14 = (v0_j - 1u) < dim1_x ? from_x_4[-5] : 0;
-            const f32 row_x_15 = (v3_j + 1u) < dim1_x ? from_x_4[0] : 0;
-            const float4 row_x_16 = (v1_i + 1u) < dim0_x ? vload4(0, p_x + ((v1_i + 1u) * dim1_x + v0_j)) : (float4)(0, 0, 0, 0);
-            {
-                const f32 value_0 = 0.25f * (((row_x_9.s0 + row_x_13.s0) + row_x_11) + row_x_10.s1);
-                const f32 value_1 = 0.25f * (((row_x_9.s1 + row_x_13.s1) + row_x_10.s0) + row_x_10.s2);
-                const f32 value_2 = 0.25f * (((row_x_9.s2 + row_x_13.s2) + row_x_10.s1) + row_x_10.s3);
-                const f32 value_3 = 0.25f * (((row_x_9.s3 + row_x_13.s3) + row_x_10.s2) + row_x_12);
-                vstore4((float4)(value_0, value_1, value_2, value_3), 0, p_out + (v0_i * dim1_out + v0_j));
-            }
-            {
-                const f32 value_4 = 0.25f * (((row_x_10.s0 + row_x_16.s0) + row_x_14) + row_x_13.s1);
-                const f32 value_5 = 0.25f * (((row_x_10.s1 + row_x_16.s1) + row_x_13.s0) + row_x_13.s2);
-                const f32 value_6 = 0.25f * (((row_x_10.s2 + row_x_16.s2) + row_x_13.s1) + row_x_13.s3);
-                const f32 value_7 = 0.25f * (((row_x_10.s3 + row_x_16.s3) + row_x_13.s2) + row_x_15);
-                vstore4((float4)(value_4, value_5, value_6, value_7), 0, p_out + (v1_i * dim1_out + v0_j));
-            }
+        u32 v0_i = line0;
+        u32 v1_i = line1;
+        u32 v0_j = pos0;
+        u32 v1_j = pos1;
+        u32 v2_j = pos2;
+        u32 v3_j = pos3;
+        __global const f32* from_x = p_x + ((u64)v0_i * dim1_x + (v3_j + 1u));
+        __global const f32* from_x_2 = from_x + dim1_x;
+        const float4 row_x = (v0_i - 1u) < dim0_x ? vload4(0, p_x + ((v0_i - 1u) * dim1_x + v0_j)) : (float4)(0, 0, 0, 0);
+        const float4 row_x_2 = vload4(0, from_x + (-4));
+        const f32 row_x_3 = (v0_j - 1u) < dim1_x ? from_x[-5] : 0;
+        const f32 row_x_4 = (v3_j + 1u) < dim1_x ? from_x[0] : 0;
+        const float4 row_x_5 = vload4(0, from_x_2 + (-4));
+        const f32 row_x_6 = (v0_j - 1u) < dim1_x ? from_x_2[-5] : 0;
+        const f32 row_x_7 = (v3_j + 1u) < dim1_x ? from_x_2[0] : 0;
+        const float4 row_x_8 = (v1_i + 1u) < dim0_x ? vload4(0, p_x + ((v1_i + 1u) * dim1_x + v0_j)) : (float4)(0, 0, 0, 0);
+        {
+            const f32 value_0 = 0.25f * (((row_x.s0 + row_x_5.s0) + row_x_3) + row_x_2.s1);
+            const f32 value_1 = 0.25f * (((row_x.s1 + row_x_5.s1) + row_x_2.s0) + row_x_2.s2);
+            const f32 value_2 = 0.25f * (((row_x.s2 + row_x_5.s2) + row_x_2.s1) + row_x_2.s3);
+            const f32 value_3 = 0.25f * (((row_x.s3 + row_x_5.s3) + row_x_2.s2) + row_x_4);
+            vstore4((float4)(value_0, value_1, value_2, value_3), 0, p_out + (v0_i * dim1_out + v0_j));
+        }
+        {
+            const f32 value_4 = 0.25f * (((row_x_2.s0 + row_x_8.s0) + row_x_6) + row_x_5.s1);
+            const f32 value_5 = 0.25f * (((row_x_2.s1 + row_x_8.s1) + row_x_5.s0) + row_x_5.s2);
+            const f32 value_6 = 0.25f * (((row_x_2.s2 + row_x_8.s2) + row_x_5.s1) + row_x_5.s3);
+            const f32 value_7 = 0.25f * (((row_x_2.s3 + row_x_8.s3) + row_x_5.s2) + row_x_7);
+            vstore4((float4)(value_4, value_5, value_6, value_7), 0, p_out + (v1_i * dim1_out + v0_j));
         }
     } else {
         for (u32 line = first_line; line < n_y && line - first_line < 2u; ++line) {

@@ -2,18 +2,18 @@
 typedef uint u32;
 typedef ulong u64;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[5]; } vyre_words5;
 
 __kernel void vyre_kernel(
     __global const f32* restrict p_x,
     __global f32* restrict p_out,
-    const vyre_words11 words)
+    const vyre_words5 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
-    const u32 dim1_x = words.w[7];
-    const u32 dim1_out = words.w[9];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_x = words.w[2];
+    const u32 dim1_x = words.w[3];
+    const u32 dim1_out = words.w[4];
     if ((u32)get_global_id(1) >= n_y) return;
     const u32 tile = (u32)get_group_id(0) * (u32)get_local_size(0) * 4u;
     if (tile >= n_x) return;
@@ -23,58 +23,30 @@ __kernel void vyre_kernel(
         const u32 pos1 = pos0 + 1u;
         const u32 pos2 = pos0 + (u32)get_local_size(0) * 2u;
         const u32 pos3 = pos2 + 1u;
-        if ((u32)get_global_id(1) >= 1u && (u32)get_global_id(1) < dim0_x && dim0_x - (u32)get_global_id(1) > 1u) {
-            u32 v_i = (u32)get_global_id(1);
-            u32 v0_j = pos0;
-            u32 v1_j = pos1;
-            u32 v2_j = pos2;
-            u32 v3_j = pos3;
-            __global const f32* from_x = p_x + ((u64)v_i * dim1_x + (v1_j + 1u));
-            __global const f32* from_x_2 = p_x + ((u64)v_i * dim1_x + (v3_j + 1u));
-            const float2 row_x = vload2(0, p_x + ((v_i - 1u) * dim1_x + v0_j));
-            const float2 row_x_2 = vload2(0, p_x + ((v_i - 1u) * dim1_x + v2_j));
-            const float2 row_x_3 = vload2(0, p_x + ((v_i + 1u) * dim1_x + v0_j));
-            const float2 row_x_4 = vload2(0, p_x + ((v_i + 1u) * dim1_x + v2_j));
-            const float2 row_x_5 = (v1_j - 1u) < dim1_x ? vload2(0, from_x + (-2)) : (float2)(0, 0);
-            const f32 row_x_6 = (v0_j - 1u) < dim1_x ? from_x[-3] : 0;
-            const f32 row_x_7 = (v1_j + 1u) < dim1_x ? from_x[0] : 0;
-            const float2 row_x_8 = (v3_j - 1u) < dim1_x ? vload2(0, from_x_2 + (-2)) : (float2)(0, 0);
-            const f32 row_x_9 = (v2_j - 1u) < dim1_x ? from_x_2[-3] : 0;
-            const f32 row_x_10 = (v3_j + 1u) < dim1_x ? from_x_2[0] : 0;
-            {
-                const f32 value_0 = 0.25f * (((row_x.s0 + row_x_3.s0) + row_x_6) + row_x_5.s1);
-                const f32 value_1 = 0.25f * (((row_x.s1 + row_x_3.s1) + row_x_5.s0) + row_x_7);
-                const f32 value_2 = 0.25f * (((row_x_2.s0 + row_x_4.s0) + row_x_9) + row_x_8.s1);
-                const f32 value_3 = 0.25f * (((row_x_2.s1 + row_x_4.s1) + row_x_8.s0) + row_x_10);
-                vstore2((float2)(value_0, value_1), 0, p_out + (v_i * dim1_out + v0_j));
-                vstore2((float2)(value_2, value_3), 0, p_out + (v_i * dim1_out + v2_j));
-            }
-        } else {
-            u32 v_i = (u32)get_global_id(1);
-            u32 v0_j = pos0;
-            u32 v1_j = pos1;
-            u32 v2_j = pos2;
-            u32 v3_j = pos3;
-            __global const f32* from_x_3 = p_x + ((u64)v_i * dim1_x + (v1_j + 1u));
-            __global const f32* from_x_4 = p_x + ((u64)v_i * dim1_x + (v3_j + 1u));
-            const float2 row_x_11 = (v_i - 1u) < dim0_x ? vload2(0, p_x + ((v_i - 1u) * dim1_x + v0_j)) : (float2)(0, 0);
-            const float2 row_x_12 = (v_i - 1u) < dim0_x ? vload2(0, p_x + ((v_i - 1u) * dim1_x + v2_j)) : (float2)(0, 0);
-            const float2 row_x_13 = (v_i + 1u) < dim0_x ? vload2(0, p_x + ((v_i + 1u) * dim1_x + v0_j)) : (float2)(0, 0);
-            const float2 row_x_14 = (v_i + 1u) < dim0_x ? vload2(0, p_x + ((v_i + 1u) * dim1_x + v2_j)) : (float2)(0, 0);
-            const float2 row_x_15 = (v1_j - 1u) < dim1_x ? vload2(0, from_x_3 + (-2)) : (float2)(0, 0);
-            const f32 row_x_16 = (v0_j - 1u) < dim1_x ? from_x_3[-3] : 0;
-            const f32 row_x_17 = (v1_j + 1u) < dim1_x ? from_x_3[0] : 0;
-            const float2 row_x_18 = (v3_j - 1u) < dim1_x ? vload2(0, from_x_4 + (-2)) : (float2)(0, 0);
-            const f32 row_x_19 = (v2_j - 1u) < dim1_x ? from_x_4[-3] : 0;
-            const f32 row_x_20 = (v3_j + 1u) < dim1_x ? from_x_4[0] : 0;
-            {
-                const f32 value_0 = 0.25f * (((row_x_11.s0 + row_x_13.s0) + row_x_16) + row_x_15.s1);
-                const f32 value_1 = 0.25f * (((row_x_11.s1 + row_x_13.s1) + row_x_15.s0) + row_x_17);
-                const f32 value_2 = 0.25f * (((row_x_12.s0 + row_x_14.s0) + row_x_19) + row_x_18.s1);
-                const f32 value_3 = 0.25f * (((row_x_12.s1 + row_x_14.s1) + row_x_18.s0) + row_x_20);
-                vstore2((float2)(value_0, value_1), 0, p_out + (v_i * dim1_out + v0_j));
-                vstore2((float2)(value_2, value_3), 0, p_out + (v_i * dim1_out + v2_j));
-            }
+        u32 v_i = (u32)get_global_id(1);
+        u32 v0_j = pos0;
+        u32 v1_j = pos1;
+        u32 v2_j = pos2;
+        u32 v3_j = pos3;
+        __global const f32* from_x = p_x + ((u64)v_i * dim1_x + (v1_j + 1u));
+        __global const f32* from_x_2 = p_x + ((u64)v_i * dim1_x + (v3_j + 1u));
+        const float2 row_x = (v_i - 1u) < dim0_x ? vload2(0, p_x + ((v_i - 1u) * dim1_x + v0_j)) : (float2)(0, 0);
+        const float2 row_x_2 = (v_i - 1u) < dim0_x ? vload2(0, p_x + ((v_i - 1u) * dim1_x + v2_j)) : (float2)(0, 0);
+        const float2 row_x_3 = (v_i + 1u) < dim0_x ? vload2(0, p_x + ((v_i + 1u) * dim1_x + v0_j)) : (float2)(0, 0);
+        const float2 row_x_4 = (v_i + 1u) < dim0_x ? vload2(0, p_x + ((v_i + 1u) * dim1_x + v2_j)) : (float2)(0, 0);
+        const float2 row_x_5 = (v1_j - 1u) < dim1_x ? vload2(0, from_x + (-2)) : (float2)(0, 0);
+        const f32 row_x_6 = (v0_j - 1u) < dim1_x ? from_x[-3] : 0;
+        const f32 row_x_7 = (v1_j + 1u) < dim1_x ? from_x[0] : 0;
+        const float2 row_x_8 = (v3_j - 1u) < dim1_x ? vload2(0, from_x_2 + (-2)) : (float2)(0, 0);
+        const f32 row_x_9 = (v2_j - 1u) < dim1_x ? from_x_2[-3] : 0;
+        const f32 row_x_10 = (v3_j + 1u) < dim1_x ? from_x_2[0] : 0;
+        {
+            const f32 value_0 = 0.25f * (((row_x.s0 + row_x_3.s0) + row_x_6) + row_x_5.s1);
+            const f32 value_1 = 0.25f * (((row_x.s1 + row_x_3.s1) + row_x_5.s0) + row_x_7);
+            const f32 value_2 = 0.25f * (((row_x_2.s0 + row_x_4.s0) + row_x_9) + row_x_8.s1);
+            const f32 value_3 = 0.25f * (((row_x_2.s1 + row_x_4.s1) + row_x_8.s0) + row_x_10);
+            vstore2((float2)(value_0, value_1), 0, p_out + (v_i * dim1_out + v0_j));
+            vstore2((float2)(value_2, value_3), 0, p_out + (v_i * dim1_out + v2_j));
         }
     } else {
         for (u32 item = 0u; item < 4u; ++item) {

@@ -1,18 +1,18 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[5]; } vyre_words5;
 
 __kernel void vyre_kernel(
     __global const f32* restrict p_x,
     __global f32* restrict p_out,
-    const vyre_words11 words)
+    const vyre_words5 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
-    const u32 dim1_x = words.w[7];
-    const u32 dim1_out = words.w[9];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_x = words.w[2];
+    const u32 dim1_x = words.w[3];
+    const u32 dim1_out = words.w[4];
     if ((u32)get_global_id(0) >= n_x || (u32)get_global_id(1) >= n_y) return;
     u32 v_i = (u32)get_global_id(1);
     u32 v_j = (u32)get_global_id(0);

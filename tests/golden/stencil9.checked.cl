@@ -1,17 +1,17 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[3]; } vyre_words3;
 
 __kernel void vyre_kernel(
     __global const f32* restrict p_x,
     __global const f32* restrict p_w,
     __global f32* restrict p_out,
-    const vyre_words8 words)
+    const vyre_words3 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 len_out = words.w[3];
-    const u32 n_x = words.w[4];
+    const u32 len_x = words.w[0];
+    const u32 len_out = words.w[1];
+    const u32 n_x = words.w[2];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_s = 0.0f;

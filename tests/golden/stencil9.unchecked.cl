@@ -1,16 +1,16 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[2]; } vyre_words2;
 
 __kernel void vyre_kernel(
     __global const f32* restrict p_x,
     __global const f32* restrict p_w,
     __global f32* restrict p_out,
-    const vyre_words8 words)
+    const vyre_words2 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 n_x = words.w[4];
+    const u32 len_x = words.w[0];
+    const u32 n_x = words.w[1];
     if ((u32)get_global_id(0) >= n_x) return;
     u32 v_i = (u32)get_global_id(0);
     f32 v_s = 0.0f;

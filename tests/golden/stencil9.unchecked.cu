@@ -1,15 +1,15 @@
 typedef unsigned int u32;
 typedef float f32;
-typedef struct { u32 w[8]; } vyre_words8;
+typedef struct { u32 w[2]; } vyre_words2;
 
 extern "C" __global__ void vyre_kernel(
     const f32* __restrict__ p_x,
     const f32* __restrict__ p_w,
     f32* __restrict__ p_out,
-    const vyre_words8 words)
+    const vyre_words2 words)
 {
-    const u32 len_x = words.w[1];
-    const u32 n_x = words.w[4];
+    const u32 len_x = words.w[0];
+    const u32 n_x = words.w[1];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
     u32 v_i = blockIdx.x * blockDim.x + threadIdx.x;
     f32 v_s = 0.0f;

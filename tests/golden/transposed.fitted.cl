@@ -1,15 +1,16 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
+typedef ulong u64;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[2]; } vyre_words2;
 
 __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
     __global const f32* restrict p_x,
     __global f32* restrict p_out,
-    const vyre_words11 words)
+    const vyre_words2 words)
 {
-    const u32 dim1_x = words.w[7];
-    const u32 dim1_out = words.w[9];
+    const u32 dim1_x = words.w[0];
+    const u32 dim1_out = words.w[1];
     __local __attribute__((aligned(16))) f32 near_x[1088];
     const u32 lane = ((u32)get_local_id(2) * 16u + (u32)get_local_id(1)) * 16u + (u32)get_local_id(0);
     const u32 tile_column = (u32)get_group_id(0) * 32u;
@@ -23,17 +24,18 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void vyre_kernel(
     const bool mine = true;
     const bool whole = mine;
     const u32 base_x = (u32)get_local_id(0) * 2u + (u32)get_local_id(1) * 2u * 34u;
-    #pragma unroll
-    for (u32 turn = 0u; turn < 2u; ++turn) {
-        const u32 unit = lane + turn * 256u;
-        {
-            const u32 c1 = (lane % 16u) * 2u;
-            const u32 c0 = lane / 16u + turn * 16u;
-            const u32 e0 = tile_column + c0;
-            const u32 e1 = tile_line + c1;
-            const float2 found = !(e1 < dim1_x) ? (float2)(0, 0) : dim1_x - e1 >= 2u ? vload2(0, p_x + (e0 * dim1_x + e1)) : (float2)(dim1_x - e1 > 0u ? p_x[e0 * dim1_x + e1 + 0u] : 0, dim1_x - e1 > 1u ? p_x[e0 * dim1_x + e1 + 1u] : 0);
-            near_x[c0 + c1 * 34u] = found.s0;
-            near_x[c0 + c1 * 34u + 34u] = found.s1;
+    {
+        const u32 c1 = (lane % 16u) * 2u;
+        const u32 c0 = lane / 16u;
+        const u32 e0 = tile_column + c0;
+        const u32 e1 = tile_line + c1;
+        __global const f32* from = p_x + ((u64)e0 * dim1_x + e1);
+        __local f32* to = near_x + (c0 + c1 * 34u);
+        #pragma unroll
+        for (u32 turn = 0u; turn < 2u; ++turn) {
+            const float2 found = e1 < dim1_x ? vload2(0, from + (u64)(turn * 16u) * dim1_x) : (float2)(0, 0);
+            to[turn * 16u] = found.s0;
+            to[turn * 16u + 34u] = found.s1;
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);

@@ -1,14 +1,15 @@
 typedef unsigned int u32;
+typedef unsigned long long u64;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[2]; } vyre_words2;
 
 extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const f32* __restrict__ p_x,
     f32* __restrict__ p_out,
-    const vyre_words11 words)
+    const vyre_words2 words)
 {
-    const u32 dim1_x = words.w[7];
-    const u32 dim1_out = words.w[9];
+    const u32 dim1_x = words.w[0];
+    const u32 dim1_out = words.w[1];
     __shared__ __align__(16) f32 near_x[1088];
     const u32 lane = (threadIdx.z * 16u + threadIdx.y) * 16u + threadIdx.x;
     const u32 tile_column = blockIdx.x * 32u;
@@ -22,17 +23,18 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const bool mine = true;
     const bool whole = mine;
     const u32 base_x = threadIdx.x * 2u + threadIdx.y * 2u * 34u;
-    #pragma unroll
-    for (u32 turn = 0u; turn < 2u; ++turn) {
-        const u32 unit = lane + turn * 256u;
-        {
-            const u32 c1 = (lane % 16u) * 2u;
-            const u32 c0 = lane / 16u + turn * 16u;
-            const u32 e0 = tile_column + c0;
-            const u32 e1 = tile_line + c1;
-            const float2 found = !(e1 < dim1_x) ? make_float2(0, 0) : dim1_x - e1 >= 2u ? *(const float2*)(p_x + (e0 * dim1_x + e1)) : make_float2(dim1_x - e1 > 0u ? p_x[e0 * dim1_x + e1 + 0u] : 0, dim1_x - e1 > 1u ? p_x[e0 * dim1_x + e1 + 1u] : 0);
-            near_x[c0 + c1 * 34u] = found.x;
-            near_x[c0 + c1 * 34u + 34u] = found.y;
+    {
+        const u32 c1 = (lane % 16u) * 2u;
+        const u32 c0 = lane / 16u;
+        const u32 e0 = tile_column + c0;
+        const u32 e1 = tile_line + c1;
+        const f32* from = p_x + ((u64)e0 * dim1_x + e1);
+        f32* to = near_x + (c0 + c1 * 34u);
+        #pragma unroll
+        for (u32 turn = 0u; turn < 2u; ++turn) {
+            const float2 found = e1 < dim1_x ? *(const float2*)(from + (u64)(turn * 16u) * dim1_x) : make_float2(0, 0);
+            to[turn * 16u] = found.x;
+            to[turn * 16u + 34u] = found.y;
         }
     }
     __syncthreads();

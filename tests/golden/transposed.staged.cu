@@ -1,17 +1,18 @@
 typedef unsigned int u32;
+typedef unsigned long long u64;
 typedef float f32;
-typedef struct { u32 w[11]; } vyre_words11;
+typedef struct { u32 w[5]; } vyre_words5;
 
 extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const f32* __restrict__ p_x,
     f32* __restrict__ p_out,
-    const vyre_words11 words)
+    const vyre_words5 words)
 {
-    const u32 n_x = words.w[3];
-    const u32 n_y = words.w[4];
-    const u32 dim0_x = words.w[6];
-    const u32 dim1_x = words.w[7];
-    const u32 dim1_out = words.w[9];
+    const u32 n_x = words.w[0];
+    const u32 n_y = words.w[1];
+    const u32 dim0_x = words.w[2];
+    const u32 dim1_x = words.w[3];
+    const u32 dim1_out = words.w[4];
     __shared__ __align__(16) f32 near_x[1056];
     const u32 lane = (threadIdx.z * 8u + threadIdx.y) * 32u + threadIdx.x;
     const u32 tile_column = blockIdx.x * 32u;
@@ -26,16 +27,17 @@ extern "C" __global__ void __launch_bounds__(256) vyre_kernel(
     const bool mine = true;
     const bool whole = mine && n_x - tile_column >= 32u && n_y - tile_line >= 32u;
     const u32 base_x = threadIdx.x + threadIdx.y * 4u * 33u;
-    #pragma unroll
-    for (u32 turn = 0u; turn < 4u; ++turn) {
-        const u32 unit = lane + turn * 256u;
-        {
-            const u32 c1 = (lane % 32u);
-            const u32 c0 = lane / 32u + turn * 8u;
-            const u32 e0 = tile_column + c0;
-            const u32 e1 = tile_line + c1;
-            const f32 found = e0 < dim0_x && e1 < dim1_x ? p_x[e0 * dim1_x + e1] : (f32)0;
-            near_x[c0 + c1 * 33u] = found;
+    {
+        const u32 c1 = lane % 32u;
+        const u32 c0 = lane / 32u;
+        const u32 e0 = tile_column + c0;
+        const u32 e1 = tile_line + c1;
+        const f32* from = p_x + ((u64)e0 * dim1_x + e1);
+        f32* to = near_x + (c0 + c1 * 33u);
+        #pragma unroll
+        for (u32 turn = 0u; turn < 4u; ++turn) {
+            const f32 found = e0 < dim0_x && turn * 8u < dim0_x - e0 && e1 < dim1_x ? from[(u64)(turn * 8u) * dim1_x] : (f32)0;
+            to[turn * 8u] = found;
         }
     }
     __syncthreads();

@@ -46,7 +46,7 @@ FAKE = """
 import json, os, signal, sys, time
 print(json.dumps({"ready": sys.argv[1]}), flush=True)
 def compiled(name):
-    return {"max_threads": 64, "name": name, "entry": "k", "guarded": [0, 1]}
+    return {"max_threads": 64, "name": name, "entry": "k", "guarded": [0, 1], "words": [2]}
 for count, line in enumerate(sys.stdin):
     request = json.loads(line)
     answer = {"id": request["id"], "ok": True, "max_threads": [os.getpid(), count]}
@@ -329,7 +329,9 @@ class TestServer:
             type(REFERENCE.backend),
             "compile_only",
             lambda _, jobs: [
-                Unbuilt("no", "line 3") if job.code == bad else Compiled(64, "a" * 64, "k", (0,))
+                Unbuilt("no", "line 3")
+                if job.code == bad
+                else Compiled(64, "a" * 64, "k", (0,), (3,))
                 for job in jobs
             ],
             raising=False,
@@ -340,7 +342,7 @@ class TestServer:
         assert answer["max_threads"] == [0, 64]
         assert answer["made"] == [
             {"reason": "no", "log": "line 3"},
-            {"max_threads": 64, "name": "a" * 64, "entry": "k", "guarded": (0,)},
+            {"max_threads": 64, "name": "a" * 64, "entry": "k", "guarded": (0,), "words": (3,)},
         ]
         assert compile_bundle(REFERENCE, Bundle(program=SAXPY, codes=(bad,))) == {
             "ok": False,
@@ -423,7 +425,7 @@ class TestAnswers:
         with fake() as helper:
             answer = helper.submit(bundle(14)).wait(LONG_S)
 
-        assert answer.made == (Compiled(64, "a" * 64, "k", (0, 1)), Unbuilt("no", "line 3"))
+        assert answer.made == (Compiled(64, "a" * 64, "k", (0, 1), (2,)), Unbuilt("no", "line 3"))
 
     @pytest.mark.parametrize("items", [10, 11, 12, 13], ids=["path", "few", "part", "number"])
     def test_places_that_are_none_cannot_be_read(self, items):

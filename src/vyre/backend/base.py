@@ -57,6 +57,7 @@ class Compiled:
     name: str = ""  # under which the backend keeps it; empty where it does not
     entry: str = ""  # its function there
     guarded: tuple[int, ...] = (0, 1, 2)
+    words: tuple[int, ...] = ()  # the places of those that it takes of a launch's
 
     def __post_init__(self) -> None:
         if self.name and not _NAME.fullmatch(self.name):  # it becomes a part of a path

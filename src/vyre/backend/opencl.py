@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from vyre.backend import cpufreq, host, scratch
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, OPENCL_BY_CLANG, Source, WordLayout, bundle, emit
-from vyre.emit.layout import arguments_of
+from vyre.emit.layout import arguments_of, taken
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
 from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
@@ -100,20 +100,22 @@ class OpenCLBinary:
     """
 
     program: Any
-    entry: str
     layout: WordLayout
     arguments: tuple[str, ...]
-    guarded: tuple[int, ...]
+    made: Compiled  # under whose name it is kept on disk
     max_threads: int
-    name: str  # under which it is kept on disk
     free: list[Any] = field(default_factory=list)
+
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        return self.made.guarded
 
     def take(self) -> Any:
         """A kernel object that nobody else uses; `free.append` gives it back."""
         try:
             return self.free.pop()
         except IndexError:
-            return _kernel(self.program, self.entry)
+            return _kernel(self.program, self.made.entry)
 
 
 class OpenCLTicket:
@@ -224,10 +226,8 @@ class OpenCL:
         if isinstance(together, Unbuilt):
             return [together]
         program, name = together
-        return [
-            self._binary(program, job, source.entry, source.guarded, name)
-            for job, source in zip(jobs, sources, strict=True)
-        ]
+        made = [Compiled(0, name, one.entry, one.guarded, one.words) for one in sources]
+        return [self._binary(program, job, one) for job, one in zip(jobs, made, strict=True)]
 
     def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> list[OpenCLBinary | Unbuilt]:
         """Load what was kept; what is not there any more is built."""
@@ -241,16 +241,13 @@ class OpenCL:
         if not programs or None in programs.values():
             return self.build(jobs)
         return [
-            self._binary(programs[one.name], job, one.entry, one.guarded, one.name)
-            for job, one in zip(jobs, made, strict=True)
+            self._binary(programs[one.name], job, one) for job, one in zip(jobs, made, strict=True)
         ]
 
-    def _binary(
-        self, program: Any, job: Job, entry: str, guarded: tuple[int, ...], name: str
-    ) -> OpenCLBinary:
+    def _binary(self, program: Any, job: Job, made: Compiled) -> OpenCLBinary:
         names = tuple(decl.name for decl in arguments_of(job.program))
-        most = self._max_threads(program, entry)
-        return OpenCLBinary(program, entry, WordLayout.of(job.program), names, guarded, most, name)
+        most = self._max_threads(program, made.entry)
+        return OpenCLBinary(program, WordLayout.of(job.program), names, made, most)
 
     def is_calm(self) -> bool:
         """Always: building and loading go on beside what runs."""
@@ -261,8 +258,8 @@ class OpenCL:
 
         Not for the caller's own: PoCL compiles one more form of each kernel to be able to.
         """
-        self._kept.put(binary.name, binary.program.get_info(cl.program_info.BINARIES)[0])
-        return Compiled(binary.max_threads, binary.name, binary.entry, binary.guarded)
+        self._kept.put(binary.made.name, binary.program.get_info(cl.program_info.BINARIES)[0])
+        return replace(binary.made, max_threads=binary.max_threads)
 
     def _max_threads(self, program: Any, entry: str) -> int:
         """What the registers of one compiled kernel leave of the device's limit."""
@@ -324,6 +321,17 @@ class OpenCL:
         stream: int = 0,  # noqa: ARG002  # there is one
     ) -> OpenCLTicket:
         """Enqueue one launch."""
+        return self._launch(binary, grid, workgroup, arguments, taken(words, binary.made.words))
+
+    def _launch(
+        self,
+        binary: OpenCLBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: Sequence[Any],
+        words: bytes,
+    ) -> OpenCLTicket:
+        """The same, with the words that the kernel takes and no others."""
         _, queue = self._open()
         kernel = binary.take()
         position = 0
@@ -335,7 +343,8 @@ class OpenCL:
             else:
                 kernel.set_arg(position, argument)
             position += 1
-        kernel._set_arg_buf(position, words)
+        if words:
+            kernel._set_arg_buf(position, words)
         size = (grid[0] * workgroup[0], grid[1] * workgroup[1], grid[2] * workgroup[2])
         try:
             event = cl.enqueue_nd_range_kernel(queue, kernel, size, workgroup)
@@ -350,7 +359,8 @@ class OpenCL:
     def bind(self, binary: OpenCLBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come."""
         self._refuse_full()  # PoCL compiles for this workgroup when it is first launched
-        return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
+        own = taken(words, binary.made.words)
+        return lambda arguments, _: self._launch(binary, grid, workgroup, arguments, own)
 
     def fix(
         self,
@@ -364,7 +374,8 @@ class OpenCL:
 
         It was bound before, so that nothing is compiled, and a full disk is no matter.
         """
-        return lambda _: self.launch(binary, grid, workgroup, arguments, words)
+        own = taken(words, binary.made.words)
+        return lambda _: self._launch(binary, grid, workgroup, arguments, own)
 
     def time(self, stream: int, launch: Callable[[], object]) -> MarkedTicket | None:
         """Call `launch` between two markers on our queue, or on that of the handle `stream`."""

@@ -49,17 +49,25 @@ class Chunks:
         yield f"{inner}const {t} begin = {bare(rounds.start)}, end = {bare(rounds.stop)};"
         yield f"{inner}const u32 rounds = begin < end ? (u32)end - (u32)begin : 0u;"
         yield from (self.filling.ahead(shelf, inner) for shelf in self.shelves)
-        for shelf in self.shelves:
-            yield from self.filling.bring(shelf, "(u32)begin", "", inner)
         if self.code.loaders:
-            first = f"if (lane >= {self.loaders.first}u && rounds > {depth}u)"
-            yield from self._ask(first, f"((u32)begin + {depth}u)", inner)
+            yield f"{inner}if (lane >= {self.loaders.first}u) {{"
+            yield from self._first(here.deeper(2).pad)
+            ahead = f"((u32)begin + {depth}u)"
+            yield from self._ask(f"if (rounds > {depth}u)", ahead, here.deeper(2).pad)
+            yield f"{inner}}}"
+        else:
+            yield from self._first(inner)
         yield f"{inner}{self.terms.dialect.barrier}"
         yield f"{inner}u32 side = 0u;"
         yield f"{inner}for (u32 done = 0u; done < rounds; side ^= 1u) {{"
         yield from self._chunk(rounds, here.deeper(2))
         yield f"{inner}}}"
         yield f"{pad}}}"
+
+    def _first(self, pad: str) -> Iterator[str]:
+        """Bring the first chunk, by the lanes that bring all others."""
+        for shelf in self.shelves:
+            yield from self.filling.bring(shelf, "(u32)begin", pad, self.loaders)
 
     def _chunk(self, rounds: Rounds, here: Here) -> Iterator[str]:
         """Reading one chunk, and bringing what comes after it."""

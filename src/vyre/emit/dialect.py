@@ -65,7 +65,7 @@ class Dialect:
     types: Mapping[DataType, str]  # what our type names stand for
     wide_suffix: str  # of a 64-bit literal, after "u" where unsigned
     kernel: str
-    kernel_for: str  # one workgroup alone, with its sizes {x}, {y}, {z} and its {threads}
+    kernel_for: str  # one workgroup alone, with its sizes {x}, {y}, {z} and its {bounds}
     function: str
     pointer: str  # with {const} and {type}
     argument: str  # the same, to an array that no other argument overlaps
@@ -94,12 +94,14 @@ class Dialect:
     lanes: int  # that run in lockstep and can pass numbers on; 0 where that is not known
     from_lane_below: str  # with {value}: what the lane before has; empty where there is no way
     from_lane_above: str
-    of_all_lanes: str  # with {value}: whether it holds of every lane, which all of them know then
     vectors: Mapping[DataType, str]  # the stem of a vector type's name
     components: tuple[str, ...]
     vector_of: str  # with {vector} and {values}
     vector_load: str  # with {vector}, {width} and {at}
     vector_store: str  # with {vector}, {width}, {at} and {value}
+    stream: (
+        str  # stores a {value} {at} a pointer, for no cache to keep; empty where there is no way
+    )
     count_far: str  # adds a workgroup's {value} {at} a counter; empty where that does not pay
 
     def load_vector(
@@ -118,13 +120,17 @@ class Dialect:
         zeros = self.vector_of.format(vector=vector, values=", ".join(["0"] * words))
         return f"{' && '.join(checks)} ? {value} : {zeros}"
 
-    def store_vector(self, dtype: DataType, at: str, values: Sequence[str]) -> str:
+    def store_vector(
+        self, dtype: DataType, at: str, values: Sequence[str], *, streamed: bool = False
+    ) -> str:
         """The line that stores neighbours at once."""
         vector, words = self.vector_type(dtype, len(values))
         if words < len(values):
             each = len(values) // words
             values = [_packed(dtype, values[k : k + each]) for k in range(0, len(values), each)]
         value = self.vector_of.format(vector=vector, values=", ".join(values))
+        if streamed:
+            return self.stream.format(at=f"({vector}*)({at})", value=value)
         return self.vector_store.format(vector=vector, width=words, at=at, value=value)
 
     def component(self, dtype: DataType, width: int, name: str, number: int) -> str:
@@ -230,12 +236,12 @@ OPENCL = Dialect(
     lanes=0,
     from_lane_below="",
     from_lane_above="",
-    of_all_lanes="",
     vectors=_OPENCL_TYPES,
     components=tuple(f"s{position:x}" for position in range(16)),
     vector_of="({vector})({values})",
     vector_load="vload{width}(0, {at})",
     vector_store="vstore{width}({value}, 0, {at});",
+    stream="",
     count_far="",
 )
 
@@ -287,7 +293,7 @@ CUDA = Dialect(
     },
     wide_suffix="ll",
     kernel='extern "C" __global__ void',
-    kernel_for='extern "C" __global__ void __launch_bounds__({threads})',
+    kernel_for='extern "C" __global__ void __launch_bounds__({bounds})',
     function="static __device__ __forceinline__",
     pointer="{const}{type}*",
     argument="{const}{type}* __restrict__",
@@ -336,12 +342,12 @@ CUDA = Dialect(
     lanes=WARP,
     from_lane_below="__shfl_up_sync(0xffffffffu, {value}, 1)",
     from_lane_above="__shfl_down_sync(0xffffffffu, {value}, 1)",
-    of_all_lanes="__all_sync(0xffffffffu, {value})",
     vectors=_OPENCL_TYPES | {DataType.U64: "ulonglong", DataType.I64: "longlong"},
     components=("x", "y", "z", "w"),
     vector_of="make_{vector}({values})",
     vector_load="*(const {vector}*)({at})",
     vector_store="*({vector}*)({at}) = {value};",
+    stream="__stcs({at}, {value});",
     count_far="atomicAdd({at}, {value});",
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -11,6 +11,7 @@ from vyre.emit.operations import bare
 from vyre.emit.staging import ROUND, Arrangement, lanes_of
 from vyre.emit.terms import Terms
 from vyre.ir.declare import BufferDecl
+from vyre.ir.types import DataType
 
 TILES = {0: "tile_column", 1: "tile_line", 2: "tile_plane"}
 """Where a workgroup's tile begins along each axis."""
@@ -41,6 +42,78 @@ class Team:
         return f"(lane - {self.first}u)" if self.first else "lane"
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """The turns in which a team brings what an arrangement holds, a vector or an element in each.
+
+    Where lanes fill whole rows, or a row is whole turns of them, a lane goes on by numbers that are
+    known: what it loads, and where that goes, is found once for all of its turns. Not where an
+    index may begin before 0: that is 4 thousand million rows further on.
+    """
+
+    arrangement: Arrangement
+    team: Team
+    steps: Mapping[int, str] | None  # how far a turn goes along each axis; None: each finds its own
+
+    @classmethod
+    def of(cls, arrangement: Arrangement, team: Team) -> _Turns:
+        *outer, wide = arrangement.sizes
+        along, lanes = wide // arrangement.brought, team.lanes
+        last, tall = len(outer), max(outer, default=1)
+        steps: dict[int, str] | None = {}
+        if prod(outer) != tall or (lanes % along and along % lanes):
+            steps = None
+        elif tall > 1 and lanes % along == 0:
+            steps = {outer.index(tall): f"turn * {lanes // along}u"}
+        elif tall > 1 and along == lanes:
+            steps = {outer.index(tall): "turn"}
+        elif along > lanes:
+            whole = along // lanes
+            within = f"turn % {whole}u" if tall > 1 else "turn"
+            steps = {last: f"{within} * {lanes * arrangement.brought}u"}
+            if tall > 1:
+                steps[outer.index(tall)] = f"turn / {whole}u"
+        if steps and not all(arrangement.stage.begins_inside(axis) for axis in steps):
+            steps = None
+        return cls(arrangement, team, steps)
+
+    @property
+    def units(self) -> int:
+        return prod(self.arrangement.sizes) // self.arrangement.brought
+
+    @property
+    def count(self) -> int:
+        return -(-self.units // self.team.lanes)
+
+    @property
+    def unit(self) -> str:
+        """Which of what is brought a lane brings."""
+        return f"{self.team.number} + turn * {self.team.lanes}u"
+
+    def places(self) -> Iterator[str]:
+        """The lines that say where a unit is in the tile, or the first that a lane brings."""
+        sizes, width = self.arrangement.sizes, self.arrangement.brought
+        rest, among = (self.team.number, self.team.lanes) if self.steps is not None else ("unit", 0)
+        last = len(sizes) - 1
+        for axis in reversed(range(len(sizes))):
+            size = sizes[axis] // (width if axis == last else 1)
+            wraps = axis > 0 and (not among or among > size)
+            text = f"{rest} % {size}u" if wraps else rest
+            if sizes[axis] == 1:
+                text = "0u"
+            elif axis == last and width > 1:
+                text = times(f"({text})" if wraps else text, width)
+            yield f"const u32 c{axis} = {text};"
+            if size > 1:
+                rest, among = f"{rest} / {size}u", among // size
+                if among == 1:
+                    rest = "0u"
+
+    def plus(self, axis: int) -> str:
+        """What a turn adds to the place along an axis."""
+        return (self.steps or {}).get(axis, "")
+
+
 class Filling:
     """Writes how shelves are filled."""
 
@@ -49,134 +122,111 @@ class Filling:
         every, first, loaders = lanes_of(self.code)
         self.everyone, self.loaders = Team(every, 0), Team(loaders, first)
 
-    def bring(self, shelf: Shelf, first: str, half: str, pad: str) -> Iterator[str]:
-        """Load and put into a half of the shelf at once; all lanes do."""
-        inner = pad + "        "
-        yield from self._units(shelf, self.everyone, pad)
-        yield from self._coordinates(shelf, self.everyone, inner)
-        yield from self._elements(shelf, first, inner)
-        yield f"{inner}const {self._type(shelf)} found = {self._load(shelf)};"
-        yield from self._put(shelf, "found", half, inner)
-        yield from (f"{pad}    }}", f"{pad}}}")
+    def bring(self, shelf: Shelf, first: str, pad: str, team: Team) -> Iterator[str]:
+        """Have a team load and put into the first half of the shelf at once."""
+        turns = _Turns.of(shelf.arrangement, team)
+        found = f"const {self._type(shelf)} found = {self._load(shelf, turns)};"
+        begin = [*self._from(shelf, first), *self._to(shelf, "")]
+        yield from _in_turn(turns, begin, [found, *self._put(shelf, turns, "found")], pad)
 
     def load_ahead(self, shelf: Shelf, first: str, pad: str) -> Iterator[str]:
         """Load what comes next into registers."""
-        inner = pad + "        "
-        yield from self._units(shelf, self.loaders, pad)
-        yield from self._coordinates(shelf, self.loaders, inner)
-        yield from self._elements(shelf, first, inner)
-        yield f"{inner}{shelf.ahead}[turn] = {self._load(shelf)};"
-        yield from (f"{pad}    }}", f"{pad}}}")
+        turns = _Turns.of(shelf.arrangement, self.loaders)
+        found = f"{shelf.ahead}[turn] = {self._load(shelf, turns)};"
+        yield from _in_turn(turns, list(self._from(shelf, first)), [found], pad)
 
     def shelve(self, shelf: Shelf, half: str, pad: str) -> Iterator[str]:
         """Put what has come from registers into a half of the shelf."""
-        inner = pad + "        "
-        yield from self._units(shelf, self.loaders, pad)
-        yield from self._coordinates(shelf, self.loaders, inner)
-        yield from self._put(shelf, f"{shelf.ahead}[turn]", half, inner)
-        yield from (f"{pad}    }}", f"{pad}}}")
+        turns = _Turns.of(shelf.arrangement, self.loaders)
+        lines = list(self._put(shelf, turns, f"{shelf.ahead}[turn]"))
+        yield from _in_turn(turns, list(self._to(shelf, half)), lines, pad)
 
     def ahead(self, shelf: Shelf, pad: str) -> str:
         """The registers of what is under way."""
-        return f"{pad}{self._type(shelf)} {shelf.ahead}[{self._turns(shelf, self.loaders)}];"
+        turns = _Turns.of(shelf.arrangement, self.loaders)
+        return f"{pad}{self._type(shelf)} {shelf.ahead}[{turns.count}];"
 
-    def _units_of(self, shelf: Shelf) -> int:
-        return prod(shelf.arrangement.sizes) // shelf.arrangement.brought
-
-    def _turns(self, shelf: Shelf, team: Team) -> int:
-        return -(-self._units_of(shelf) // team.lanes)
-
-    def _units(self, shelf: Shelf, team: Team, pad: str) -> Iterator[str]:
-        """The head of a loop over what a lane brings: a vector, or an element, in each turn."""
-        yield f"{pad}#pragma unroll"
-        yield f"{pad}for (u32 turn = 0u; turn < {self._turns(shelf, team)}u; ++turn) {{"
-        yield f"{pad}    const u32 unit = {team.number} + turn * {team.lanes}u;"
-        units = self._units_of(shelf)
-        yield f"{pad}    if (unit < {units}u) {{" if units % team.lanes else f"{pad}    {{"
-
-    def _coordinates(self, shelf: Shelf, team: Team, pad: str) -> Iterator[str]:
-        """Where a unit is in the tile."""
-        sizes, width, lanes = shelf.arrangement.sizes, shelf.arrangement.brought, team.lanes
-        last = len(sizes) - 1
-        along = sizes[last] // width
-        rest = "unit"
-        # Where lanes fill whole rows, a lane stays in its column from turn to turn.
-        stays = lanes % along == 0 and prod(sizes[:last]) == max(sizes[:last], default=1)
-        for axis in reversed(range(len(sizes))):
-            size = along if axis == last else sizes[axis]
-            text = rest if axis == 0 else f"{rest} % {size}u"
-            if sizes[axis] == 1:
-                text = "0u"
-            elif stays and axis == last:
-                text = times(f"({team.number} % {size}u)", width)
-            elif stays:
-                text = f"{team.number} / {along}u + turn * {lanes // along}u"
-            elif axis == last:
-                text = times(f"({text})" if axis else text, width)
-            yield f"{pad}const u32 c{axis} = {text};"
-            if size > 1:
-                rest = f"unit / {size}u" if rest == "unit" else f"{rest} / {size}u"
-
-    def _elements(self, shelf: Shelf, first: str, pad: str) -> Iterator[str]:
+    def _from(self, shelf: Shelf, first: str) -> Iterator[str]:
         """Where a unit is in the array, of a chunk that begins with the round `first`."""
-        stage = shelf.arrangement.stage
+        terms, stage, decl = self.terms, shelf.arrangement.stage, shelf.decl
+        at = ""
         for axis, move in enumerate(stage.moves):
             begin = {None: "", ROUND: first}.get(move, TILES.get(move or 0, ""))
             offset = self._number(stage.offsets[axis])
             parts = [part for part in (begin, offset, f"c{axis}") if part]
-            yield f"{pad}const u32 e{axis} = {' + '.join(parts)};"
+            yield f"const u32 e{axis} = {' + '.join(parts)};"
+            wide = f"({terms.use(DataType.U64)})e{axis}"
+            at = f"({at} * {terms.word_dim(decl, axis)} + e{axis})" if axis else wide
+        form = terms.dialect.pointer.format(const="const ", type=terms.stored(decl))
+        yield f"{form} from = {terms.pointers[decl.name]} + {at};"
 
-    def _load(self, shelf: Shelf) -> str:
-        """The expression that loads a unit: 0 outside."""
-        terms, found = self.terms, shelf.arrangement
-        decl, width = shelf.decl, found.brought
-        checks, at, length = [], "", ""
-        for axis in range(len(found.sizes)):
-            flat = len(found.sizes) == 1
-            length = terms.word_length(decl) if flat else terms.word_dim(decl, axis)
-            move, proved = found.stage.moves[axis], found.stage.proved[axis]
-            follows = move not in (ROUND, None) and self.code.fitted and not self.code.checked
-            if not (proved and follows and (width == 1 or axis < len(found.sizes) - 1)):
-                checks.append(f"e{axis} < {length}")
-                checks += [f"e{axis} < 0x80000000u"] if found.stage.signed[axis] else []
-            at = f"({at} * {terms.word_dim(decl, axis)} + e{axis})" if axis else f"e{axis}"
-        pointer, when = terms.pointers[decl.name], " && ".join(checks)
-        if width == 1 and not checks:
-            return f"{pointer}[{bare(at)}]"
-        if width == 1:
-            return f"{when} ? {pointer}[{bare(at)}] : ({terms.stored(decl)})0"
-        last = f"e{len(found.sizes) - 1}"
-        dtype = terms.stored_type(decl)
-        vector, _ = terms.dialect.vector_type(dtype, width)
-        values = (
-            f"{length} - {last} > {k}u ? {pointer}[{bare(at)} + {k}u] : 0" for k in range(width)
-        )
-        at_an_end = terms.dialect.vector_of.format(vector=vector, values=", ".join(values))
-        whole = terms.dialect.vector_value(dtype, width, f"{pointer} + ({bare(at)})", ())
-        zeros = terms.dialect.vector_of.format(vector=vector, values=", ".join(["0"] * width))
-        return f"!({when}) ? {zeros} : {length} - {last} >= {width}u ? {whole} : {at_an_end}"
-
-    def _put(self, shelf: Shelf, value: str, half: str, pad: str) -> Iterator[str]:
-        terms, found = self.terms, shelf.arrangement
-        width = found.brought
+    def _to(self, shelf: Shelf, half: str) -> Iterator[str]:
+        """Where a unit goes in workgroup memory."""
+        found = shelf.arrangement
         parts = [half] if half else []
         parts += [
-            f"c{axis} * {stride}u" if stride > 1 else f"c{axis}"
+            times(f"c{axis}", stride)
             for axis, stride in enumerate(found.strides)
             if stride and found.sizes[axis] > 1
         ]
-        slot = " + ".join(parts) or "0u"
+        form = self.terms.dialect.local_pointer.format(const="", type=self.terms.stored(shelf.decl))
+        yield f"{form} to = {shelf.near} + ({' + '.join(parts) or '0u'});"
+
+    def _load(self, shelf: Shelf, turns: _Turns) -> str:
+        """The expression that loads a unit: 0 outside."""
+        terms, found, decl = self.terms, shelf.arrangement, shelf.decl
+        width, last = found.brought, len(found.sizes) - 1
+        checks, at, length, place = [], "", "", ""
+        for axis in range(last + 1):
+            length = terms.word_length(decl) if last == 0 else terms.word_dim(decl, axis)
+            move, proved = found.stage.moves[axis], found.stage.proved[axis]
+            plus = turns.plus(axis)
+            place = f"e{axis} + {plus}" if plus else f"e{axis}"
+            follows = move not in (ROUND, None) and self.code.fitted and not self.code.checked
+            if not (proved and follows and (width == 1 or axis < last)):
+                checks.append(f"e{axis} < {length}")
+                checks += [f"{plus} < {length} - e{axis}"] if plus else []  # a sum could wrap
+                checks += [f"{place} < 0x80000000u"] if found.stage.signed[axis] else []
+            if axis:
+                at = f"{at} * {terms.word_dim(decl, axis)}" if at else ""
+            if plus:
+                own = plus if axis == last else f"({terms.use(DataType.U64)})({plus})"
+                at = f"({at} + {own})" if at else own
+        when = " && ".join(checks)
+        stored, dtype = terms.stored(decl), terms.stored_type(decl)
         if width == 1:
-            yield f"{pad}{shelf.near}[{slot}] = {value};"
+            value = f"from[{bare(at) or '0'}]"
+            return f"{when} ? {value} : ({stored})0" if when else value
+        whole = terms.dialect.vector_value(dtype, width, f"from + {at}" if at else "from", ())
+        vector, _ = terms.dialect.vector_type(dtype, width)
+        zeros = terms.dialect.vector_of.format(vector=vector, values=", ".join(["0"] * width))
+        if last:  # a row is a whole number of vectors, which a launch sees to
+            return f"{when} ? {whole} : {zeros}" if when else whole
+        begin = f"{at} + " if at else ""
+        values = (f"{length} - ({place}) > {k}u ? from[{begin}{k}u] : 0" for k in range(width))
+        at_an_end = terms.dialect.vector_of.format(vector=vector, values=", ".join(values))
+        return f"!({when}) ? {zeros} : {length} - ({place}) >= {width}u ? {whole} : {at_an_end}"
+
+    def _put(self, shelf: Shelf, turns: _Turns, value: str) -> Iterator[str]:
+        terms, found = self.terms, shelf.arrangement
+        width = found.brought
+        parts = [
+            times(f"({plus})" if stride > 1 else plus, stride)
+            for axis, stride in enumerate(found.strides)
+            if stride and (plus := turns.plus(axis))
+        ]
+        slot = " + ".join(parts)
+        if width == 1:
+            yield f"to[{slot or '0'}] = {value};"
             return
         dtype, step = terms.stored_type(shelf.decl), found.strides[-1]
         names = [terms.dialect.component(dtype, width, value, k) for k in range(width)]
         if step == 1:
-            yield pad + terms.dialect.store_vector(dtype, f"{shelf.near} + {slot}", names)
+            yield terms.dialect.store_vector(dtype, f"to + {slot}" if slot else "to", names)
             return
         for number, name in enumerate(names):
-            more = f" + {number * step}u" if number else ""
-            yield f"{pad}{shelf.near}[{slot}{more}] = {name};"
+            more = [*parts, *([f"{number * step}u"] if number else [])]
+            yield f"to[{' + '.join(more) or '0'}] = {name};"
 
     def _type(self, shelf: Shelf) -> str:
         dtype, width = self.terms.stored_type(shelf.decl), shelf.arrangement.brought
@@ -205,6 +255,27 @@ class Filling:
                 return terms.word_dim(terms.buffers[symbol.name], symbol.axis)
             case _:
                 return f"(u32){terms.pointers[symbol.name]}"
+
+
+def _in_turn(turns: _Turns, begin: list[str], lines: list[str], pad: str) -> Iterator[str]:
+    """A loop over the turns: what begins them is found once, where it may, and else in each."""
+    once = turns.steps is not None
+    begin = [*turns.places(), *begin]
+    body = lines if once else [*begin, *lines]
+    if turns.units % turns.team.lanes:
+        unit = turns.unit if once else "unit"
+        body = [f"if ({unit} < {turns.units}u) {{", *_indented(body), "}"]
+    if not once:
+        body = [f"const u32 unit = {turns.unit};", *body]
+    loop = f"for (u32 turn = 0u; turn < {turns.count}u; ++turn) {{"
+    whole = ["#pragma unroll", loop, *_indented(body), "}"]
+    if once:
+        whole = ["{", *_indented([*begin, *whole]), "}"]
+    yield from (pad + line for line in whole)
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"    {line}" for line in lines)
 
 
 def times(text: str, factor: int) -> str:

@@ -160,15 +160,16 @@ class Helpers:
         functions = self.functions(t)
         match op:
             case BinaryOp.MIN | BinaryOp.MAX:
-                less = "a < b ? a : b < a ? b" if op is BinaryOp.MIN else "a > b ? a : b > a ? b"
-                same = "a : b" if op is BinaryOp.MIN else "b : a"
+                # Without branches: loops through memory wait for one load after the other else.
+                less, either = ("<", "|") if op is BinaryOp.MIN else (">", "&")
+                bits = self.dialect.float_to_bits[t]
+                zero = f"{self.dialect.bits_to_float[t]}({bits}(a) {either} {bits}(b))"
                 return self.define(
                     name,
                     str(t),
                     two,
-                    "if (a != a) return b;",
-                    "if (b != b) return a;",
-                    f"return {less} : ({self.is_negative(t, 'a')} ? {same});",
+                    f"const {t} one = (a {less} b) | (b != b) ? a : b;",
+                    f"return a == b ? {zero} : one;",
                 )
             case BinaryOp.ABS_DIFF:
                 return self.define(name, str(t), two, f"return {functions[UnaryOp.ABS]}(a - b);")

@@ -24,7 +24,7 @@ class Items:
 
     @classmethod
     def of(cls, code: Code) -> Items:
-        run = code.items if code.order is Order.BLOCKED else code.vector
+        run = code.items if code.order is Order.BLOCKED else code.at_once
         return cls(code.items_by_axis, run)
 
     def __len__(self) -> int:

@@ -96,11 +96,11 @@ class Jam:
                 yield from self.in_chunks(self.shelves, node, here)
             case Loop(var, start, stop, body):
                 head, dtype = writer.loop_head(var, start, stop, here)
-                yield from writer.unrolled(here)
+                yield from writer.unrolled(node, here)
                 yield from self.braced(head, body, here.counting(var, dtype))
-            case While(cond, body):
+            case While(cond):
                 text, _ = expr(cond, here)
-                yield from self.braced(f"while ({bare(text)})", body, here)
+                yield from self.braced(f"while ({bare(text)})", writer.turn(node), here)
             case Block(body) | Region(_, body):
                 if self.terms.program.entry == (node,):
                     yield from self.body(body, here)
@@ -144,7 +144,7 @@ class Jam:
             text, _ = self.expressions.expr(node.value, here.of(item))
             stored = bare(writer.operations.to_storage(decl, text))
             yield f"{inner.pad}const {self.terms.stored(decl)} {name} = {stored};"
-        in_vectors = code.vector > 1 and self.accesses.is_whole_row(decl, index, here)
+        in_vectors = code.at_once > 1 and self.accesses.is_whole_row(decl, index, here)
         one_by_one: list[str] = []
         if here.beyond or not in_vectors:
             for item, name in names.items():
@@ -166,13 +166,14 @@ class Jam:
         self, decl: BufferDecl, index: Expr, names: dict[int, str], here: Here
     ) -> Iterator[str]:
         """The lines that store neighbours at once."""
-        terms, width = self.terms, self.terms.code.vector
+        terms, width = self.terms, self.terms.code.at_once
         for first in here.now[::width]:
             address = self.expressions.address(decl, index, here.of(first))
             yield here.pad + terms.dialect.store_vector(
                 terms.stored_type(decl),
                 f"{terms.pointers[decl.name]} + ({bare(address.at)})",
                 [names[item] for item in range(first, first + width)],
+                streamed=terms.code.streamed,
             )
 
 

@@ -84,6 +84,15 @@ class WordLayout:
         return places[axis]
 
 
+def taken(words: bytes, places: Iterable[int]) -> bytes:
+    """Of a launch's words, those that a kernel takes.
+
+    >>> taken(b"noneonlytwo.last", (3, 1))
+    b'lastonly'
+    """
+    return b"".join([words[4 * place : 4 * place + 4] for place in places])
+
+
 def arguments_of(program: Program) -> tuple[BufferDecl, ...]:
     """The buffers a kernel takes as arguments, in their order."""
     bound = [decl for decl in program.buffers if not decl.is_shared]

@@ -19,7 +19,16 @@ from vyre.emit.operations import bare
 from vyre.emit.pointers import Pointer, Pointers
 from vyre.emit.shelves import Loaded, Shelves
 from vyre.emit.staging import Stage
-from vyre.emit.wanted import Form, Row, Wanted, fixed_place, fixed_vectors, in_vectors, split
+from vyre.emit.wanted import (
+    Form,
+    Row,
+    Wanted,
+    apart,
+    fixed_place,
+    fixed_vectors,
+    in_vectors,
+    split,
+)
 from vyre.emit.windows import window_of
 from vyre.ir.expr import Atomic, IdKind, Load, Var
 from vyre.ir.node import Node, Store
@@ -37,6 +46,7 @@ class _Place:
 
     here: Here
     pointer: Pointer | None
+    inside: frozenset[int]  # axes before the last along which the row is one of its array's
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,7 @@ class Loads:
         # Beside what is brought, lanes beyond the extent load as well, one element at a time.
         plain = self.terms.code.checked or shelves is not None
         self.width = 1 if plain else self.terms.code.vector
+        self.held = 0  # registers that elements are in at once, at most
 
     def before(self, node: Node, coming: Sequence[Node], here: Here) -> Generator[str, None, Here]:
         """Load what a statement's items need and what is not there yet; say where all of it is.
@@ -88,6 +99,8 @@ class Loads:
         for loaded in self._loaded(wanted, here):
             yield from loaded.lines
             here.loaded.update(loaded.elements)
+        sizes = (self.terms.buffers[str(element[0])].element.min_bytes for element in here.loaded)
+        self.held = max(self.held, sum(max(1, size // 4) for size in sizes))
         registers = {
             (load.buffer, load.index, item): here.loaded[self._one(load, item, here).element]
             for load in found
@@ -158,7 +171,12 @@ class Loads:
             element=(load.buffer, tuple(forms), own),
             row=row,
             column=column,
-            proved=sum(proof is not None for proof in access.by_axis),
+            apart=apart(access),
+            inside=frozenset(
+                axis
+                for axis in range(len(access.forms))
+                if self.accesses.is_free_along(decl, load.index, axis, here.of(item))
+            ),
             in_vectors=self.width > 1 and in_vectors(access, self.width),
             is_fixed=fixed is not None,
             access=access,
@@ -185,7 +203,9 @@ class Loads:
         yield Loaded(lines, {})
         late: list[str] = []  # what lanes pass on comes after all loads: it waits for them
         for row in rows:
-            yield from self._row(parts[row], late, _Place(here, pointers.get(row)))
+            inside = frozenset().union(*(one.inside for one in rows[row]))
+            place = _Place(here, pointers.get(row), inside - {len(row.outer)})
+            yield from self._row(parts[row], late, place)
         yield Loaded(late, {})
 
     def _parts(self, members: list[Wanted]) -> _Parts:
@@ -222,7 +242,7 @@ class Loads:
 
     def _passed_on(self, one: Wanted, texts: dict[int, str], here: Here) -> tuple[str, int] | None:
         """What a neighbouring lane has of this element, and the lane that has no neighbour."""
-        dialect, run = self.terms.dialect, here.items.run
+        dialect, run = self.terms.dialect, here.items.run * one.apart
         dtype = self.terms.stored_type(self.terms.buffers[one.load.buffer])
         if not here.in_lockstep or dtype.bits != 32 or not one.in_vectors:
             return None
@@ -259,13 +279,20 @@ class Loads:
         text = f"{self.terms.pointers[decl.name]}[{bare(address.at)}]"
         if row.pointer is not None:
             text = f"{row.pointer.name}[{one.column - row.pointer.column}]"
-        checks = [first, *address.checks] if first else address.checks
+        checks = self._checks(one, row.inside | one.inside, row)
+        checks = [first, *checks] if first else checks
         return f"{' && '.join(checks)} ? {text} : 0" if checks else text
+
+    def _checks(self, one: Wanted, inside: frozenset[int], row: _Place, back: int = 0) -> list[str]:
+        """What has to hold of an element, or of the one `back` before it, along other axes."""
+        decl = self.terms.buffers[one.load.buffer]
+        axes = self.expressions.by_axis(decl, one.load.index, one.at(row.here), back=back)
+        return [check for axis, (check, _) in enumerate(axes) if check and axis not in inside]
 
     def _vector(self, members: list[Wanted], start: int, row: _Place) -> Loaded:
         """Neighbours at once; what is not needed of them lies in the same vector of the array."""
         terms, width, dialect = self.terms, self.width, self.terms.dialect
-        first = max(members, key=lambda one: (one.proved, -one.column))
+        first = max(members, key=lambda one: (len(one.inside), -one.column))
         back, index = first.column - start, first.load.index
         decl = terms.buffers[first.load.buffer]
         dtype = terms.stored_type(decl)
@@ -280,7 +307,9 @@ class Loads:
         whole = not check and (len(members) == width or followed)
         if len(axes) > 1 or whole:
             # Along a row that is a whole number of vectors, one is inside or outside as a whole.
-            line = dialect.load_vector(dtype, width, name, source, address.checks)
+            inside = row.inside.union(*(one.inside for one in members))
+            checks = self._checks(first, inside, row, back)
+            line = dialect.load_vector(dtype, width, name, source, checks)
             parts = (dialect.component(dtype, width, name, one.column - start) for one in members)
             elements = (one.element for one in members)
             return Loaded([row.here.pad + line], dict(zip(elements, parts, strict=True)))
@@ -312,12 +341,10 @@ class Loads:
 
 
 def _want(wanted: dict[Element, Wanted], one: Wanted) -> None:
-    """Have an element loaded, in the way that needs the fewest checks."""
-    wanted[one.element] = max(wanted.get(one.element, one), one, key=_proved)
-
-
-def _proved(one: Wanted) -> int:
-    return one.proved
+    """Have an element loaded; what is known of it by one that asks for it is known of it."""
+    before = wanted.get(one.element, one)
+    fewest = before if len(before.inside) >= len(one.inside) else one
+    wanted[one.element] = replace(fewest, inside=before.inside | one.inside)
 
 
 def _loads(node: Node) -> Iterator[Load]:

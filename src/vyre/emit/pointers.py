@@ -63,7 +63,7 @@ class Pointers:
             )
             others: list[_Neighbour] = []
             number = 0
-            if row.outer and self._is_inside(one, here):
+            if row.outer and _is_inside(rows[row]):
                 first, number = row.numbered()
                 others = neighbours.setdefault(first, [])
             near = min(others, key=lambda other: abs(other.number - number), default=None)
@@ -99,12 +99,6 @@ class Pointers:
                 return False
         return True
 
-    def _is_inside(self, one: Wanted, here: Here) -> bool:
-        """Whether its row is one of its array's, for sure."""
-        decl = self.terms.buffers[one.load.buffer]
-        *outer, _ = self.expressions.by_axis(decl, one.load.index, one.at(here))
-        return not any(check for check, _ in outer)
-
     def _beside(self, one: Wanted, near: _Neighbour, rows: int) -> str:
         """The place of an element, by that of a row near it."""
         decl = self.terms.buffers[one.load.buffer]
@@ -126,3 +120,9 @@ class Pointers:
             terms.use(DataType.U64)
             at = f"((u64){above} * {terms.word_dim(decl, len(outer))} + {at})"
         return f"{terms.pointers[decl.name]} + ({bare(at)})"
+
+
+def _is_inside(members: Sequence[Wanted]) -> bool:
+    """Whether a row that these are elements of is one of its array's, for sure."""
+    known = frozenset().union(*(one.inside for one in members))
+    return all(axis in known for axis in range(len(members[0].row.outer)))

@@ -10,7 +10,7 @@ from vyre.emit.here import Here
 from vyre.emit.items import Items
 from vyre.emit.jam import Jam
 from vyre.emit.lanes import returns_early
-from vyre.emit.windows import Window, windows
+from vyre.emit.windows import Window, is_worth_a_copy, windows
 from vyre.emit.writer import Writer
 from vyre.ir.expr import IdKind
 
@@ -27,6 +27,7 @@ class Several:
         self.items = Items.of(self.code)
         self.early = returns_early(self.program)
         self.lane, self.width = terms.id(IdKind.LOCAL, 0), terms.id(IdKind.WORKGROUP_SIZE, 0)
+        self.held = 0  # registers that lines of items load into at once
 
     @property
     def tall(self) -> tuple[int, ...]:
@@ -97,17 +98,16 @@ class Several:
         yield from self.positions(here.pad)
         found = windows(list(writer.accesses.by_spot.values()), items, self.code.vector)
         here = replace(here, in_lockstep=self.is_in_lockstep(found))
-        inside = " && ".join([] if self.code.checked else self.interior(found))
-        if inside and here.in_lockstep:
-            inside = self.dialect.of_all_lanes.format(value=inside)
-        if inside:
-            yield f"{here.pad}if ({inside}) {{"
+        if not self.code.checked and is_worth_a_copy(found, items):
+            yield f"{here.pad}if ({' && '.join(self.interior(found))}) {{"
             yield from Jam(writer).lines(replace(here.deeper(), interior=True))
             yield f"{here.pad}}} else {{"
             yield from Jam(writer).lines(here.deeper())
             yield f"{here.pad}}}"
         else:
-            yield from Jam(writer).lines(here)
+            jam = Jam(writer)
+            yield from jam.lines(here)
+            self.held = jam.loads.held if self.tall else 0
 
     @property
     def names(self) -> dict[int, tuple[str, ...]]:
@@ -137,7 +137,7 @@ class Several:
                 yield f"{pad}const u32 {name} = {begin}{f' + {item}u' if item else ''};"
 
     def is_in_lockstep(self, found: list[Window]) -> bool:
-        """Whether a warp is part of a row, and looks inside its arrays as a whole or not at all."""
+        """Whether a warp is part of a row, and no border of an array parts its lanes."""
         group, lanes = self.code.group, self.dialect.lanes
         if not self.code.fitted or group is None or lanes == 0:
             return False

@@ -86,7 +86,7 @@ class Shelves:
             yield f"    const u32 {shelf.base} = {self._base(shelf)};"
         once = self.of_loop(None)
         for shelf in once:
-            yield from self.filling.bring(shelf, "", "", "    ")
+            yield from self.filling.bring(shelf, "", "    ", self.filling.everyone)
         if once:
             yield f"    {terms.dialect.barrier}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vyre.emit.layout import WordLayout
 from vyre.errors import InvalidInput
 
 
@@ -18,8 +17,8 @@ class Source:
     body: str
     entry: str
     dialect: str
-    layout: WordLayout
     arguments: tuple[str, ...]  # buffers in the order of the kernel's parameters; words come last
+    words: tuple[int, ...]  # which of a launch's it takes; without any there is no such parameter
     guarded: tuple[int, ...]  # axes along which a workgroup may be wider than 1
 
     @property

@@ -16,7 +16,7 @@ from typing import TypeGuard
 
 from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
-from vyre.analysis.forms import ONE, Counter, Gid, Linear, Poly
+from vyre.analysis.forms import ONE, ZERO, Counter, Gid, Linear, Poly
 from vyre.analysis.reader import LOAD
 from vyre.emit.accesses import Spot, spot_of
 from vyre.emit.dialect import WARP, WIDTHS
@@ -49,7 +49,12 @@ class Stage:
     signed: tuple[bool, ...]  # whether an index beyond 2**31 counts as negative
     loop: str | None  # the name of the counter, where a loop's rounds move it
     aligned: bool  # rounds begin at a multiple of what a vector holds
+    positive: bool  # no round is below 0
     proved: tuple[bool, ...]  # whether positions within the extent need no check along an axis
+
+    def begins_inside(self, axis: int) -> bool:
+        """Whether no index along an axis is before 0, which wraps around."""
+        return self.offsets[axis] == ZERO and (self.positive or self.moves[axis] != ROUND)
 
 
 @lru_cache(maxsize=256)
@@ -146,6 +151,7 @@ def _stage(
     element = decl.element
     stored = 4 if element.is_bool else element.min_bytes
     begins = counter.start.constant if counter is not None else 0
+    unsigned = counter is None or counter.dtype == DataType.U32
     return Stage(
         buffer=decl.name,
         size=stored,
@@ -154,6 +160,7 @@ def _stage(
         signed=tuple(form.dtype == DataType.I32 for form in forms),
         loop=None if counter is None else counter.name,
         aligned=begins is not None and begins % 16 == 0,
+        positive=unsigned or (begins is not None and begins >= 0),
         proved=tuple(item is not None for item in access.by_axis),
     )
 
@@ -217,7 +224,8 @@ def arranged(stage: Stage, code: Code) -> Arrangement:
 def _read_at_once(fast: int, items: Items, code: Code, size: int) -> int:
     """Neighbours that a lane reads in one access of workgroup memory."""
     if fast == 0:
-        return code.vector if code.vector in WIDTHS and code.vector * size <= _VECTOR_BYTES else 1
+        own = code.at_once
+        return own if own in WIDTHS and own * size <= _VECTOR_BYTES else 1
     if fast == 1:
         return next((w for w in (4, 2) if items.counts[1] % w == 0 and w * size <= 16), 1)
     return 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from vyre.analysis.facts import MemoryAccess, Pattern
+from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import Gid, Linear, Poly
 from vyre.analysis.reader import LOAD
 from vyre.emit.dialect import WIDTHS
@@ -15,6 +15,7 @@ from vyre.ir.expr import Load
 from vyre.ir.types import DataType
 
 _FIXED_BYTES = 16  # of a vector of elements that all positions read
+_APART = 4  # elements between neighbours that vectors of all of them are worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class Wanted:
     element: Element
     row: Row
     column: int  # where it is there, from the column of the first item
-    proved: int  # axes along which it needs no check
+    apart: int  # columns between neighbouring items
+    inside: frozenset[int]  # axes of its array along which it needs no check
     in_vectors: bool
     is_fixed: bool  # whether it is the same one for all positions, its column its place
     access: MemoryAccess
@@ -61,15 +63,25 @@ class Wanted:
         return replace(here, item=self.item, statement=self.access.statement)
 
 
-def in_vectors(access: MemoryAccess, width: int) -> bool:
-    """Whether neighbours of an access are neighbours in memory, in vectors of that width.
-
-    What only a launch knows of it, such as the length of a row, is left to the launch.
-    """
+def apart(access: MemoryAccess) -> int:
+    """How far neighbours along x are apart in a row of an array; 0 where that is not known."""
     *outer, last = access.forms
-    if not isinstance(last, Linear) or access.pattern is not Pattern.CONTIGUOUS:
-        return False
-    if any(not isinstance(form, Linear) for form in outer):
+    if any(not isinstance(form, Linear) or 0 in form.gids() for form in outer):
+        return 0
+    step = last.gids().get(0) if isinstance(last, Linear) else None
+    return (step.constant or 0) if step is not None else 0
+
+
+def in_vectors(access: MemoryAccess, width: int) -> bool:
+    """Whether an access is part of vectors of that width: those of a few neighbours' elements.
+
+    Neighbours lie side by side, or a few elements apart, such as one colour of pixels: loads of the
+    others fill the vectors. What only a launch knows of it, such as the length of a row, is left to
+    the launch.
+    """
+    last = access.forms[-1]
+    most = _APART if access.kind == LOAD else 1
+    if not isinstance(last, Linear) or not 0 < apart(access) <= most:
         return False
     steps = (factor.constant for variable, factor in last.terms.items() if variable != Gid(0))
     return all(step is None or step % width == 0 for step in steps)

@@ -15,6 +15,7 @@ from vyre.emit.terms import Terms
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, IdKind, Lit
+from vyre.ir.loops import is_innermost, turn_of
 from vyre.ir.node import (
     Assign,
     Barrier,
@@ -78,11 +79,11 @@ class Writer:
                 yield from lines
             case Loop(var, start, stop, body):
                 head, dtype = self.loop_head(var, start, stop, here)
-                yield from self.unrolled(here)
+                yield from self.unrolled(node, here)
                 yield from self.braced(head, body, here.counting(var, dtype))
-            case While(cond, body):
+            case While(cond):
                 text, _ = expr(cond, here)
-                yield from self.braced(f"while ({bare(text)})", body, here)
+                yield from self.braced(f"while ({bare(text)})", self.turn(node), here)
             case Break() | Continue():
                 yield f"{pad}{type(node).__name__.lower()};"
             case Return():
@@ -117,28 +118,39 @@ class Writer:
         head = f"for ({t} {counter} = {bare(first)}{bound}; {counter} < {end}; ++{counter})"
         return head, dtype
 
-    def unrolled(self, here: Here) -> Iterator[str]:
-        if self.code.unroll > 1:
+    def unrolled(self, loop: Loop, here: Here) -> Iterator[str]:
+        if self.code.unroll > 1 and is_innermost(loop):
             yield f"{here.pad}#pragma unroll {self.code.unroll}"
+
+    def turn(self, loop: While) -> tuple[Node, ...]:
+        """The rounds of a loop before it goes back."""
+        return turn_of(self.terms.program, loop, self.code.unroll)
 
     def store(self, decl: BufferDecl, index: Expr, stored: str, here: Here) -> Iterator[str]:
         """The lines that store a value, with the checks it needs."""
-        pad, target = here.pad, self.terms.pointers[decl.name]
+        pad = here.pad
         inside = self.inside(here) if here.beyond else []
         here = replace(here, beyond=False)  # where it is inside, what is proved holds
         if is_short(index) or self.accesses.is_free(decl, index, here):
             address = self.expressions.address(decl, index, here)
             when = " && ".join([*inside, *address.checks])
             head = f"{pad}if ({when}) " if when else pad
-            yield f"{head}{target}[{bare(address.at)}] = {stored};"
+            yield head + self.put(decl, bare(address.at), stored)
             return
         at, wide = self.expressions.index(index, here)
         t = self.terms.use(DataType.U64 if wide else U32)
         when = " && ".join([*inside, f"at < {self.terms.word_length(decl)}"])
         yield f"{pad}{{"
         yield f"{pad}    const {t} at = {bare(at)};"
-        yield f"{pad}    if ({when}) {target}[at] = {stored};"
+        yield f"{pad}    if ({when}) {self.put(decl, 'at', stored)}"
         yield f"{pad}}}"
+
+    def put(self, decl: BufferDecl, at: str, stored: str) -> str:
+        """The line that stores a value."""
+        target = self.terms.pointers[decl.name]
+        if self.code.streamed and not decl.is_shared:
+            return self.terms.dialect.stream.format(at=f"{target} + ({at})", value=stored)
+        return f"{target}[{at}] = {stored};"
 
     def inside(self, here: Here) -> list[str]:
         """What has to hold of the item at hand, where lanes beyond the extent come by."""

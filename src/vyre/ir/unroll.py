@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 
-from vyre.ir.expr import Expr, Lit, Load, Var
+from vyre.ir.expr import Expr, FlatIndex, Lit, Load, Var
 from vyre.ir.node import Assign, Break, Continue, Let, Loop, Node, Return, While
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
@@ -153,7 +153,18 @@ def _rounds(loop: Loop) -> range | None:
     leaving = (Break, Continue, Return, While)
     if any(isinstance(node, leaving) for node in statements(loop.body)):
         return None
-    return range(int(start.value), int(stop.value))
+    rounds = range(int(start.value), int(stop.value))
+    return None if rounds.start < 0 and _is_place(loop) else rounds
+
+
+def _is_place(loop: Loop) -> bool:
+    """Whether its counter itself is an index, which no program may say is negative."""
+    loads = (part for part in all_expressions(loop.body) if isinstance(part, Load))
+    indices = (load.index for load in loads)
+    return any(
+        Var(loop.var) in (index.indices if isinstance(index, FlatIndex) else (index,))
+        for index in indices
+    )
 
 
 def _is_window(loop: Loop) -> bool:

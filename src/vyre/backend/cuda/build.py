@@ -62,7 +62,7 @@ class Builder:
                 return [built for job in jobs for built in self.build([job])]
             return [loaded]
         return [
-            self._binary(loaded, job, source.entry, source.guarded)
+            self._binary(loaded, job, _made(source))
             for job, source in zip(jobs, sources, strict=True)
         ]
 
@@ -74,14 +74,10 @@ class Builder:
             if len(jobs) > 1:
                 return [built for job in jobs for built in self.compile_only([job])]
             return [together]
+        most = (together.registers.get(source.entry, 0) for source in sources)
         return [
-            Compiled(
-                threads_for(together.registers.get(source.entry, 0), self._most_threads),
-                name,
-                source.entry,
-                source.guarded,
-            )
-            for source in sources
+            _made(source, name, threads_for(registers, self._most_threads))
+            for source, registers in zip(sources, most, strict=True)
         ]
 
     def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> list[CudaBinary | Unbuilt]:
@@ -95,8 +91,7 @@ class Builder:
                 found |= zip(numbers, built, strict=True)
                 continue
             for number in numbers:
-                one = made[number]
-                found[number] = self._binary(module, jobs[number], one.entry, one.guarded)
+                found[number] = self._binary(module, jobs[number], made[number])
         return [found[number] for number in range(len(jobs))]
 
     def gate(self) -> Any | Unbuilt:
@@ -134,10 +129,8 @@ class Builder:
             return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
         return function
 
-    def _binary(
-        self, module: Any, job: Job, entry: str, guarded: tuple[int, ...]
-    ) -> CudaBinary | Unbuilt:
-        function = self._function(module, entry)
+    def _binary(self, module: Any, job: Job, made: Compiled) -> CudaBinary | Unbuilt:
+        function = self._function(module, made.entry)
         if isinstance(function, Unbuilt):
             return function
         with self._context.apart_from_captures():
@@ -145,8 +138,8 @@ class Builder:
         declared, layout = arguments_of(job.program), WordLayout.of(job.program)
         dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
         names = tuple(decl.name for decl in declared)
-        frames = Frames(dtypes, layout.count)
-        return CudaBinary(function, layout, names, guarded, resources, frames)
+        frames = Frames(dtypes, made.words)
+        return CudaBinary(function, layout, names, made.guarded, resources, frames)
 
     def _resources(self, function: Any) -> Resources:
         names = self._context.driver.CUfunction_attribute
@@ -176,6 +169,11 @@ def threads_for(registers: int, most: int) -> int:
         return 0
     of_warp = -(-registers * 32 // 256) * 256
     return min(most, 4 * (16_384 // of_warp) * 32)
+
+
+def _made(source: Source, name: str = "", max_threads: int = 0) -> Compiled:
+    """What a process needs of a kernel that is compiled from a source."""
+    return Compiled(max_threads, name, source.entry, source.guarded, source.words)
 
 
 def _by_name(made: Sequence[Compiled]) -> Iterator[tuple[str, list[int]]]:

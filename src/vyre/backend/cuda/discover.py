@@ -88,6 +88,7 @@ def _open(driver: Any, number: int, cache: CubinCache, version: str, compiler: s
             max_threads_per_unit=attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
             max_buffer_bytes=int(total),
             group_bytes=attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
+            cache_bytes=attribute("L2_CACHE_SIZE"),
         ),
         compute_units=attribute("MULTIPROCESSOR_COUNT"),
         memory_bytes=int(total),

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from vyre.emit.layout import taken
+
 _FORMATS = {
     "u1": "B7x",
     "u2": "H6x",
@@ -35,14 +37,14 @@ class Frames:
 
     Args:
         dtypes: of each scalar, None for a buffer, in the order of the parameters.
-        words: how many parameter words come last.
+        words: the places of those of a launch's words that come last.
     """
 
-    __slots__ = ("_count", "_put", "_size", "free", "pack")
+    __slots__ = ("_count", "_places", "_put", "_size", "free", "pack")
 
-    def __init__(self, dtypes: Sequence[np.dtype[Any] | None], words: int) -> None:
+    def __init__(self, dtypes: Sequence[np.dtype[Any] | None], words: tuple[int, ...]) -> None:
         slots = ["Q" if dtype is None else _FORMATS[dtype.str[1:]] for dtype in dtypes]
-        self._count, self._size = len(slots), 4 * words
+        self._count, self._places, self._size = len(slots), words, 4 * len(words)
         self._put = struct.Struct(f"{self._size}s").pack_into
         self.pack = struct.Struct(f"<{''.join(slots)}").pack_into  # (frame[0], 0, *arguments)
         self.free: list[Frame] = []
@@ -53,15 +55,16 @@ class Frames:
             frame = self.free.pop()
         except IndexError:
             return self.make(words)
-        self._put(frame[0], 8 * self._count, words)
+        self._put(frame[0], 8 * self._count, taken(words, self._places))
         return frame
 
     def make(self, words: bytes) -> Frame:
         """A new frame with these words."""
-        assert len(words) == self._size, f"{len(words)} bytes of words, {self._size} expected"
+        own = taken(words, self._places)
+        assert len(own) == self._size, f"{len(words)} bytes of words, {self._places} expected"
         end = 8 * self._count
         buffer = ctypes.create_string_buffer(end + self._size)
         start = ctypes.addressof(buffer)
         pointers = (ctypes.c_void_p * (self._count + 1))(*range(start, start + end + 1, 8))
-        self._put(buffer, end, words)
+        self._put(buffer, end, own)
         return buffer, ctypes.addressof(pointers), pointers

@@ -120,7 +120,7 @@ class Gate:
             host = int(value("pin words", driver.cuMemHostAlloc(_WORDS * _APART, flags)))
             device = int(value("map words", driver.cuMemHostGetDevicePointer(host, 0)))
         ctypes.memset(host, 0, _WORDS * _APART)
-        frames = Frames(_SLOT, 0)
+        frames = Frames(_SLOT, ())
         places = range(0, _WORDS * _APART, _APART)
         self._free += [Slot(self._context, frames, host + at, device + at) for at in places]
         self._function = function

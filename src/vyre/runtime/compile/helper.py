@@ -339,9 +339,10 @@ def _made(listed: Any) -> tuple[Compiled | Unbuilt, ...] | None:
                 "name": str(name),
                 "entry": str(entry),
                 "guarded": [*axes],
-            } if all(isinstance(axis, int) for axis in axes):
+                "words": [*places],
+            } if all(isinstance(number, int) for number in (*axes, *places)):
                 try:
-                    found.append(Compiled(most, name, entry, tuple(axes)))
+                    found.append(Compiled(most, name, entry, tuple(axes), tuple(places)))
                 except InvalidInput:
                     return None
             case _:

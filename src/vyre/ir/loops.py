@@ -1,0 +1,89 @@
+"""Which loops several rounds may be written out of, whatever a compiler does by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vyre.ir.expr import (
+    Atomic,
+    Binary,
+    Call,
+    Cast,
+    Fma,
+    Lit,
+    Load,
+    OpaqueExpr,
+    Select,
+    Subgroup,
+    Unary,
+    Var,
+)
+from vyre.ir.node import Assign, Block, If, Let, Loop, Node, While
+from vyre.ir.program import Program
+from vyre.ir.walk import all_expressions, expressions, statements
+
+_ACTS = (Atomic, Call, OpaqueExpr, Subgroup)
+_OPERATIONS = (Binary, Unary, Fma, Select, Cast)
+
+
+def loops_to_unroll(program: Program) -> Iterator[Loop | While]:
+    """The counted loops with none inside, and those that only compute."""
+    for node in statements(program.entry):
+        match node:
+            case Loop() if is_innermost(node):
+                yield node
+            case While() if only_computes(node):
+                yield node
+            case _:
+                pass
+
+
+def rounds_of(loop: Loop | While) -> int | None:
+    """How often a loop is gone through, at most, where the program says so."""
+    if isinstance(loop, While) or not isinstance(loop.start, Lit) or not isinstance(loop.stop, Lit):
+        return None
+    return max(0, int(loop.stop.value) - int(loop.start.value))
+
+
+_FEW = 13
+"""Operations of a round that compilers make instructions which take effect or not (ptxas 13)."""
+
+
+def turn_of(program: Program, loop: While, rounds: int) -> tuple[Node, ...]:
+    """The statements before a loop goes back: so many rounds, or one where it may not be more.
+
+    Each is a condition of the next one. Where rounds only compute, no lane has to go back for it,
+    or to wait for one that does: a short round is an instruction or two that take effect or not,
+    and a longer one is computed whatever comes of it, and then taken or left.
+    """
+    if rounds < 2 or not only_computes(loop):
+        return loop.body
+    parts = (*expressions(loop.cond), *all_expressions(loop.body))
+    short = sum(isinstance(part, _OPERATIONS) for part in parts) <= _FEW
+    loaded = {part.buffer for part in parts if isinstance(part, Load)}
+    if short or not all(program.buffer(name).is_scalar_argument for name in loaded):
+        return (Block(loop.body), *[If(loop.cond, loop.body, ())] * (rounds - 1))
+    taken = {part.name for part in parts if isinstance(part, Var)}
+    taken |= {node.name for node in statements(loop.body) if isinstance(node, (Let, Assign))}
+    goes = "goes"
+    while goes in taken:
+        goes += "_"
+    chosen = (
+        Assign(node.name, Select(Var(goes), node.value, Var(node.name)))
+        if isinstance(node, Assign)
+        else node
+        for node in loop.body
+    )
+    return (Block(loop.body), *[Block((Let(goes, loop.cond), *chosen))] * (rounds - 1))
+
+
+def is_innermost(loop: Loop) -> bool:
+    """Whether no other loop is in its rounds."""
+    return not any(isinstance(node, (Loop, While)) for node in statements(loop.body))
+
+
+def only_computes(loop: While) -> bool:
+    """Whether nothing but names changes by its rounds, or by asking whether there is another."""
+    parts = (*expressions(loop.cond), *all_expressions(loop.body))
+    plain = all(isinstance(node, (Let, Assign)) for node in statements(loop.body))
+    return plain and not any(isinstance(part, _ACTS) for part in parts)
