@@ -137,14 +137,14 @@ def test_the_space_has_the_default_that_compiling_leaves():
         (Code(items=65), "65 items; 64 allowed\nFix: use at most 64"),
         (Code(items=10**6), "1000000 items; 64 allowed\nFix: use at most 64"),
         (Code(vector=32), "32 elements in a vector; 16 allowed\nFix: use at most 16"),
-        (Code(unroll=10**9), "1000000000 rounds unrolled; 64 allowed\nFix: use at most 64"),
+        (Code(unroll=10**9), "1000000000 rounds unrolled; 256 allowed\nFix: use at most 256"),
         (
             Code(items=64, unroll=64),
-            "4096 copies of a loop's body, items times unroll; 256 allowed\nFix: use at most 256",
+            "4096 copies of a loop's body, items times unroll; 1024 allowed\nFix: use at most 1024",
         ),
         (
             Code(unroll=10**5000),
-            "<a whole number of 16610 bits> rounds unrolled; 64 allowed\nFix: use at most 64",
+            "<a whole number of 16610 bits> rounds unrolled; 256 allowed\nFix: use at most 256",
         ),
     ],
 )

@@ -1,5 +1,6 @@
 """Which tiles are offered for which kernels, and why a launch may not have them."""
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -12,7 +13,7 @@ from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import U32_MAX, Code, DeviceKind, Dim3, Limits, Schedule
 from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import Space, refuse_unbounded, space
-from vyre.plan.tiles import GROUP_BYTES, SMALL, Through, tiles
+from vyre.plan.tiles import FEW, GROUP_BYTES, Through, tiles
 from vyre.plan.vectors import LaunchTraits
 
 F32, U32 = DataType.F32, DataType.U32
@@ -106,12 +107,12 @@ def test_a_long_row_or_plane_that_shares_nothing_has_no_tiles():
 
 @pytest.mark.parametrize(("made", "shapes"), [(COPY, 2), (BODIES, 1)], ids=["plane", "row"])
 def test_what_is_small_has_codes_fitted_to_their_workgroup(made, shapes):
-    small = {s for s in offered(made, (SMALL, 1, 1)) if not s.code.depth}
+    small = {s for s in offered(made, (FEW, 1, 1)) if not s.code.depth}
 
     assert small
     assert said(small, "fitted") == {True}
     assert any(s.workgroup[1] > 1 for s in small) == (shapes == 2)
-    assert not any(s.code.fitted and not s.code.depth for s in offered(made, (SMALL + 1, 1, 1)))
+    assert not any(s.code.fitted and not s.code.depth for s in offered(made, (FEW + 1, 1, 1)))
 
 
 def test_what_shares_rows_has_lines():
@@ -144,7 +145,7 @@ def test_two_rows_apart_nothing_is_shared():
 def test_a_product_is_staged_with_lines_and_vectors():
     found = offered(PRODUCT)
 
-    assert 0 not in said({s for s in found if s.code.lines > 4}, "depth")
+    assert 0 not in said({s for s in found if s.code.lines * s.code.items > 32}, "depth")
     assert said(found, "loaders") == {0}
     assert {s.workgroup for s in found if s.code.depth} >= {(16, 16, 1), (32, 8, 1)}
 
@@ -152,8 +153,13 @@ def test_a_product_is_staged_with_lines_and_vectors():
 def test_rows_that_lanes_walk_are_filled_by_loaders():
     found = offered(ROW_SUMS, (4096, 1, 1))
 
-    assert max(said(found, "loaders")) == 63
-    assert {s.workgroup[1:] for s in found} == {(1, 1)}
+    walks = {s for s in found if s.code.loaders}
+    assert walks
+    assert {s.workgroup[1:] for s in walks} == {(1, 1)}
+    # Beside a warp, whose lanes add up, there are as many that load as bring whole rows, or halves.
+    for walk in walks:
+        loading, along = prod(walk.block) - 32, walk.code.depth // walk.code.vector
+        assert max(loading, along) % min(loading, along) == 0
 
 
 def test_what_all_share_is_staged_deep():
@@ -197,7 +203,8 @@ def test_all_that_is_offered_may_be_pinned_and_written(name):
         refuse_unbounded(schedule.code)
         assert prod(schedule.block) <= 1024
         assert schedule.block[2] <= 64
-        assert schedule.code.items % schedule.code.vector == 0
+        assert schedule.code.items % schedule.code.at_once == 0
+        assert schedule.code.depth or schedule.code.vector <= schedule.code.items
     written = {s.code for s in offered(made, extent) if s.code.vector * 4 <= 16}
     for code in sorted(written, key=str)[::5]:
         assert "vyre_kernel" in emit(made, code, CUDA, facts).text
@@ -335,3 +342,100 @@ def test_a_fitted_code_is_offered_where_tiles_are_whole_alone():
     assert fitted((4095, 4095, 1)) == []
     for schedule in fitted((4096, 4096, 1)):
         assert [4096 % size for size in schedule.tile[:2]] == [0, 0]
+
+
+def test_vectors_wider_than_items_are_brought_or_refused():
+    walk = staged((8, 1, 1), vector=4, depth=64, loaders=3)
+
+    assert why(ROW_SUMS, walk, (4096, 1, 1), a=(4096, 4096)) is None
+    assert why(ROW_SUMS, walk, (4096, 1, 1), a=(4096, 4095)) == "a row of a has 4095 elements"
+    assert why(ROW_SUMS, staged((8, 1, 1), vector=16, depth=64), (4096, 1, 1), a=(4096, 4096)) == (
+        "nothing is brought in vectors of 16"
+    )
+
+
+# -- loops
+
+
+LONG = program(
+    ir.let("s", ir.load("a", X)),
+    ir.loop("k", 0, 512, [ir.assign("s", S * ir.load("a", X) + 0.5)]),
+    put(X, S),
+    rank=1,
+)
+COLUMN_SUMS = program(*summed(at("a", K, X), ir.buf_dim("a", 0), X), out=1)
+ESCAPES = program(
+    ir.let("s", ir.load("a", X)),
+    ir.while_(S < 4.0, [ir.assign("s", S * S + 0.5)]),
+    put(X, S),
+    rank=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "rounds"),
+    [(LONG, {64, 256}), (COLUMN_SUMS, {8, 32}), (ESCAPES, {8}), (PRODUCT, {2}), (STENCIL, set())],
+    ids=["long", "counted", "parting", "staged", "none"],
+)
+def test_loops_are_written_out_as_far_as_it_can_gain(made, rounds):
+    assert said(offered(made), "unroll") - {1} == rounds
+
+
+def test_a_loop_is_not_written_out_further_than_it_goes():
+    short = program(
+        ir.let("s", ir.load("a", X)),
+        ir.loop("k", 0, 100, [ir.assign("s", S * ir.load("a", X) + 0.5)]),
+        put(X, S),
+        rank=1,
+    )
+
+    assert said(offered(short), "unroll") == {64}
+
+
+def test_a_long_body_is_not_written_out_a_thousand_times():
+    body = [ir.assign("s", S * ir.load("a", X) + float(n)) for n in range(30)]
+    made = program(ir.let("s", ir.f32(0)), ir.loop("k", 0, 512, body), put(X, S), rank=1)
+
+    found = spaced(made, (1 << 20, 1, 1))
+
+    assert {s.code.unroll * s.code.items for s in found.legal if s.code.unroll > 1} == {64}
+    assert {r.why for r in found.refused if r.what == "loops unrolled by 256"} == {
+        "53760 statements and expressions are more than 16384",
+        "107520 statements and expressions are more than 16384",
+        "215040 statements and expressions are more than 16384",
+    }
+
+
+# -- streams
+
+
+def streamed(made: Program, count: int, cache: int = 60 << 20, **parts) -> set[Schedule]:
+    limits = replace(H200, cache_bytes=cache)
+    extent = (count, 1, 1) if 1 not in parts.get("axes", ()) else (1 << 11, count >> 11, 1)
+    return {s for s in spaced(made, extent, limits).legal if s.code.streamed}
+
+
+ADD = program(put(X, ir.load("a", X) + ir.load("b", X)), rank=1)
+
+
+def test_stores_are_streamed_where_a_cache_holds_what_is_read_without_them():
+    assert streamed(ADD, 1 << 22)  # 50 MB
+    assert not streamed(ADD, 1 << 20)  # all of it stays there
+    assert not streamed(ADD, 1 << 25)  # nothing does
+    assert not streamed(ADD, 1 << 22, cache=0)  # a device that does not say
+
+
+def test_lines_and_what_is_turned_are_streamed_as_well():
+    assert said(streamed(STENCIL, 1 << 22, axes={1}), "lines") == {2, 4, 8}
+    assert said(streamed(TURNED, 1 << 22, axes={1}), "depth") == {1}
+
+
+@pytest.mark.parametrize("made", [LONG, ESCAPES], ids=["long", "parting"])
+def test_what_loops_is_not_streamed(made):
+    assert not streamed(made, 1 << 22)
+
+
+def test_what_stores_nothing_is_not_streamed():
+    count = ir.let("old", ir.atomic(ir.AtomicOp.ADD, "out", X % 16, ir.f32(1)))
+
+    assert not streamed(program(count, rank=1), 1 << 22)

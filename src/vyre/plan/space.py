@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
@@ -13,16 +13,18 @@ from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
 from vyre.analysis.forms import Launch, Symbol
 from vyre.analysis.reader import ATOMIC, LOAD
+from vyre.emit.wanted import apart, in_vectors
 from vyre.errors import InvalidInput
 from vyre.ir.expr import Id
+from vyre.ir.loops import loops_to_unroll
 from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
-from vyre.ir.walk import all_expressions, statements
+from vyre.ir.walk import all_expressions, size_of, statements
 from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule, Simd
 from vyre.plain import shown
 from vyre.plan.geometry import tile_grid, why_not_fitted, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.tiles import Through, tiles
+from vyre.plan.tiles import Through, may_stream, tiles
 from vyre.plan.vectors import LaunchTraits, rows_of, why_not_fixed, why_not_vector
 
 
@@ -65,10 +67,13 @@ _NARROW = (1, 2, 4, 8, 16)  # not worth trying, but the most that some devices a
 _BRICKS: tuple[Dim3, ...] = ((32, 2, 2), (64, 2, 2), (32, 4, 2), (16, 4, 4), (8, 8, 4))
 
 
-MOST_ITEMS, MOST_VECTOR, MOST_UNROLL, MOST_COPIES = 64, 16, 64, 256
+MOST_ITEMS, MOST_VECTOR, MOST_UNROLL, MOST_COPIES = 64, 16, 256, 1024
 MOST_LANES, MOST_ROWS = 256, 16
 MOST_DEPTH, MOST_LOADERS = 1024, 64
 """What a pinned code may ask for: each item and each unrolled round is source to compile."""
+
+MOST_PARTS = 16_384
+"""Statements and expressions that loops may become: a compiler takes a second for them."""
 
 
 def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
@@ -94,6 +99,10 @@ def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
     ):
         if size > most:
             raise InvalidInput(f"{shown(size)} {what}; {most} allowed", f"use at most {most}")
+    if code.streamed and simd is not None:
+        raise InvalidInput(
+            "a streamed code for a processor, which has no such stores", "use streamed=False"
+        )
     if code.staged and simd is None:
         raise InvalidInput(
             "a staged code for a device that has no rows side by side, which would share it",
@@ -256,7 +265,8 @@ def space(
             else:
                 left_out[problem] += 1
     if kind is DeviceKind.GPU and unchecked:
-        for schedule in tiles(facts, program, rules.through, extent):
+        streams = may_stream(facts, program, launch, limits)
+        for schedule in tiles(facts, program, rules.through, extent, streams=streams):
             if among is not None and schedule.code not in among:
                 continue
             problem = rules.problem(schedule.code) or fits.problem(schedule) or fits.waste(schedule)
@@ -391,9 +401,11 @@ def _streams(facts: Facts, program: Program) -> bool:
     first: dict[tuple[str, str], MemoryAccess] = {}
     for access in facts.accesses:
         before = first.setdefault((access.kind, access.buffer), access)
-        # The same element that is read twice is loaded once, however the kernel is written.
+        # The same element that is read twice is loaded once, however the kernel is written, and so
+        # are vectors of what lies between neighbours, such as the colours of a pixel.
         again = access.kind == LOAD and access.in_bounds and access.in_bounds == before.in_bounds
-        if access.kind == ATOMIC or (access is not before and not again):
+        between = access.kind == LOAD and in_vectors(access, 1) and apart(access) > 1
+        if access.kind == ATOMIC or (access is not before and not again and not between):
             return False
     return not any(isinstance(node, (Loop, While)) for node in statements(program.entry))
 
@@ -436,7 +448,7 @@ class _Rules:
         self.given = (launch, kind, traits, limits)
         self.through = Through(facts, program)
         rows = rows_of(facts, program)
-        self.loops = any(isinstance(node, Loop) for node in statements(program.entry))
+        self.loops = list(loops_to_unroll(program))
         self.vectors = {
             vector: why_not_vector(vector, rows, launch, kind, traits)
             or why_not_fixed(vector, facts, program, kind, traits)
@@ -444,16 +456,27 @@ class _Rules:
         }
 
     def problem(self, code: Code) -> Problem | None:
-        why = self.vectors[code.vector]
+        why = self.vectors[code.at_once] if code.at_once > 1 else None
         if code.vector > 1 and code.checked:
             why = "elements are checked and accessed one by one"
-        if code.vector > 1 and why:
+        if why is not None:
             return f"vectors of {code.vector}", why
-        if code.unroll > 1 and not self.loops:
-            return f"loops unrolled by {code.unroll}", "there is no counted one"
+        if code.unroll > 1 and (why := why_not_unrolled(code, self.loops)):
+            return f"loops unrolled by {code.unroll}", why
         if code.depth and (why := self.through.why_not(code, *self.given)):
             return f"reads through workgroup memory, {code.depth} rounds deep", why
         return None
+
+
+def why_not_unrolled(code: Code, loops: Sequence[Loop | While]) -> str | None:
+    """Why a code cannot write several rounds of a program's loops out."""
+    if not loops:
+        return "there is no counted one, and none that only computes"
+    size = max(size_of(loop.body).parts for loop in loops)
+    parts = size * code.unroll * prod(code.items_by_axis)
+    if parts > MOST_PARTS:
+        return f"{parts} statements and expressions are more than {MOST_PARTS}"
+    return None
 
 
 def why_not_free(facts: Facts, launch: Launch) -> Iterator[str]:

@@ -78,11 +78,11 @@ def why_not_vectors(
 ) -> str | None:
     """Why the device cannot make the accesses of a launch in vectors as wide as the code's."""
     why_never = why_never_vectors(code, facts, program, kind)
-    if why_never is not None or code.vector == 1 or code.checked:
+    if why_never is not None or code.at_once == 1 or code.checked:
         return why_never
     rows = rows_of(facts, program)
-    why_not = why_not_vector(code.vector, rows, launch, kind, traits) if rows else None
-    return why_not or why_not_fixed(code.vector, facts, program, kind, traits)
+    why_not = why_not_vector(code.at_once, rows, launch, kind, traits) if rows else None
+    return why_not or why_not_fixed(code.at_once, facts, program, kind, traits)
 
 
 def why_not_fixed(
@@ -108,16 +108,18 @@ def _misaligned(buffer: str, aligned: int, wanted: int) -> str:
 
 def why_never_vectors(code: Code, facts: Facts, program: Program, kind: DeviceKind) -> str | None:
     """Why the device cannot make them so in any launch."""
+    if code.vector > code.items and not code.depth:
+        return f"{code.items} items fill none"
     rows = _rows_for(code, facts, program)
     if not rows:
         return None  # elements are accessed one by one
-    if code.vector not in WIDTHS:
-        return f"vectors have {', '.join(map(str, WIDTHS))} elements, not {code.vector}"
-    return _why_never(code.vector, _in_vectors(rows, code.vector), kind)
+    if code.at_once not in WIDTHS:
+        return f"vectors have {', '.join(map(str, WIDTHS))} elements, not {code.at_once}"
+    return _why_never(code.at_once, _in_vectors(rows, code.at_once), kind)
 
 
 def _rows_for(code: Code, facts: Facts, program: Program) -> list[Row]:
-    return [] if code.vector == 1 or code.checked else rows_of(facts, program)
+    return [] if code.at_once == 1 or code.checked else rows_of(facts, program)
 
 
 def why_not_vector(
