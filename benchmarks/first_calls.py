@@ -37,6 +37,9 @@ HERE = Path(__file__).parent
 SPACES = HERE / "data" / "spaces-h200.json.gz"
 SIZES = {"cuda": "18,20,22,24,26", "cpu": "18,20,22"}
 IN_TURN = {"cuda": "16,18,20,22,24,26", "cpu": "14,16,18,20"}
+OTHERS = {"cuda": ("transpose", "filter3", "row_sums", "product", "adam", "gray_planes")}
+"""Kernels beside the bundled ones (spaces_kernels.py), by the devices that have recordings."""
+
 LIMIT, LARGE = 1.3, 1 << 24
 NEAR = 1.05  # of a recorded best: what may be the best of another day
 LONGEST_S = 150.0  # of one process, with its turn for the device
@@ -83,6 +86,7 @@ def powers(text: str) -> list[int]:
 def tasks(given: argparse.Namespace, lock: Path, done: set[tuple[str, int, str]]) -> list[Row]:
     """What each process does, the one that may say most first."""
     names = given.kernels.split(",") if given.kernels else [k.name for k in kernels.ALL]
+    names += [] if given.kernels else OTHERS.get(given.device.partition(":")[0], ())
     paces = [word.strip() for word in given.paces.split(",")]
     best = recorded(given.spaces) if given.spaces else {}
     common = {

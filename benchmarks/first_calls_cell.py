@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import spaces_kernels
 from noted import Noted, leaders, ratio_of, timed
 
 import vyre
-from vyre import kernels
-from vyre.kernels.samples import Sample, sample
 from vyre.lang import Role
 from vyre.learn import process
 from vyre.model import Schedule
@@ -46,12 +45,12 @@ class Target:
 
 def main() -> None:
     task = json.loads(sys.argv[1])
-    given = [sample(task["kernel"], size) for size in task["sizes"]]
+    kernel, _ = spaces_kernels.called(task["kernel"], 64)
+    given = [spaces_kernels.called(task["kernel"], size)[1] for size in task["sizes"]]
     with alone(task["lock"]):
         began = time.monotonic()
         device = vyre.open(task["device"])
         noted = Noted(device)
-        kernel = next(k for k in kernels.ALL if k.name == task["kernel"])
         pairs = zip(task["sizes"], given, strict=True)
         targets = [target_of(kernel, device, size, one) for size, one in pairs]
         device.synchronize()
@@ -75,12 +74,15 @@ def device_text(device: vyre.Device) -> str:
     return f"{device.info.model}, {device.info.compiler}"
 
 
-def target_of(kernel: vyre.Kernel, device: vyre.Device, size: int, given: Sample) -> Target:
+def target_of(
+    kernel: vyre.Kernel, device: vyre.Device, size: int, given: spaces_kernels.Called
+) -> Target:
     arrays, options = tuple(device.array(array) for array in given.arrays), dict(given.options)
-    bound = kernel._dispatcher.bind(arrays, None, None, None, options)
+    bound = kernel._dispatcher.bind(arrays, None, given.shape, None, options)
     outputs = tuple(bound.arrays[p.name] for p in kernel._translation.params if p.role is Role.OUT)
     out = None if not outputs else outputs[0] if len(outputs) == 1 else outputs
-    return Target(size, bound, lambda: kernel(*arrays, out=out, **options))
+    shape = {} if given.shape is None else {"shape": given.shape}
+    return Target(size, bound, lambda: kernel(*arrays, out=out, **shape, **options))
 
 
 # -- running

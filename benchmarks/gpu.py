@@ -29,8 +29,10 @@ import time
 from pathlib import Path
 
 import gpu_brief
+import gpu_cells
 import gpu_report
 from gpu_journal import Journal, read
+from gpu_prepare import prepare
 from measure import save
 
 from vyre import settings
@@ -54,6 +56,11 @@ def main() -> int:
     until = time.time() + given.limit
     given.out.mkdir(parents=True, exist_ok=True)
     journal = Journal(given.out / "cells.jsonl", given.done)
+    if given.prepare:
+        cells = gpu_cells.wanted(given.kernels, given.sizes)
+        places = [{"part": "device", "kernel": k, "size": f"2^{power}"} for k, power in cells]
+        todo = [cell for cell, place in zip(cells, places, strict=True) if not journal.has(place)]
+        prepare(todo, given.prepare, environment())
     for part in filter(None, given.parts.split(",")):
         if time.time() > until:
             break
@@ -80,6 +87,9 @@ def arguments() -> argparse.Namespace:
         "--leaders", type=int, default=0, help="schedules to time, best guess first"
     )
     parser.add_argument("--no-space", action="store_true", help="do not time the whole space")
+    parser.add_argument(
+        "--prepare", type=int, default=0, help="processes that compile the peers beforehand"
+    )
     parser.add_argument("--no-live", action="store_true", help="leave the live part out")
     parser.add_argument("--live-limit", type=float, default=6, help="seconds of live calls")
     parser.add_argument("--space-limit", type=float, default=8, help="seconds for a whole space")

@@ -11,9 +11,9 @@ row: every schedule twice, and those within reach of the best again and again, i
 the median counts. A processor also runs what others ask of it, which only ever makes a launch
 slower: there every schedule is timed in three rounds at least, and the least of the rounds' times
 counts.
-What is recorded is written as it comes, so that a run may be cut short, and one that finds a file
-goes on with what is missing there. A schedule that breaks the device is noted under "broken", left
-out, and the script starts again with the rest.
+What is recorded is written every few seconds, so that a run may be cut short, and one that finds a
+file goes on with what is missing there. A schedule that breaks the device is noted under "broken",
+left out, and the script starts again with the rest.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ FAR = 3.0  # of the best so far: two launches tell enough
 SHORT_NS = 1e5  # of a launch; of a shorter one they tell too little
 LONG_NS = 2e7  # one launch of this is measured once
 AHEAD = 3  # calls whose arrays are made while another is measured
+EVERY_S = 5.0  # between two times that all is written: it takes a tenth of a second
 
 
 class BrokenDevice(Exception):
@@ -235,6 +236,11 @@ class Recorder:
         compiles = hasattr(self.device.backend, "compile_only") and given.jobs > 1
         self.ahead = Ahead(self.device.name, self.todo, self.most, given.jobs) if compiles else None
         self.rng = random.Random(0)
+        self.written = 0.0  # when it was
+
+    def write(self) -> None:
+        write(self.given.path, self.found)
+        self.written = self.seconds
 
     @property
     def seconds(self) -> float:
@@ -266,7 +272,8 @@ class Recorder:
         wanted = [s for s in wanted if row_of(s) not in broken]
         row = Space(self.device, name, size, call).record(set(wanted), self.given.rounds, self.rng)
         self.found["spaces"].append(row)
-        write(self.given.path, self.found)
+        if self.seconds - self.written > EVERY_S:
+            self.write()
         times = sorted(r[-1] for r in row["rows"])
         default = next((r[-1] for r in row["rows"] if r[:-1] == row["default"]), float("nan"))
         print(
@@ -281,11 +288,12 @@ class Recorder:
         """Note what broke the device and start this script again: no other process can go on."""
         print(f"{broken.name}, {broken.schedule.text} broke it: {broken.problem}", flush=True)
         self.found.setdefault("broken", []).append([broken.name, *row_of(broken.schedule)])
-        write(self.given.path, self.found)
+        self.write()
         left = max(self.given.seconds - self.seconds, 0.0)
         os.execv(sys.executable, [sys.executable, *sys.argv, "--seconds", f"{left:.0f}"])  # noqa: S606
 
     def close(self) -> None:
+        self.write()
         if self.ahead is not None:
             self.ahead.close()
         print(f"{len(self.found['spaces'])} spaces, {self.seconds:.0f} s")

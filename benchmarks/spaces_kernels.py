@@ -185,6 +185,26 @@ def gray_u8(rgb: In[u8], out: Out[u8]):
 
 
 @vyre.kernel
+def magnitudes(z: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    re, im = z[2 * i], z[2 * i + 1]
+    out[i] = vyre.sqrt(re * re + im * im)
+
+
+@vyre.kernel
+def opacity(rgba: In[u8], out: Out[u8]):
+    i = vyre.gid()
+    r, g, b, a = rgba[4 * i], rgba[4 * i + 1], rgba[4 * i + 2], u32(rgba[4 * i + 3])
+    out[i] = u8(((77 * u32(r) + 150 * u32(g) + 29 * u32(b)) * a) >> 16)
+
+
+@vyre.kernel
+def transpose_i16(x: In[i16, 2], out: Out[i16, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[j, i]
+
+
+@vyre.kernel
 def look_up(table: In[f32], index: In[u8], out: Out[f32]):
     i = vyre.gid()
     out[i] = table[u32(index[i])]
@@ -261,8 +281,118 @@ def pairs(x: In[f32], out: Out[f32]):
     out[i] = s
 
 
+@vyre.kernel
+def column_peaks(x: In[f64, 2], out: Out[f64]):
+    j = vyre.gid()
+    s = x[0, j]
+    for k in range(x.shape[0]):
+        s = max(s, x[k, j])
+    out[j] = s
+
+
+@vyre.kernel
+def row_dots(a: In[f32, 2], b: In[f32, 2], out: Out[f32]):
+    i = vyre.gid()
+    s = 0.0
+    for k in range(a.shape[1]):
+        s += a[i, k] * b[i, k]
+    out[i] = s
+
+
+@vyre.kernel
+def add_turned(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = 0.5 * (x[i, j] + x[j, i])
+
+
+@vyre.kernel
+def distances(a: In[f32, 2], b: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    s = 0.0
+    for k in range(a.shape[1]):
+        d = a[i, k] - b[j, k]
+        s += d * d
+    out[i, j] = s
+
+
+@vyre.kernel
+def gram(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    s = 0.0
+    for k in range(x.shape[1]):
+        s += x[i, k] * x[j, k]
+    out[i, j] = s
+
+
+@vyre.kernel
+def burning_ship(re: In[f32], im: In[f32], out: Out[u32, 2], most: u32):
+    i, j = vyre.gid(0), vyre.gid(1)
+    cr, ci = re[j], im[i]
+    zr, zi, n = cr, ci, u32(0)
+    while n < most and zr * zr + zi * zi <= 4.0:
+        zr, zi = zr * zr - zi * zi + cr, 2.0 * abs(zr * zi) + ci
+        n += 1
+    out[i, j] = n
+
+
+@vyre.kernel
+def filter5(x: In[f32, 2], w: In[f32, (5, 5)], out: Out[f32, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    s = 0.0
+    for di in range(5):
+        for dj in range(5):
+            s += w[di, dj] * x[i + di - 2, j + dj - 2]
+    out[i, j] = s
+
+
+@vyre.kernel
+def five_f64(x: In[f64, 2], out: Out[f64, 2]):
+    i, j = vyre.gid(0), vyre.gid(1)
+    out[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4.0 * x[i, j]
+
+
+@vyre.kernel
+def julia(re: In[f32], im: In[f32], out: Out[u32, 2], most: u32):
+    i, j = vyre.gid(0), vyre.gid(1)
+    zr, zi, n = re[j], im[i], u32(0)
+    while n < most and zr * zr + zi * zi <= 4.0:
+        zr, zi = zr * zr - zi * zi - 0.4, 2.0 * zr * zi + 0.6
+        n += 1
+    out[i, j] = n
+
+
+@vyre.kernel
+def logistic(x: In[f32], r: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    v, a = x[i], r[i]
+    for _ in range(200):
+        v = a * v * (1.0 - v)
+    out[i] = v
+
+
+@vyre.kernel
+def bisect(edges: In[f32], x: In[f32], out: Out[u32]):
+    i = vyre.gid()
+    low, high = u32(0), u32(len(edges))
+    v = x[i]
+    while low < high:
+        middle = (low + high) // 2
+        above = edges[middle] <= v
+        low = middle + 1 if above else low
+        high = high if above else middle
+    out[i] = low
+
+
+@vyre.kernel
+def gamma_u8(table: In[u8, (256,)], x: In[u8], out: Out[u8]):
+    i = vyre.gid()
+    out[i] = table[u32(x[i])]
+
+
 product_fast = vyre.kernel(fast_math=True)(product.__wrapped__)
 pairs_fast = vyre.kernel(fast_math=True)(pairs.__wrapped__)
+filter3_fast = vyre.kernel(fast_math=True)(filter3.__wrapped__)
+options_fast = vyre.kernel(fast_math=True)(options.__wrapped__)
 
 
 @vyre.kernel
@@ -349,8 +479,20 @@ def _product_rows(n: int) -> Called:
     return Called(arrays=tuple(_reals(side * length, seed=s).reshape(side, length) for s in (0, 1)))
 
 
+def _gram(n: int) -> Called:
+    rows = _product_rows(n).arrays[0]
+    return Called(arrays=(rows,), shape=(rows.shape[0], rows.shape[0]))
+
+
 def _filtered(x: Any) -> Called:
     return Called(arrays=(x, _reals(9)))
+
+
+def _julia(n: int) -> Called:
+    rows, columns = isqrt(n), n // isqrt(n)
+    across = np.linspace(-1.6, 1.6, columns, dtype=np.float32)
+    down = np.linspace(-1.2, 1.2, rows, dtype=np.float32)
+    return Called(arrays=(across, down), options={"most": 100}, shape=(rows, columns))
 
 
 CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
@@ -405,6 +547,12 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
         gray_u8,
         lambda n: Called(arrays=(_whole(3 * n, np.uint8, 256),), shape=(n,)),
     ),
+    "magnitudes": (magnitudes, lambda n: Called(arrays=(_reals(2 * n),), shape=(n,))),
+    "opacity": (opacity, lambda n: Called(arrays=(_whole(4 * n, np.uint8, 256),), shape=(n,))),
+    "transpose_i16": (
+        transpose_i16,
+        lambda n: _turned(_whole(isqrt(n) * (n // isqrt(n)), np.int16, 999).reshape(isqrt(n), -1)),
+    ),
     "look_up": (
         look_up,
         lambda n: Called(arrays=(_reals(256), _whole(n, np.uint8, 256)), shape=(n,)),
@@ -423,6 +571,29 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
     "bins1024": (bins1024, lambda n: _counted(_whole(n, np.uint32, 1 << 30), 1024)),
     "above": (above, lambda n: _counted(_reals(n), 1)),
     "clamp_pairs": (clamp_pairs, lambda n: Called(arrays=(_reals(n), _reals(n, seed=1)))),
+    "column_peaks": (column_peaks, lambda n: _summed(_square(n, np.float64), 1)),
+    "row_dots": (row_dots, lambda n: _dotted(_square(n))),
+    "add_turned": (add_turned, lambda n: Called(arrays=(_square(4 ** (n.bit_length() // 2)),))),
+    "distances": (distances, _product_rows),
+    "gram": (gram, _gram),
+    "burning_ship": (burning_ship, _julia),
+    "filter5": (filter5, lambda n: Called(arrays=(_square(n), _reals(25).reshape(5, 5)))),
+    "filter3_fast": (filter3_fast, lambda n: _filtered(_square(n))),
+    "five_f64": (five_f64, lambda n: Called(arrays=(_square(n, np.float64),))),
+    "julia": (julia, _julia),
+    "logistic": (logistic, lambda n: Called(arrays=(_reals(n // 4), _reals(n // 4, seed=1)))),
+    "bisect": (
+        bisect,
+        lambda n: Called(arrays=(np.sort(_reals(4096)), _reals(n, seed=1)), shape=(n,)),
+    ),
+    "gamma_u8": (
+        gamma_u8,
+        lambda n: Called(arrays=(_whole(256, np.uint8, 256), _whole(n, np.uint8, 256)), shape=(n,)),
+    ),
+    "options_fast": (
+        options_fast,
+        lambda n: Called(arrays=tuple(_reals(n, seed=s) for s in range(3))),
+    ),
 }
 """Kernels of the recordings alone, and what each is called with for about so many elements."""
 
@@ -437,6 +608,10 @@ def _turned(x: Any) -> Called:
 
 def _summed(x: Any, axis: int = 0) -> Called:
     return Called(arrays=(x,), shape=(x.shape[axis],))
+
+
+def _dotted(x: Any) -> Called:
+    return Called(arrays=(x, x[::-1].copy()), shape=(x.shape[0],))
 
 
 def _scattered(n: int) -> Called:

@@ -93,7 +93,9 @@ KINDS = [
 def written(program: Program, given: Code) -> tuple[int, int]:
     """Vectors and single elements that the emitted code of a thread inside its arrays loads."""
     source = emit(program, given, CUDA, analyse(program)).body
-    inside = source.split("} else {")[0]
+    inside = source.split("\n    } else {")[0]  # all items are in the extent
+    if "if (pos0 >= " in inside:  # and what they look at is in its array
+        inside = inside.split("} else {")[0]
     vectors = len(re.findall(r"const float[24] row\w* = ", inside))
     return vectors, len(re.findall(r"const f32 row\w* = ", inside))
 

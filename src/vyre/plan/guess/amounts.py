@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vyre.analysis.reader import ATOMIC, LOAD
+from vyre.emit.windows import MANY
 from vyre.plan.guess.near import Near, near
 from vyre.plan.guess.shapes import LANES, LINE, SECTOR, Kind, Shapes, Vector
 from vyre.plan.guess.shared import loaded
@@ -36,7 +37,9 @@ class Amounts:
     partial: Numbers  # the share of groups with threads that are not full, and run one by one
     left: Numbers  # items of a thread of those
     fitted: Numbers = 0.0  # 1 where nothing is compared with the extent
+    lined: Numbers = 0.0  # 1 where a thread has several lines or planes
     at_once: Numbers = 1.0  # rounds of a loop for each turn of it
+    ahead_of: Numbers = 1.0  # rounds whose loads a thread asks for together, where it is told to
     fast: Numbers = 0.0  # 1 where functions and divisions are the device's own
     loads: Numbers = 0.0  # instructions
     stores: Numbers = 0.0
@@ -53,6 +56,7 @@ class Amounts:
     torn: Numbers = 0.0  # those of parted loops whose neighbours are another thread's, further off
     kept: Numbers = 0.0  # bytes of lines that a thread comes back to, for all its items
     footprint: Numbers = 1.0  # bytes of all arrays
+    streamed: Numbers = 0.0  # of those, what is stored for no cache to keep
     passed: Numbers = 0.0  # elements that come from neighbouring lanes
     brought: Numbers = 0.0  # loads into memory of a group's own
     ends: Numbers = 0.0  # of those, vectors within which an array may end
@@ -103,7 +107,11 @@ def amounts(work: Work, shapes: Shapes) -> Amounts:
         partial=partial,
         left=left,
         fitted=shapes.fitted,
-        at_once=shapes.rounds_at_once,
+        lined=1.0 * (shapes.lines * shapes.planes > 1.0),
+        # What writing out rounds of a loop that lanes leave one by one gains, or loses, is a matter
+        # of the data: 0.8 to 1.2 times as fast on an H200.
+        at_once=1.0 if work.looped else shapes.rounds_at_once,
+        ahead_of=np.where((shapes.depth > 0.0) | work.looped, 1.0, shapes.unroll),
         fast=float(work.fast),
         operations=work.operations - work.placing,
         placing=np.where(shapes.each > 1.0, 0.0, work.placing),
@@ -154,12 +162,12 @@ def _partial(work: Work, shapes: Shapes) -> tuple[Vector, Vector]:
     return some * (1.0 - whole), np.minimum(np.where(some, left, 1.0), each)
 
 
-def _checked(found: Amounts, stream: Stream, shapes: Shapes, ends: Numbers) -> None:
-    """Adds what a stream's accesses test; `ends` are those that even threads inside test."""
+def _checked(found: Amounts, stream: Stream, shapes: Shapes, several: Numbers) -> None:
+    """Adds what a stream's accesses test; `several` are those of threads of several positions."""
     all_ = stream.taps * stream.rounds * stream.copies
     some: Numbers = all_ * stream.checked
     if stream.followed and stream.checked:
-        some = np.where(shapes.each > 1.0, ends, some)
+        some = np.where(shapes.each > 1.0, several, some)
     checks = np.where(shapes.checked > 0.0, all_, some)
     found.checks += checks
     found.check_runs += checks / (shapes.run if stream.strides else 1.0)
@@ -169,9 +177,12 @@ def _anywhere(found: Amounts, stream: Stream, shapes: Shapes) -> None:
     count = stream.taps * stream.rounds * stream.copies
     found.addresses += count
     far = stream.footprint > NEAR * stream.copies
+    # Lanes that go anywhere in a short table meet in its lines.
+    lines = max(stream.footprint / stream.copies / LINE, 1.0)
+    met = lines * (1.0 - (1.0 - 1.0 / lines) ** LANES) / LANES
     if stream.kind == LOAD:
         found.loads += count
-        found.lines_loaded += count
+        found.lines_loaded += count * met
         found.fetched += count * SECTOR * far
         found.inputs += stream.taps * stream.copies
         found.held_loads += stream.taps * stream.copies * shapes.each * max(stream.size / 4.0, 1.0)
@@ -180,7 +191,7 @@ def _anywhere(found: Amounts, stream: Stream, shapes: Shapes) -> None:
             found.wandered = max(found.wandered, stream.rounds)
     else:
         found.stores += count
-        found.lines_stored += count
+        found.lines_stored += count * met
         found.stored += count * SECTOR
     _checked(found, stream, shapes, 0.0)
     found.scattered += count * far
@@ -206,6 +217,7 @@ def _stores(found: Amounts, stream: Stream, shapes: Shapes) -> None:
     found.addresses += stream.copies * stream.rounds * stream.rows / shapes.run
     found.lines_stored += count * _touched(stream, shapes, wide, LINE)
     found.stored += count * SECTOR * _touched(stream, shapes, wide, SECTOR)
+    found.streamed += shapes.streamed * stream.footprint
     _checked(found, stream, shapes, 0.0)
 
 
@@ -237,7 +249,12 @@ def _loads(found: Amounts, stream: Stream, shapes: Shapes, work: Work) -> None:
     found.inputs += stream.taps * copies
     found.held_loads += copies * max(size / 4.0, 1.0) * elements
     found.single += copies * stream.taps * stream.rounds
-    _checked(found, stream, shapes, direct * singles * per * (len(stream.offsets[0]) > 1))
+    if len(stream.offsets[0]) > 1:  # ends of rows, and the rows around those of a thread's own
+        beyond = min(sum(stream.reach[1:]), float(np.max(rows, initial=1.0)))
+        several = singles + beyond * vectors / np.maximum(rows, 1.0)
+    else:
+        several = (vectors + singles) * (shapes.items < MANY)
+    _checked(found, stream, shapes, direct * several * per)
     bytes_ = direct * copies * _tile_bytes(stream, shapes)
     if stream.rounds > 1:
         found.round_loads += direct * copies * (vectors + singles)

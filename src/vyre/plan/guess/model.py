@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from vyre.emit.c import RESIDENT
 from vyre.plan.guess.amounts import Amounts, Numbers
 from vyre.plan.guess.shapes import LANES
 
@@ -49,6 +50,7 @@ class Constants:
     check: float
     check_run: float
     turn: float  # instructions for one more round of a loop, whatever it does
+    turning: float  # the same of a loop that only computes, for each of its operations
     item: float
     thread: float
     guarded: float  # more of a thread, where it has to look at the extent
@@ -70,6 +72,8 @@ class Constants:
     kept: float  # bytes of lines that a unit keeps
     refetched: float
     cache: float  # bytes that stay on the device between launches
+    cliff: float  # how suddenly nothing stays there
+    streaming: float  # the share of what is streamed that takes nobody's place there
     near_wait: float  # ns until a load comes
     far_wait: float
     more_inputs: float
@@ -79,12 +83,14 @@ class Constants:
     warp: float  # ns by which one warp starts after the other
     chained: float  # ns for an operation that waits for the last
     round: float  # ns for a round of a walk, and for each load in it
+    asked: float  # the power of rounds asked for together by which that is less
     round_load: float
     round_alone: float  # more, where no pointer to its row serves several
     round_held: float  # and for each register of it: the more, the fewer rounds are under way
     wander: float  # ns for a round whose loads go where others say
     own: float  # ns for an instruction in a thread's own time
     beside: float  # the power of items by which that is less: those side by side overlap
+    near_beside: float  # and more of it, where they read a group's own memory
     near_round: float  # ns for a read of a group's own memory, in each round
     chunk: float  # ns for waiting for each other, each time that it is filled
     bring: float  # ns in the time of a thread that brings, for each load
@@ -92,6 +98,7 @@ class Constants:
     ended: float  # more, for such a vector
     one_by_one: float  # more, where the items of a thread run one by one
     group: float  # ns for handing out a group
+    handed: float  # and for each of the units that get their first one
     first: float  # ns by which the groups of a unit begin one after the other
     uneven: float
     last_wave: float
@@ -135,7 +142,8 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     lines = on_unit * (
         c.line_loaded * a.lines_loaded + c.line_stored * a.lines_stored + c.near_line * a.near_lines
     )
-    missing = 1.0 / (1.0 + (c.cache * device.scale / a.footprint) ** 3)
+    there = np.maximum(a.footprint - c.streaming * a.streamed, 1.0)
+    missing = 1.0 / (1.0 + (c.cache * device.scale / there) ** c.cliff)
     cache, memory = _moving(a, c, device, missing, resident)
     waiting, tail = _waiting(a, c, instructions, alone, missing, waves)
     moved = _slowest(c.overlap_memory, cache, memory, waiting)
@@ -145,7 +153,8 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     block = a.threads * (1.0 + a.loaders)
     body = body * (1.0 + c.drain * block / device.unit_threads * np.minimum(waves, 2.0))
     body = _slowest(c.overlap_adds, body + tail + more, far)
-    return c.launch + c.first * resident + body
+    handed = c.handed * np.minimum(a.groups, device.units)
+    return c.launch + handed + c.first * resident + body
 
 
 def _slowest(sharp: Any, *spans: Numbers) -> Numbers:
@@ -173,13 +182,24 @@ def _fitting(a: Amounts, c: Any, device: Figures) -> Numbers:
     block = a.threads * (1.0 + a.loaders)
     guessed = c.registers + c.register * a.held * a.items
     guessed = guessed + c.register_load * (a.held_loads * (a.chunks > 0.0) + a.ahead)
-    guessed = np.minimum(np.maximum(guessed, 32.0), 255.0)
+    guessed = np.minimum(np.maximum(guessed, 32.0), _bound(a, device))
     registers = np.ceil(np.where(a.registers > 0.0, a.registers, guessed) / 8.0) * 8.0
     by_registers = np.floor(device.unit_registers / (registers * block))
     by_threads = np.floor(device.unit_threads / block)
     by_memory = np.floor(device.unit_memory / (a.near_bytes + _SET_ASIDE))
     held = np.minimum(np.minimum(by_threads, by_registers), by_memory)
     return np.maximum(np.minimum(held, device.unit_groups), 1.0)
+
+
+def _bound(a: Amounts, device: Figures) -> Numbers:
+    """Registers that compilers are told to keep to: of fitted lines, by what a thread holds."""
+    held = a.held_loads + a.items
+    told = a.fitted * (a.lined > 0.0) * (a.chunks == 0.0)
+    most: Numbers = 255.0
+    for registers, room in reversed(RESIDENT):
+        by = device.unit_registers / room if room else 255.0
+        most = np.where(held <= registers, by, most)
+    return np.where(told > 0.0, most, 255.0)
 
 
 def _instructions(a: Amounts, c: Any) -> Numbers:
@@ -200,6 +220,7 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
         + c.check * a.checks
         + c.check_run * a.check_runs
         + c.turn * (a.rounds - 1.0) / a.at_once / (a.items + a.looped * (1.0 - a.items))
+        + c.turning * a.chain / a.at_once
         + c.passed * a.passed
         + c.near_load * a.near_loads
         + c.item
@@ -214,7 +235,8 @@ def _waiting(
         1.0 + c.more_inputs * np.log2(np.maximum(a.inputs, 1.0))
     )
     at_once = np.maximum(a.held_loads / c.flight, 1.0)
-    chain = c.chained * a.chain + c.wander * a.wandered + c.round * (a.rounds - 1.0)
+    chain = c.chained * a.chain * (1.0 + c.turning / a.at_once)
+    chain = chain + c.wander * a.wandered + c.round * (a.rounds - 1.0) / a.ahead_of**c.asked
     each = c.round_load * (a.rounds - 1.0)
     begin = (
         c.start
@@ -222,7 +244,9 @@ def _waiting(
         + c.warp * np.ceil(a.threads * (1.0 + a.loaders) / LANES)
     )
     together = 1.0 + a.looped * (a.items - 1.0)
-    overlapped = np.maximum(a.items / together, 1.0) ** c.beside
+    near = 1.0 * (a.chunks > 0.0)
+    beside = np.maximum(a.items / together, 1.0)
+    overlapped = beside ** (c.beside + c.near_beside * near)
     computing = (
         chain * together
         + each * a.round_loads

@@ -74,7 +74,7 @@ def near(stream: Stream, brought: Brought, elements: Vector, shapes: Shapes) -> 
     puts = per_unit * np.where(turned, width, 1.0)
     return Near(
         brought=per_unit,
-        ends=per_unit * (width > 1.0),
+        ends=per_unit * (width > 1.0) * (len(moves) == 1),
         lines=per_unit * lines,
         fetched=per_unit * width * size * np.maximum(1.0, SECTOR / (last * size)),
         loads=loads + puts,
@@ -84,7 +84,7 @@ def near(stream: Stream, brought: Brought, elements: Vector, shapes: Shapes) -> 
         chunks=chunks,
         turns=copies * turns,
         ragged=copies * turns * (units % bringing > 0.0),
-        ended=copies * turns * (width > 1.0),
+        ended=copies * turns * (width > 1.0) * (len(moves) == 1),
         ahead=copies * turns * width * max(size / 4.0, 1.0) * float(is_loop),
     )
 
@@ -112,7 +112,7 @@ def _read_at_once(fast: int | None, shapes: Shapes, size: float) -> Vector:
 
 def _brought_at_once(brought: Brought, last: Vector, shapes: Shapes, size: float) -> Vector:
     """Neighbours that a lane brings in one access of the array."""
-    width = shapes.vector
+    width = shapes.brings
     fits = (width <= 4.0) & (width * size <= _VECTOR) & (last % width == 0.0)
     moves = brought.aligned and brought.moves[-1] is not None
     found: Vector = np.where(fits & (shapes.checked == 0.0) & moves, width, 1.0)

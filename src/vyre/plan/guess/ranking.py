@@ -36,7 +36,7 @@ def ranked(space: Space, log_times: Vector, alike: float, shapes: Shapes | None 
     others = np.ones(len(space.legal))
     others[default] = 0.0
     keys = (
-        *(steps, others, own.each, own.items, -own.vector, own.unroll),
+        *(steps, others, own.streamed, own.each, own.items, -own.vector, -own.brings, own.unroll),
         (own.items > own.vector) * (own.run == own.items),
         *(own.checked, own.depth, own.loaders, own.lines, own.fitted),
         *(own.lanes, own.x, own.y, own.z),

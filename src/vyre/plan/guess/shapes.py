@@ -21,6 +21,7 @@ Kind = tuple[int, int, int, int, int, bool]
 
 _PARTS = (
     *("items", "vector", "lines", "planes", "depth", "loaders", "unroll", "checked", "fitted"),
+    "streamed",
 )
 _told = attrgetter(*_PARTS, "order")
 _UNROLLED = 16  # rounds of a chunk that are written one after the other where nothing is said
@@ -37,7 +38,8 @@ class Shapes:
     y: Vector
     z: Vector
     items: Vector
-    vector: Vector
+    vector: Vector  # elements of a thread's own accesses
+    brings: Vector  # of what workgroups bring
     lines: Vector
     planes: Vector
     depth: Vector
@@ -45,6 +47,7 @@ class Shapes:
     unroll: Vector
     checked: Vector  # 1 where every index is tested
     fitted: Vector  # 1 where tiles are whole
+    streamed: Vector  # 1 where caches are told to give up what is stored
     run: Vector  # neighbours along x that one thread takes
     kinds: tuple[Kind, ...]  # each once
     kind: NDArray[np.intp]  # of each schedule
@@ -61,12 +64,13 @@ class Shapes:
         }
         sizes = chain.from_iterable([schedule.workgroup for schedule in schedules])
         x, y, z = np.fromiter(sizes, np.float64, 3 * count).reshape(-1, 3).T.copy()
-        items, vector = columns["items"], columns["vector"]
+        items, brings = columns["items"], columns["vector"]
+        vector = columns["vector"] = np.minimum(brings, items)
         run = np.where([order is Order.BLOCKED for order in orders], items, vector)
         passing = (columns["fitted"] > 0.0) & (columns["depth"] == 0.0) & (x % LANES == 0.0)
         told = np.stack([run, vector, items, columns["lines"], columns["planes"], passing])
         kinds, kind = _each_once(told)
-        return cls(x=x, y=y, z=z, run=run, kinds=kinds, kind=kind, **columns)
+        return cls(x=x, y=y, z=z, run=run, brings=brings, kinds=kinds, kind=kind, **columns)
 
     @property
     def lanes(self) -> Vector:

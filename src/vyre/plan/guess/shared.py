@@ -51,7 +51,8 @@ def _loaded(
     start, rows = _rows(offsets, steps, (run, lines, planes))
     width = vector if wide else 1
     few, every = max(2, width // 2), (1 << width) - 1
-    before, after = (1 << -start) - 1, ~((1 << (run - start)) - 1)
+    apart = run * steps[0][0]  # columns between what neighbouring lanes begin with
+    before, after = (1 << -start) - 1, ~((1 << (max(apart, run) - start)) - 1)
     vectors = singles = passed = elements = 0
     for columns in rows:
         elements += columns.bit_count()
@@ -64,7 +65,7 @@ def _loaded(
             else:
                 alone |= part
         if passing and is_word:
-            given = alone & (((whole >> run) & before) | ((whole << run) & after))
+            given = alone & (((whole >> apart) & before) | ((whole << apart) & after))
             passed += given.bit_count()
             alone &= ~given
         singles += alone.bit_count()

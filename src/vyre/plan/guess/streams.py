@@ -13,6 +13,7 @@ from math import prod
 from vyre.analysis.facts import MemoryAccess, Pattern
 from vyre.analysis.forms import Linear, Poly
 from vyre.analysis.reader import ATOMIC, LOAD, Touch, extent_of
+from vyre.emit.wanted import in_vectors
 from vyre.emit.windows import window_of
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Expr, Var
@@ -186,7 +187,7 @@ def _placed(
         )  # fmt: skip
     strides, steps, offsets, pitches, rounds, walk = found
     place = (touch.buffer, touch.kind, strides, rounds, walk, not touch.by_all)
-    side_by_side = access.pattern is Pattern.CONTIGUOUS and not in_turn
+    side_by_side = in_vectors(access, 1) and not in_turn
     return _Place(
         place, touch, size, strides, offsets, pitches, vector, rounds, walk, footprint,
         steps=steps,
