@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from math import prod
+from math import gcd, log2, prod
 from typing import TYPE_CHECKING
 
 from vyre.backend.base import Unbuilt
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
 
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
-_FEW, _BETWEEN, _MANY = 1 << 18, 1 << 21, 1 << 24  # elements of calls that ask for different codes
-_WHOLE = 64  # elements that any vector divides
+_SIZES = 1 << 18, 1 << 22, 1 << 24  # elements of calls that ask for different codes
+_WHOLE = 1024  # elements that are whole tiles of any usual code
 _TURNS = 8  # of guess and default on a processor: the first one also loads, and says little
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
 
@@ -65,15 +65,14 @@ def _first_codes(
 ) -> list[Code]:
     """The guess's code, the default's, and the best of others, each once, as many as are built.
 
-    One of them checks its bounds wherever that can be asked for, and one is good at quite another
-    size, so that no size has to wait or to do with what is bad for it.
+    One of them checks its bounds wherever that can be asked for, and some are good at quite other
+    sizes, so that no size has to wait or to do with what is bad for it.
     """
     usual, most = space.default.code, launcher.device.backend.builds_first
     codes = dict.fromkeys([first.ordered[0].code, usual])
     if not usual.checked:
         codes[Code(checked=True) if launcher.device.info.simd is None else _checked(usual)] = None
-    if len(codes) < most:
-        far = at_another_size(numbers)
+    for far in at_other_sizes(numbers) if len(codes) < most else ():
         with suppress(VyreError):  # a size that cannot be launched has no best
             codes[launcher.guess(launcher.space(far, alignment), far).ordered[0].code] = None
     for schedule, expected in zip(first.ordered, first.expected, strict=True):
@@ -83,26 +82,46 @@ def _first_codes(
     return list(codes)[:most]
 
 
-def at_another_size(numbers: Numbers) -> Numbers:
-    """The numbers of a call over many more elements, or over many fewer where these are many.
+def at_other_sizes(numbers: Numbers) -> tuple[Numbers, ...]:
+    """The numbers of calls over many more or many fewer elements, the furthest first.
 
-    >>> at_another_size(Numbers((1000, 1, 1), {"x": (1000,), "w": (9,)}, {})).shapes["x"]
-    (16777216,)
+    >>> [far.shapes["x"] for far in at_other_sizes(Numbers((4096, 1, 1), {"x": (4096,)}, {}))]
+    [(16777216,), (4194304,)]
     """
-    total = prod(numbers.extent)
-    wanted = _MANY if total < _BETWEEN else _FEW
+    total = max(prod(numbers.extent), 1)
+    by_distance = sorted(_SIZES, key=lambda size: -abs(log2(size / total)))
+    return tuple(_scaled(numbers, wanted / total) for wanted in by_distance[:-1])
+
+
+def _scaled(numbers: Numbers, by: float) -> Numbers:
+    """The numbers of a call over so many times the elements, whose tiles are as whole as these."""
     axes = [axis for axis in range(3) if numbers.extent[axis] > 1] or [0]
-    factor = (wanted / max(total, 1)) ** (1 / len(axes))
+    factor = by ** (1 / len(axes))
     x, y, z = (
-        max(round(size * factor / _WHOLE), 1) * _WHOLE if axis in axes else size
+        _like(size, size * factor) if axis in axes else size
         for axis, size in enumerate(numbers.extent)
     )
-    sizes = {**dict(zip(numbers.extent, (x, y, z), strict=True)), total: x * y * z, 1: 1}
+    sizes = {
+        **dict(zip(numbers.extent, (x, y, z), strict=True)),
+        prod(numbers.extent): x * y * z,
+        1: 1,
+    }
     shapes = {
         name: tuple(sizes.get(size, size) for size in shape)
         for name, shape in numbers.shapes.items()
     }
     return Numbers((x, y, z), shapes, numbers.scalars)
+
+
+def _like(size: int, wanted: float) -> int:
+    """About so many as wanted, that vectors and tiles divide where they divide a size.
+
+    >>> _like(4096, 250_000), _like(1000, 250_000), _like(999, 250_000)
+    (249856, 250008, 250001)
+    """
+    whole = gcd(size, _WHOLE)
+    times = max(round(wanted / whole), 1)
+    return whole * (times if whole == _WHOLE else times | 1)
 
 
 def _checked(code: Code) -> Code:
