@@ -17,6 +17,7 @@ from vyre.learn.events import (
     Lost,
     Moment,
     Ran,
+    Record,
     Took,
     Wake,
     Woke,
@@ -26,6 +27,7 @@ from vyre.learn.learner.advance import advance
 from vyre.learn.standing import Phase, Standing
 from vyre.learn.subject import Opening
 from vyre.model import (
+    Failed,
     Reason,
 )
 from vyre.policy.belief import Remembered
@@ -109,6 +111,21 @@ class TestBeginning:
         assert BEST not in world.launched
         assert BEST not in {one for some in world.fetched for one in some}
         assert world.standing.failures == {BEST: "the compiler hung"}
+
+    @pytest.mark.parametrize("fell", [BEST, SLOW])
+    def test_what_fell_before_it_began_is_remembered_and_not_tried(self, fell):
+        """The guess, or what the first calls were to time."""
+        world = World()
+        opening = Opening(config=BEST, detail="", timed=(DEFAULT, SLOW), default_ready=True)
+        world.standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        world.tell(Fell({fell: "out of registers"}))
+
+        effects = world.begin(expected=(0.0,) * len(SPACE))
+
+        assert effects[0] == Record(Failed(fell, "out of registers"), 1000)
+        assert world.standing.failures == {fell: "out of registers"}
+        world.call(200)
+        assert fell not in world.launched
 
     def test_that_the_default_failed_before_keeps_nobody_from_timing_it(self):
         """Calls run it, so it runs."""

@@ -9,6 +9,8 @@ from vyre.learn.events import (
     Fell,
     Record,
 )
+from vyre.learn.standing import Standing
+from vyre.learn.subject import Opening
 from vyre.model import (
     Failed,
     Reason,
@@ -21,6 +23,7 @@ from vyre.testing.learning import (
     SLOW,
     SPACE,
     TIMES,
+    WORKLOAD,
     World,
     adopted,
     begun,
@@ -78,6 +81,31 @@ class TestTimes:
 
         assert not world.standing.is_over
         assert world.standing.strikes == {}
+
+    def guessing(self, times) -> World:
+        """A world whose calls began with the best guess."""
+        opening = Opening(config=BEST, detail="", default_ready=True)
+        world = World(ready={BEST, DEFAULT}, times=times)
+        world.standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        world.begin(warm=True, expected=(0.0,) * len(SPACE))
+        return world
+
+    def test_a_guess_without_times_is_dropped_once_the_default_has_one(self):
+        world = self.guessing({**TIMES, BEST: 0.0})
+
+        assert world.call(200, lambda s: s.failures)
+        assert world.standing.failures == {BEST: "the device gave a time of 0.0 ns"}
+        assert not world.standing.is_over
+        assert world.launched.count(BEST) < 10
+        assert world.call(200, adopted(SPACE[1]))
+
+    def test_where_the_default_has_none_either_the_guess_decides(self):
+        world = self.guessing(dict.fromkeys(SPACE, 0.0))
+
+        assert world.call(200, lambda s: s.is_over)
+        assert world.standing.stopped.startswith("the device gave a time of 0.0 ns; ")
+        assert world.standing.decision.config == BEST
+        assert world.standing.failures == {}
 
     def test_a_default_without_a_time_ends_learning(self):
         world = begun(times=dict.fromkeys(SPACE, 0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vyre.learn.events import Began, Moment
+from vyre.learn.events import Began, Moment, Record
 from vyre.learn.inheritance import Inherited
 from vyre.learn.learner.fetch import fetching
 from vyre.learn.learner.next import decide_next
@@ -14,21 +14,22 @@ from vyre.learn.learner.wanted import look_after
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Standing, then
 from vyre.learn.subject import Question
-from vyre.model import Config, Decision, Reason
+from vyre.model import Config, Decision, Failed, Reason
 from vyre.policy import table
 
 
 def begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     """Begin to learn, once it is known what there is to choose from and what was known before."""
     question, inherited = event.question, event.inherited
-    if standing.failures:  # what fell before this
-        fallen = {**inherited.failures, **standing.failures}
-        inherited = replace(inherited, failures=fallen)
+    fell = standing.failures  # before this
+    if fell:
+        inherited = replace(inherited, failures={**inherited.failures, **fell})
+    records = tuple(Record(Failed(config, why), event.size) for config, why in fell.items())
     launched = (standing.decision.config, *(one.config for one in standing.asked_for))
     candidates = _shortened(question, inherited, launched, pace)
     standing = _informed(standing, event, inherited, candidates)
     if candidates == (standing.default,):
-        return standing.over("there is one candidate only"), ()
+        return standing.over("there is one candidate only"), records
     given = table.Given(
         space=candidates,
         default=standing.default,
@@ -44,7 +45,7 @@ def begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     decision = inherited.decision
     if given.expected and decision is not None and decision.reason is Reason.TRANSFERRED:
         decision = None  # what others measured corrects what is expected, and no more
-    standing, effects = _started_from(standing, decision, pace)
+    standing, effects = then(_started_from(standing, decision, pace), records)
     if standing.default not in standing.ready:
         standing, effects = then(fetching(standing, (standing.default,)), effects)
     if given.expected and candidates[0] not in standing.ready:

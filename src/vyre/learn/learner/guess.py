@@ -43,11 +43,20 @@ def held_back(standing: Standing) -> Standing:
     return replace(standing, decision=standing.falls_back(spent), limit=inf)
 
 
-def default_is_overdue(standing: Standing) -> bool:
-    """Whether the default runs where a guess was to run, and was hardly timed."""
-    default = standing.default
-    runs = standing.guesses and standing.decision.config == default
-    return runs and standing.timed.get(default, 0) < SURE_OF and default in standing.ready
+def default_is_overdue(standing: Standing, pace: Pace) -> bool:
+    """Whether the default was hardly timed, and runs where a guess was to run, or would have times.
+
+    Where a guess has none, its times say whether anything has.
+    """
+    default, runs = standing.default, standing.decision.config
+    wanted = runs == default or has_no_times(standing, runs, pace)
+    few = standing.timed.get(default, 0) < SURE_OF
+    return standing.guesses and wanted and few and default in standing.ready
+
+
+def has_no_times(standing: Standing, config: Config, pace: Pace) -> bool:
+    """Whether a config only gives times that are none."""
+    return standing.strikes.get(config, 0) >= pace.strikes
 
 
 def left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
@@ -64,9 +73,9 @@ def left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
 
 
 def fallen(standing: Standing, reasons: Mapping[Config, str]) -> Standing:
-    """The standing without a guess that cannot be launched, before it began or after it is over."""
+    """The standing without what cannot be launched, before it began or after it is over."""
     guess, failures = standing.decision.config, {**reasons, **standing.failures}
-    if not standing.is_on_a_guess or guess not in reasons:
-        return standing
-    left = standing.falls_back(f"{guess.text}: {reasons[guess]}")
-    return replace(standing, decision=left, failures=failures, limit=inf)
+    if standing.is_on_a_guess and guess in reasons:
+        left = standing.falls_back(f"{guess.text}: {reasons[guess]}")
+        return replace(standing, decision=left, failures=failures, limit=inf)
+    return standing if standing.is_over else replace(standing, failures=failures)

@@ -34,7 +34,7 @@ def decide_next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         ask = inherited.config  # it has to show first whether it still holds
     standing = bounded(standing, at)
     standing, effects = then(fetch_ahead(standing, at, pace), effects)
-    overdue = default_is_overdue(standing)
+    overdue = default_is_overdue(standing, pace)
     if overdue:
         ask = standing.default  # it is launched anyway
         if standing.wanted is not None and standing.wanted.phase is not Phase.LAUNCHED:

@@ -7,7 +7,7 @@ from math import exp, log
 
 from vyre.learn.events import Effect, Moment, Ran, Record
 from vyre.learn.learner.drop import without
-from vyre.learn.learner.guess import left_alone
+from vyre.learn.learner.guess import default_is_overdue, has_no_times, left_alone
 from vyre.learn.learner.next import decide_next
 from vyre.learn.learner.wanted import given_up
 from vyre.learn.pace import Pace
@@ -148,8 +148,10 @@ def _struck(standing: Standing, config: Config, reason: str, pace: Pace) -> Adva
     """A time that is none: one says little, a few in a row say that the config is no good."""
     strikes = {**standing.strikes, config: standing.strikes.get(config, 0) + 1}
     standing = replace(standing, strikes=strikes, told=standing.told + 1)
-    if strikes[config] < pace.strikes:
+    if not has_no_times(standing, config, pace):
         return standing, ()
-    if standing.guesses and not standing.ledger.timings:
-        return left_alone(standing, reason, pace)  # of nothing, so others would fare no better
-    return without(standing, {config: reason})
+    if not standing.guesses or standing.ledger.timings:
+        return without(standing, {config: reason})
+    if default_is_overdue(standing, pace) and not has_no_times(standing, standing.default, pace):
+        return standing, ()
+    return left_alone(standing, reason, pace)  # of nothing, so others would fare no better
