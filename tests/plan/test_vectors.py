@@ -112,10 +112,18 @@ def test_a_vector_around_a_shifted_load_stays_in_its_row_on_a_cpu_as_well():
 
 
 def test_without_neighbours_there_is_nothing_to_refuse():
-    apart = row(ir.load("x", X * 2), at=X * 3)
+    apart = row(ir.load("x", X * 5), at=X * 3)
 
     assert rows_of(analyse(apart), apart) == []
     assert why(apart, 4) is None
+
+
+def test_a_few_elements_between_neighbours_are_loaded_with_them():
+    apart = row(ir.load("x", X * 4), at=X * 3)
+
+    assert [one.buffer for one in rows_of(analyse(apart), apart)] == ["x"]
+    assert why(apart, 4) is None
+    assert why(apart, 4, alignment=8) == "x starts at a multiple of 8 bytes, not 16"
 
 
 def test_codes_with_checks_access_one_by_one():

@@ -228,7 +228,9 @@ def _forms(
         pitches.append(pitches[-1] * dim)
     strides, offsets = [0, 0, 0], [(0,) * len(pitches)]
     steps = [[0] * len(pitches) for _ in range(3)]
-    rounds, walk, taken = float(touch.rounds), 0, 1
+    # An element that is the same in every round is loaded once: the compiler sees to it.
+    same = touch.kind == LOAD and not any(map(_counts, touch.indices))
+    rounds, walk, taken = 1.0 if same else float(touch.rounds), 0, 1
     for axis, (form, pitch) in enumerate(zip(reversed(touch.indices), pitches, strict=True)):
         if not isinstance(form, Linear):
             return None
@@ -256,6 +258,11 @@ def _forms(
         rounds / taken,
         walk,
     )
+
+
+def _counts(form: object) -> bool:
+    """Whether an index goes by the rounds of a loop."""
+    return isinstance(form, Linear) and bool(form.counters())
 
 
 def _moved(offset: Offset, axis: int, by: int) -> Offset:
