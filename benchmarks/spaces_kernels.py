@@ -316,26 +316,6 @@ def distances(a: In[f32, 2], b: In[f32, 2], out: Out[f32, 2]):
 
 
 @vyre.kernel
-def gram(x: In[f32, 2], out: Out[f32, 2]):
-    i, j = vyre.gid(0), vyre.gid(1)
-    s = 0.0
-    for k in range(x.shape[1]):
-        s += x[i, k] * x[j, k]
-    out[i, j] = s
-
-
-@vyre.kernel
-def burning_ship(re: In[f32], im: In[f32], out: Out[u32, 2], most: u32):
-    i, j = vyre.gid(0), vyre.gid(1)
-    cr, ci = re[j], im[i]
-    zr, zi, n = cr, ci, u32(0)
-    while n < most and zr * zr + zi * zi <= 4.0:
-        zr, zi = zr * zr - zi * zi + cr, 2.0 * abs(zr * zi) + ci
-        n += 1
-    out[i, j] = n
-
-
-@vyre.kernel
 def filter5(x: In[f32, 2], w: In[f32, (5, 5)], out: Out[f32, 2]):
     i, j = vyre.gid(0), vyre.gid(1)
     s = 0.0
@@ -479,11 +459,6 @@ def _product_rows(n: int) -> Called:
     return Called(arrays=tuple(_reals(side * length, seed=s).reshape(side, length) for s in (0, 1)))
 
 
-def _gram(n: int) -> Called:
-    rows = _product_rows(n).arrays[0]
-    return Called(arrays=(rows,), shape=(rows.shape[0], rows.shape[0]))
-
-
 def _filtered(x: Any) -> Called:
     return Called(arrays=(x, _reals(9)))
 
@@ -575,8 +550,6 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
     "row_dots": (row_dots, lambda n: _dotted(_square(n))),
     "add_turned": (add_turned, lambda n: Called(arrays=(_square(4 ** (n.bit_length() // 2)),))),
     "distances": (distances, _product_rows),
-    "gram": (gram, _gram),
-    "burning_ship": (burning_ship, _julia),
     "filter5": (filter5, lambda n: Called(arrays=(_square(n), _reals(25).reshape(5, 5)))),
     "filter3_fast": (filter3_fast, lambda n: _filtered(_square(n))),
     "five_f64": (five_f64, lambda n: Called(arrays=(_square(n, np.float64),))),
