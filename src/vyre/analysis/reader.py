@@ -20,6 +20,7 @@ from vyre.ir.expr import (
     Cast,
     Expr,
     FlatIndex,
+    Fma,
     Id,
     IdKind,
     Lit,
@@ -231,13 +232,14 @@ class _Reader:
                             and node.name not in self.read_names
                         )
                         add(ATOMIC, buffer, index, op=op, used=not unread)
-                    case Binary() | Unary():
+                    case Binary() | Unary() | Fma():
                         self.found.operations += rounds
                         self.found.parted += 0 if self.by_all else rounds
-                        counts = self.found.counts
-                        counts[part.op] = counts.get(part.op, 0) + rounds
-                        if part.op in _COSTLY:
-                            self.found.transcendental += rounds
+                        if not isinstance(part, Fma):
+                            counts = self.found.counts
+                            counts[part.op] = counts.get(part.op, 0) + rounds
+                            if part.op in _COSTLY:
+                                self.found.transcendental += rounds
                     case _:
                         pass
         if isinstance(node, Store):

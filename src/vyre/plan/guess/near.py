@@ -125,7 +125,8 @@ def _apart(last: Vector, width: Vector, stride: Vector, size: float, turned: Fla
     Neighbours of an array that lie a row apart in the group's memory may meet in one bank.
     """
     words = max(size / 4.0, 1.0)
-    step = np.gcd((width * stride * words).astype(np.int64), 32)
+    between = (width * stride * size).astype(np.int64)  # bytes; banks are four wide
+    step = np.where(between % 4 == 0, np.gcd(between // 4, 32), 1)
     beside = np.minimum(LANES, last / width)  # lanes that put neighbours
     apart = np.maximum(words, beside * step / LANES)
     found: Vector = np.where(turned, apart, np.maximum(width * size * LANES / LINE, 1.0)) / LANES
