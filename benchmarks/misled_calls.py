@@ -41,16 +41,24 @@ class Table:
     times_ns: Mapping[Config, float]
     guess: tuple[Config, ...]
     expected: Mapping[Config, float]
+    default: Schedule = DEFAULT
+    built: tuple[Code, ...] = ()  # by the first call; where none are said, those of the first few
 
     @property
     def relative(self) -> tuple[float, ...]:
         """What the guess expects of each, as log times over the default's."""
-        return tuple(self.expected[one] - self.expected[DEFAULT] for one in self.guess)
+        return tuple(self.expected[one] - self.expected[self.default] for one in self.guess)
 
     @property
     def misled(self) -> float:
         """The first guess's time over the default's."""
-        return self.times_ns[self.guess[0]] / self.times_ns[DEFAULT]
+        return self.times_ns[self.guess[0]] / self.times_ns[self.default]
+
+    @property
+    def first_built(self) -> tuple[Config | Code, ...]:
+        """The codes that a program's first call builds."""
+        guessed = [self.guess[0].build, self.default.code, *(one.build for one in self.guess)]
+        return self.built or tuple(dict.fromkeys(guessed))[:FIRST_BUILD]
 
 
 @dataclass
@@ -59,6 +67,7 @@ class World:
 
     table: Table
     lead: int
+    call_s: float = 0.0  # between two calls
     now_s: float = 0.0
     worked_s: float = 0.0
     launched: list[Config] = field(default_factory=list)
@@ -114,6 +123,7 @@ class World:
 
     def proceed(self) -> None:
         """Let the caller come to its next launch: that far ahead it waits for the device."""
+        self.now_s += self.call_s
         behind = len(self.launched) - self.lead
         if behind >= 0:
             self.now_s = max(self.now_s, self.finished_s[behind])
@@ -122,7 +132,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A launch, and its time once the caller is far enough."""
+    """A launch, and its time once it is over; where calls take no time, once the lead is, too."""
 
     world: World
     number: int
@@ -131,7 +141,7 @@ class Ticket:
 
     def elapsed_ns(self) -> int | None:
         world = self.world
-        heard = len(world.launched) >= self.number + world.lead
+        heard = world.call_s > 0.0 or len(world.launched) >= self.number + world.lead
         return self.ns if heard and world.now_s >= world.finished_s[self.number] else None
 
     def wait(self) -> None:
@@ -159,12 +169,12 @@ class Ways:
     world: World
 
     def __call__(self, config: Config | None, *, if_ready: bool = False) -> Way | None:
-        ready = self.world.ready
-        wanted = DEFAULT if config is None else config
+        ready, default = self.world.ready, self.world.table.default
+        wanted = default if config is None else config
         assert isinstance(wanted, Schedule)
         if if_ready and wanted.code not in ready:
             return None
-        ready.update((DEFAULT.code, wanted.code))
+        ready.update((default.code, wanted.code))
         return Way(self.world, wanted)
 
     def is_capturing(self, stream: int) -> bool:  # noqa: ARG002  # nothing records launches
@@ -202,7 +212,7 @@ class Asked:
             workload=workload_of(f"table {one.number}", (1 << 20,), GPU),
             name=f"table {one.number}",
             device=GPU,
-            default=DEFAULT,
+            default=one.default,
             candidates=one.guess,
             expected=one.relative,
             risk=self.risk - 1.0,
@@ -211,8 +221,7 @@ class Asked:
     def opening(self) -> Opening:
         """What a program's first call builds, launches, and times first."""
         one, ready = self.world.table, self.world.ready
-        codes = dict.fromkeys([one.guess[0].build, DEFAULT.code, *(c.build for c in one.guess)])
-        ready.update(code for code in [*codes][:FIRST_BUILD] if isinstance(code, Code))
+        ready.update(code for code in one.first_built if isinstance(code, Code))
         loaded = {
             config: at
             for config, at in zip(one.guess, one.relative, strict=True)
@@ -223,7 +232,7 @@ class Asked:
             config=first,
             detail="the best guess",
             risk=self.risk - 1.0,
-            timed=timed_first(first, loaded, DEFAULT),
+            timed=timed_first(first, loaded, one.default),
         )
 
     def is_ready(self, config: Config) -> bool:
@@ -255,9 +264,9 @@ class Clock:
         return getattr(time, name)
 
 
-def lived(one: Table, lead: int, launches: int, risk: float) -> dict[str, Any]:
+def lived(one: Table, lead: int, launches: int, risk: float, call_s: float = 0.0) -> dict[str, Any]:
     """What so many calls of a table come to."""
-    world = World(one, lead)
+    world = World(one, lead, call_s)
     deciders, recorder = Deciders(), Recorder(MemoryStore())
     recorder.close()  # it remembers, and writes nothing
     deciders.desk = world  # type: ignore[assignment]  # all that a decider asks of one
@@ -272,7 +281,7 @@ def lived(one: Table, lead: int, launches: int, risk: float) -> dict[str, Any]:
         site.launch((), 0)
         world.proceed()
     times = np.array([one.times_ns[config] for config in world.launched])
-    default, best = one.times_ns[DEFAULT], min(one.times_ns.values())
+    default, best = one.times_ns[one.default], min(one.times_ns.values())
     lost = (1 - SHARE) * np.cumsum(times) - default * np.arange(1, len(times) + 1)
     return {
         "table": one.number,
@@ -280,6 +289,7 @@ def lived(one: Table, lead: int, launches: int, risk: float) -> dict[str, Any]:
         "lead": lead,
         "misled": round(one.misled, 3),
         "lost": round(max(0.0, float(lost.max()) / default), 2),
+        "at_100": round(float(times[:100].mean()) / best, 4),
         "at_1000": round(float(times[:1000].mean()) / best, 4),
         "ratio": round(float(times.mean()) / best, 4),
         "default": round(default / best, 4),

@@ -24,3 +24,27 @@ def test_it_says_how_it_is_used(path):
 
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith("usage: ")
+
+
+def test_first_calls_of_recorded_launches_are_near_the_best():
+    """The guess, its opening and live learning together, on a clock that only launches move."""
+    shown = subprocess.run(
+        [
+            *(sys.executable, "benchmarks/first_calls_recorded.py", "--print-only", "--jobs", "1"),
+            *("--kernels", "saxpy,stencil5,mandelbrot,transpose,filter3"),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+
+    assert shown.returncode == 0, shown.stderr
+    words, flat, paced, *_ = (line.split() for line in shown.stdout.splitlines())
+    at_100, at_1000, worst = (
+        words.index(one) + 1 for one in ("at_100", "at_1000", "worst_at_1000")
+    )
+    assert float(flat[at_100]) <= 1.08
+    assert float(flat[at_1000]) <= 1.05
+    assert float(paced[at_100]) <= 1.05
+    assert float(paced[at_1000]) <= 1.03
+    assert max(float(line[worst]) for line in (flat, paced)) <= 1.3

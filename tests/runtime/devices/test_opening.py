@@ -12,8 +12,8 @@ from vyre.model import Schedule
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher, Numbers
 from vyre.runtime.devices.opening import (
-    _first_codes,
     at_other_sizes,
+    first_codes,
     opening_of,
     timed_in_turns,
 )
@@ -42,7 +42,7 @@ def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
         numbers, alignment = numbers_of(begun), begun["alignment"]
         whole = launcher.space(numbers, alignment)
         guessed = launcher.guess(whole, numbers)
-        codes = frozenset(_first_codes(guessed, whole, launcher, numbers, alignment))
+        codes = frozenset(first_codes(guessed, whole, launcher, numbers, alignment))
         assert len(codes) <= device.backend.builds_first
         for (name, size), space in recorded.items():
             if name == kernel.name:

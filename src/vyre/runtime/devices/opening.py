@@ -52,7 +52,7 @@ def opening_of(
             return None
         built = [
             (launcher.program, code)
-            for code in _first_codes(first, space, launcher, numbers, alignment)
+            for code in first_codes(first, space, launcher, numbers, alignment)
         ]
         if all(isinstance(one, Unbuilt) for one in device.binaries(built)):
             return None
@@ -60,7 +60,7 @@ def opening_of(
     return _opening(launcher, space, launcher.guess(space, numbers), workload, neighbours)
 
 
-def _first_codes(
+def first_codes(
     first: Guess, space: Space, launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]
 ) -> list[Code]:
     """The guess's code, the default's, and the best of others, each once, as many as are built.
