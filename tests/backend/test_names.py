@@ -105,3 +105,29 @@ def test_a_variable_named_value_keeps_its_value(device, copies):
     found = twice_and_one(device.array(x), value_0=1, schedule=Schedule((64, 1, 1), code))
 
     assert np.array_equal(np.asarray(found), x * 2 + 1)
+
+
+@pytest.mark.parametrize("code", [Code(unroll=4), Code(items=2, unroll=2), Code(items=4, unroll=8)])
+@pytest.mark.parametrize("device", COMPILED, ids=lambda device: device.name)
+def test_a_name_of_ours_outside_a_loop_does_not_meet_ours_inside(device, code):
+    """Items differ in the author's `goes`; whether a round is taken is the same for all."""
+    if device.info.simd is not None:
+        pytest.skip("it has lanes in the place of items")
+
+    @vyre.kernel
+    def stepped(x: In[f32], out: Out[f32], a: f32):
+        i = vyre.gid()
+        goes = x[i]
+        v, k = a, vyre.u32(0)
+        while k < 5 and v * v < 1000.0:
+            t = v * 1.25 + a
+            w = t - v * 0.5
+            v = w + t * 0.125 - v * 0.0625 + t * w * 0.001
+            k += 1
+        out[i] = v + goes
+
+    x = device.array(np.arange(64, dtype=np.float32))
+    want = np.asarray(stepped(x, a=0.25, schedule=Schedule((32, 1, 1))))
+    found = np.asarray(stepped(x, a=0.25, schedule=Schedule((32, 1, 1), code)))
+
+    assert found.tobytes() == want.tobytes()

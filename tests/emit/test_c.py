@@ -354,6 +354,15 @@ def test_lines_that_hold_much_ask_for_room(code, bounds):
     assert f"__launch_bounds__({bounds}) vyre_kernel(" in text
 
 
+def test_small_workgroups_ask_for_no_more_of_them_than_run_at_once():
+    code = Code(items=4, vector=4, lines=4, checked=False, fitted=True)
+    schedule = Schedule((8, 1, 1), code)
+
+    text = source(kernels.stencil5.program, schedule.code, CUDA).text
+
+    assert "__launch_bounds__(8, 32) vyre_kernel(" in text
+
+
 def test_what_holds_more_than_there_are_registers_asks_for_nothing():
     taps = [
         ir.load("x", ir.flat_index("x", ir.gid(1) + down, ir.gid(0) + right))

@@ -78,10 +78,13 @@ def test_asking_may_do_nothing_either():
 def test_a_short_round_is_a_condition_of_the_next():
     made = whiles(STEP)
 
-    first, *others = turn_of(made, loop_of(made), 4)
+    loop = loop_of(made)
 
-    assert first == Block(loop_of(made).body)
-    assert others == [If(loop_of(made).cond, loop_of(made).body, ())] * 3
+    first, *others = turn_of(made, loop, 4)
+
+    assert first == Block(loop.body)
+    again = Block((Let("goes", loop.cond), If(Var("goes"), loop.body, ())))
+    assert others == [again] * 3
 
 
 def test_a_long_round_is_computed_and_then_taken_or_left():
@@ -102,11 +105,20 @@ def test_a_long_round_that_loads_stays_a_condition():
     """Where a round is not gone through, nothing says that its index is one of the array."""
     made = whiles(STEP, *LONG, ir.assign("v", V + ir.load("x", N)))
 
-    assert all(isinstance(one, If) for one in turn_of(made, loop_of(made), 8)[1:])
+    for one in turn_of(made, loop_of(made), 8)[1:]:
+        assert [type(node) for node in one.body] == [Let, If]
 
 
-def test_whether_it_goes_on_has_a_name_of_its_own():
-    made = whiles(STEP, ir.let("goes", V), *LONG, ir.assign("v", V + ir.var("goes")))
+@pytest.mark.parametrize("body", [[STEP], [STEP, *LONG]], ids=["short", "long"])
+@pytest.mark.parametrize("where", ["in the loop", "before it", "behind it", "counts"])
+def test_whether_it_goes_on_has_a_name_that_nothing_in_the_program_has(body, where):
+    goes, rounds = ir.let("goes", V), ir.while_(ir.load("most", 0) > N, body)
+    made = {
+        "in the loop": lambda: whiles(goes, *body, ir.assign("v", V + ir.var("goes"))),
+        "before it": lambda: program(goes, rounds, ir.store("out", ir.gid(), ir.var("goes"))),
+        "behind it": lambda: program(rounds, goes, ir.store("out", ir.gid(), ir.var("goes"))),
+        "counts": lambda: program(ir.loop("goes", 0, 3, [ir.assign("v", V + 1.0)]), rounds),
+    }[where]()
 
     _, one = turn_of(made, loop_of(made), 2)
 

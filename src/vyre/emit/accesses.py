@@ -29,14 +29,15 @@ class Accesses:
 
     def __init__(self, facts: Facts, code: Code) -> None:
         self.code, self.by_spot = code, _alike(facts)
-        self._texts: dict[int, str] = {}  # of statements, which several items ask for again
+        # Of statements, which several items ask for again. Each is kept, so that its id stays its.
+        self._texts: dict[int, tuple[Node, str]] = {}
 
     def at(self, node: Node, here: Here) -> Here:
         """`here` with `node` as the statement at hand."""
         known = self._texts.get(id(node))
         if known is None:
-            known = self._texts[id(node)] = statement_text(node)
-        return replace(here, statement=known)
+            known = self._texts[id(node)] = node, statement_text(node)
+        return replace(here, statement=known[1])
 
     def of(self, decl: BufferDecl, index: Expr, here: Here) -> MemoryAccess | None:
         """What is proved of an access of the statement at hand, if that is one thing."""

@@ -86,6 +86,8 @@ def resident(registers: int) -> int:
 RESIDENT = ((32, 0), (104, 1024))
 """Registers that a thread holds at once, at most, and threads that there is to be room for."""
 
+_MOST_BLOCKS = 32  # that a multiprocessor runs; compilers leave a larger number out
+
 
 def _type_of(words: Mapping[str, int]) -> str:
     """The type of a parameter that holds so many words."""
@@ -197,6 +199,7 @@ class _Kernel:
         threads = x * y * z
         # A compiler that is told of threads alone keeps to few registers, and waits for loads.
         beside = resident(self.held + len(self.items)) // threads if self.held else 0
+        beside = min(beside, _MOST_BLOCKS)
         bounds = f"{threads}, {beside}" if beside > 1 else f"{threads}"
         return self.dialect.kernel_for.format(x=x, y=y, z=z, bounds=bounds)
 

@@ -61,20 +61,28 @@ def turn_of(program: Program, loop: While, rounds: int) -> tuple[Node, ...]:
     parts = (*expressions(loop.cond), *all_expressions(loop.body))
     short = sum(isinstance(part, _OPERATIONS) for part in parts) <= _FEW
     loaded = {part.buffer for part in parts if isinstance(part, Load)}
+    goes = _free_name(program)
     if short or not all(program.buffer(name).is_scalar_argument for name in loaded):
-        return (Block(loop.body), *[If(loop.cond, loop.body, ())] * (rounds - 1))
-    taken = {part.name for part in parts if isinstance(part, Var)}
-    taken |= {node.name for node in statements(loop.body) if isinstance(node, (Let, Assign))}
-    goes = "goes"
-    while goes in taken:
-        goes += "_"
-    chosen = (
-        Assign(node.name, Select(Var(goes), node.value, Var(node.name)))
-        if isinstance(node, Assign)
-        else node
-        for node in loop.body
-    )
-    return (Block(loop.body), *[Block((Let(goes, loop.cond), *chosen))] * (rounds - 1))
+        then: tuple[Node, ...] = (If(Var(goes), loop.body, ()),)
+    else:
+        then = tuple(
+            Assign(node.name, Select(Var(goes), node.value, Var(node.name)))
+            if isinstance(node, Assign)
+            else node
+            for node in loop.body
+        )
+    # The condition has a statement of its own, so that no proof of one that reads alike is its.
+    return (Block(loop.body), *[Block((Let(goes, loop.cond), *then))] * (rounds - 1))
+
+
+def _free_name(program: Program) -> str:
+    """A name that nothing in a program has."""
+    taken = {node.var for node in statements(program.entry) if isinstance(node, Loop)}
+    taken |= {node.name for node in statements(program.entry) if isinstance(node, (Let, Assign))}
+    name = "goes"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def is_innermost(loop: Loop) -> bool:

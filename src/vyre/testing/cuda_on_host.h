@@ -34,7 +34,7 @@ template <class T> static T vyre_passed(int line, unsigned mask, T value, int fr
     return value;
 }
 
-template <class T> static inline void __stcs(T *at, T value) { *at = value; }
+template <class T, class V> static inline void __stcs(T *at, V value) { *at = value; }
 
 // -- vectors, aligned as CUDA's are
 

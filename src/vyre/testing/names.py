@@ -56,6 +56,9 @@ _OURS = """
     words w at value value_0 value_1 value_2 item left next offset span tile lane lanes pos pos0
     pos1 n_x n_y n_z len_x len_out dim0_x zero veil_f32 vyre vyre_kernel vyre_kernel_0 vyre_words5
     p v a b k q old seen p_x v_x v0_x v1_value end_k row0_x near_x p_value_0 v_ v0_ x_0 x_1 x_2
+    goes goes_ begin end first done count more turn turns side rounds unit whole one found mine
+    from to c0 c1 e0 e1 at_x row_x row_x_2 now_x ahead_x base_x from_x tile_column tile_line
+    tile_plane column0 line line0 plane0 first_line hide_f32 fast_tanh_f32 old_value v_goes v0_goes
 """
 _PYTHON = """
     self cls In Out InOut gid extent shared kernel None True False lambda def pass yield print range

@@ -78,7 +78,7 @@ class Ground:
         for why in why_not_free(self.facts, self.numbers):
             return why
         try:
-            refuse_unbounded(schedule.code, device.info.simd)
+            refuse_unbounded(schedule.code, device.info.simd, self.program)
         except InvalidInput as error:
             return error.problem
         if device.info.simd is not None:
