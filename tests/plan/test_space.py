@@ -160,7 +160,24 @@ def test_every_code_of_a_space_is_within_what_may_be_pinned(kind: DeviceKind):
     looping = program(ir.loop("k", ir.u32(0), ir.buf_len("x"), [COPY]))
 
     for code in made(looping, kind=kind).codes:
-        refuse_unbounded(code)
+        refuse_unbounded(code, None, looping)
+
+
+@pytest.mark.parametrize("code", [Code(unroll=256), Code(items=4, unroll=64)])
+def test_rounds_that_are_more_text_than_a_compiler_likes_are_refused(code: Code):
+    v = ir.var("v")
+    long = sum((v * float(number) for number in range(30)), v)
+    looping = program(
+        ir.let("v", ir.f32(1)), ir.while_(long < 1000.0, [ir.assign("v", v * 2.0)]), COPY
+    )
+
+    with pytest.raises(InvalidInput) as caught:
+        refuse_unbounded(code, None, looping)
+
+    assert str(caught.value) == (
+        f"loops unrolled by {code.unroll}: {256 * 127} statements and expressions are more than "
+        "16384\nFix: unroll fewer rounds"
+    )
 
 
 def test_a_row_on_a_gpu_has_hundreds_of_schedules_and_few_codes():

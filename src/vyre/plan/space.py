@@ -76,8 +76,13 @@ MOST_PARTS = 16_384
 """Statements and expressions that loops may become: a compiler takes a second for them."""
 
 
-def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
+def refuse_unbounded(code: Code, simd: Simd | None = None, program: Program | None = None) -> None:
     """Refuse a code that an emitter would leave a part out of, or a compiler work on for hours.
+
+    Args:
+        code: what is asked for.
+        simd: the lanes of the device, where it has some.
+        program: whose loops are written out, where that is known.
 
     Raises:
         InvalidInput: it asks for what the device has not, or for more than a compiler gets through
@@ -99,6 +104,11 @@ def refuse_unbounded(code: Code, simd: Simd | None = None) -> None:
     ):
         if size > most:
             raise InvalidInput(f"{shown(size)} {what}; {most} allowed", f"use at most {most}")
+    loops: list[Loop | While] = []
+    if program is not None and simd is None and code.unroll > 1:
+        loops = list(loops_to_unroll(program))
+    if loops and (why := why_not_unrolled(code, loops)) is not None:
+        raise InvalidInput(f"loops unrolled by {code.unroll}: {why}", "unroll fewer rounds")
     if code.streamed and simd is not None:
         raise InvalidInput(
             "a streamed code for a processor, which has no such stores", "use streamed=False"
@@ -472,11 +482,17 @@ def why_not_unrolled(code: Code, loops: Sequence[Loop | While]) -> str | None:
     """Why a code cannot write several rounds of a program's loops out."""
     if not loops:
         return "there is no counted one, and none that only computes"
-    size = max(size_of(loop.body).parts for loop in loops)
+    size = max(map(_size_of_round, loops))
     parts = size * code.unroll * prod(code.items_by_axis)
     if parts > MOST_PARTS:
         return f"{parts} statements and expressions are more than {MOST_PARTS}"
     return None
+
+
+def _size_of_round(loop: Loop | While) -> int:
+    """Statements and expressions of one round; a loop that only computes asks before each."""
+    condition = (loop.cond,) if isinstance(loop, While) else ()
+    return size_of((*condition, *loop.body)).parts
 
 
 def why_not_free(facts: Facts, launch: Launch) -> Iterator[str]:

@@ -194,7 +194,7 @@ class Device:
         Raises:
             InvalidInput: no launch could run the code here.
         """
-        refuse_unbounded(code, self.info.simd)
+        refuse_unbounded(code, self.info.simd, program)
         facts = self.facts(program)
         if self.info.simd is None:  # lanes load from any address
             why_not = why_never_vectors(code, facts, program, self.info.kind)

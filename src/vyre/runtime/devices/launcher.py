@@ -307,7 +307,7 @@ class Launcher:
     ) -> None:
         """Refuse a schedule that could change the result of this launch, or break its compiler."""
         code, name = schedule.code, self.kernel.name
-        refuse_unbounded(code, self.device.info.simd)
+        refuse_unbounded(code, self.device.info.simd, self.program)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
                 f"{schedule} leaves out bounds checks that this call of {name} needs",
