@@ -68,6 +68,8 @@ START: dict[str, float] = {
     "check_run": 5,
     "turn": 8,
     "turning": 0.1,
+    "leaving": 0.3,
+    "wasted": 0.15,
     "item": 4,
     "thread": 2,
     "guarded": 6,

@@ -39,6 +39,7 @@ class Amounts:
     fitted: Numbers = 0.0  # 1 where nothing is compared with the extent
     lined: Numbers = 0.0  # 1 where a thread has several lines or planes
     at_once: Numbers = 1.0  # rounds of a loop for each turn of it
+    written: Numbers = 1.0  # the same of a loop that lanes leave one by one
     ahead_of: Numbers = 1.0  # rounds whose loads a thread asks for together, where it is told to
     fast: Numbers = 0.0  # 1 where functions and divisions are the device's own
     loads: Numbers = 0.0  # instructions
@@ -108,9 +109,8 @@ def amounts(work: Work, shapes: Shapes) -> Amounts:
         left=left,
         fitted=shapes.fitted,
         lined=1.0 * (shapes.lines * shapes.planes > 1.0),
-        # What writing out rounds of a loop that lanes leave one by one gains, or loses, is a matter
-        # of the data: 0.8 to 1.2 times as fast on an H200.
         at_once=1.0 if work.looped else shapes.rounds_at_once,
+        written=shapes.unroll if work.looped else 1.0,
         ahead_of=np.where((shapes.depth > 0.0) | work.looped, 1.0, shapes.unroll),
         fast=float(work.fast),
         operations=work.operations - work.placing,

@@ -31,6 +31,8 @@ DEVICES: tuple[dict[str, Any], ...] = (
             "check_run": 2.087,
             "turn": 26.18,
             "turning": 0.09416,
+            "leaving": 0.3,
+            "wasted": 0.15,
             "item": 10.08,
             "thread": 1.194,
             "guarded": 13.24,

@@ -51,6 +51,8 @@ class Constants:
     check_run: float
     turn: float  # instructions for one more round of a loop, whatever it does
     turning: float  # the same of a loop that only computes, for each of its operations
+    leaving: float  # of a loop that lanes leave one by one, each time that it goes back
+    wasted: float  # more instructions there, where rounds are written out: for lanes that have left
     item: float
     thread: float
     guarded: float  # more of a thread, where it has to look at the extent
@@ -157,6 +159,9 @@ def nanoseconds(a: Amounts, c: Any, device: Figures) -> Numbers:
     return c.launch + handed + c.first * resident + body
 
 
+_LEAST = 1e-6  # ns: powers of nothing have no slope
+
+
 def _slowest(sharp: Any, *spans: Numbers) -> Numbers:
     """About the longest of several spans; where some are alike, more."""
     total: Numbers = 0.0
@@ -210,6 +215,7 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
         + exact * (c.heavy * a.heavy + c.function * a.functions)
         + c.conversion * a.converted
     )
+    arithmetic = arithmetic * (1.0 + c.wasted * a.looped * (a.written > 1.0))
     arithmetic = arithmetic * (1.0 + c.wide * a.wide) * (1.0 + c.part * a.parted * (a.items - 1.0))
     return (
         c.operation * arithmetic
@@ -235,8 +241,9 @@ def _waiting(
         1.0 + c.more_inputs * np.log2(np.maximum(a.inputs, 1.0))
     )
     at_once = np.maximum(a.held_loads / c.flight, 1.0)
-    chain = c.chained * a.chain * (1.0 + c.turning / a.at_once)
-    chain = chain + c.wander * a.wandered + c.round * (a.rounds - 1.0) / a.ahead_of**c.asked
+    turning = c.turning / a.at_once + c.leaving * a.looped / a.written
+    dependent = c.chained * a.chain * (1.0 + turning)
+    chain = c.wander * a.wandered + c.round * (a.rounds - 1.0) / a.ahead_of**c.asked
     each = c.round_load * (a.rounds - 1.0)
     begin = (
         c.start
@@ -252,14 +259,18 @@ def _waiting(
         + each * a.round_loads
         + (a.rounds - 1.0) * (c.round_alone * a.round_alone + c.round_held * a.round_held)
         + c.near_round * (a.rounds - 1.0) * a.near_loads * a.items / a.rounds / overlapped
-        + c.own * instructions * a.items / overlapped
+        # What waits for the last result leaves turns for the items beside it.
+        + _slowest(
+            c.overlap, dependent * together + _LEAST, c.own * instructions * a.items / overlapped
+        )
     )
     staged = 1.0 * (a.chunks > 0.0)
     bringing = a.chunks * (wait + c.bring * a.turns + c.ragged * a.ragged + c.ended * a.ended)
     bringing = bringing / (1.0 + 1.0 * (a.loaders > 0.0))  # they are further ahead
     in_chunks = a.chunks * c.chunk + _slowest(c.overlap, computing, bringing)
     full = begin + wait * at_once + computing + staged * (in_chunks - computing)
-    one = wait + chain + each * a.single_round + c.own * single
+    one = wait + chain + each * a.single_round
+    one = one + _slowest(c.overlap, dependent + _LEAST, c.own * single)
     alone = begin + (1.0 + c.one_by_one * (a.items > 1.0)) * a.left * one
     waves = waves + c.last_wave * (np.ceil(waves) - waves)
     waiting = waves * (full + a.partial * (alone - full))
