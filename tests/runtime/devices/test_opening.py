@@ -17,7 +17,7 @@ from vyre.runtime.devices.opening import (
     opening_of,
     timed_in_turns,
 )
-from vyre.testing.recordings import numbers_of, read, space_of, times_of
+from vyre.testing.recordings import numbers_of, read, times_of
 
 RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-h200.json.gz"
 H200 = replace(GPU, model="NVIDIA H200", limits=replace(GPU.limits, cache_bytes=60 << 20))
@@ -32,10 +32,12 @@ def recorded():
     return {(one["kernel"], one["size"]): one for one in found if one["kernel"] in names}
 
 
-@pytest.mark.parametrize("first", [1 << 18, 1 << 22, 1 << 26])
-def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
+@pytest.mark.parametrize(
+    ("first", "most"), [(1 << 14, 1.15), (1 << 18, 1.15), (1 << 22, 1.19), (1 << 26, 1.15)]
+)
+def test_what_a_first_call_builds_serves_every_other_size(recorded, first, most):
     device = Device("replay:0", Replayed(lambda _: 1.0, info=H200))
-    over_best, over_guess = {}, {}
+    ratios = {}
     for kernel in kernels.ALL:
         launcher = Launcher(kernel._translation, device)
         begun = recorded[kernel.name, first]
@@ -50,14 +52,12 @@ def test_what_a_first_call_builds_serves_every_other_size(recorded, first):
                 among = launcher.space(later, space["alignment"], among=codes)
                 ordered = launcher.guess(among, later).ordered
                 taken = next(one for one in ordered if one.code in codes)
-                own = launcher.guess(space_of(space), later).ordered[0]
                 if taken in times:  # of a large space a part was recorded
-                    over_best[name, size] = times[taken] / min(times.values())
-                    over_guess[name, size] = times[taken] / times[own]
+                    ratios[name, size] = times[taken] / min(times.values())
 
-    assert len(over_best) >= 0.8 * len(recorded)
-    assert max(over_guess.values()) <= 1.15
-    assert math.exp(sum(map(math.log, over_best.values())) / len(over_best)) <= 1.04
+    assert len(ratios) >= 0.8 * len(recorded)
+    assert max(ratios.values()) <= most
+    assert math.exp(sum(map(math.log, ratios.values())) / len(ratios)) <= 1.035
 
 
 @pytest.mark.parametrize("size", [1 << 18, 1 << 22, 1 << 26])
@@ -84,10 +84,10 @@ def test_other_sizes_are_far_away_and_keep_what_is_not_of_the_size(extent):
     others = at_other_sizes(numbers)
 
     away = [abs(math.log2(math.prod(far.extent) / total)) for far in others]
-    assert len(others) == 2
+    assert len(others) == 3
     assert away == sorted(away, reverse=True)
-    assert away[0] > 2
-    assert away[1] > 1
+    assert away[0] > 4
+    assert away[2] > 1
     for far in others:
         assert far.shapes["w"] == (11,)
         assert math.prod(far.shapes["x"]) == math.prod(far.extent) or total == 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from math import gcd, log2, prod
+from math import gcd, inf, log2, prod
 from typing import TYPE_CHECKING
 
 from vyre.backend.base import Unbuilt
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
 
 _NEAR = 0.2  # log time by which a runner-up may be expected to be slower than the guess
-_SIZES = 1 << 18, 1 << 22, 1 << 24  # elements of calls that ask for different codes
+_SIZES = 1 << 14, 1 << 18, 1 << 22, 1 << 24  # elements of calls that ask for different codes
+_SERVED = 0.02  # log time by which what is built may be slower than the best at another size
 _WHOLE = 1024  # elements that are whole tiles of any usual code
 _TURNS = 8  # of guess and default on a processor: the first one also loads, and says little
 _TIMED, _SPREAD = 4, 0.08  # runners-up that the first calls time, and how much slower they may be
@@ -72,9 +73,10 @@ def first_codes(
     codes = dict.fromkeys([first.ordered[0].code, usual])
     if not usual.checked:
         codes[Code(checked=True) if launcher.device.info.simd is None else _checked(usual)] = None
-    for far in at_other_sizes(numbers) if len(codes) < most else ():
-        with suppress(VyreError):  # a size that cannot be launched has no best
-            codes[launcher.guess(launcher.space(far, alignment), far).ordered[0].code] = None
+    if len(codes) < most:
+        others = _guesses_elsewhere(launcher, numbers, alignment)
+        while len(codes) < most and (missed := _worst_served(others, codes)) is not None:
+            codes[missed] = None
     for schedule, expected in zip(first.ordered, first.expected, strict=True):
         if len(codes) >= most or expected > first.expected[0] + _NEAR:
             break
@@ -82,11 +84,33 @@ def first_codes(
     return list(codes)[:most]
 
 
+def _guesses_elsewhere(
+    launcher: Launcher, numbers: Numbers, alignment: Mapping[str, int]
+) -> list[Guess]:
+    """What is guessed of quite other sizes, as far as they can be launched and are guessed."""
+    found = []
+    for far in at_other_sizes(numbers):
+        with suppress(VyreError):
+            found.append(launcher.guess(launcher.space(far, alignment), far))
+    return [one for one in found if one.expected]
+
+
+def _worst_served(guesses: Iterable[Guess], codes: Collection[Code]) -> Code | None:
+    """The best code where some codes are expected to lose most; None where they serve all."""
+    missed, worst = None, _SERVED
+    for one in guesses:
+        times = zip(one.ordered, one.expected, strict=True)
+        served = next((at for schedule, at in times if schedule.code in codes), inf)
+        if served - one.expected[0] > worst:
+            missed, worst = one.ordered[0].code, served - one.expected[0]
+    return missed
+
+
 def at_other_sizes(numbers: Numbers) -> tuple[Numbers, ...]:
     """The numbers of calls over many more or many fewer elements, the furthest first.
 
     >>> [far.shapes["x"] for far in at_other_sizes(Numbers((4096, 1, 1), {"x": (4096,)}, {}))]
-    [(16777216,), (4194304,)]
+    [(16777216,), (4194304,), (262144,)]
     """
     total = max(prod(numbers.extent), 1)
     by_distance = sorted(_SIZES, key=lambda size: -abs(log2(size / total)))
