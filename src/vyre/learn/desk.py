@@ -28,7 +28,7 @@ _SOONEST_S, _LATEST_S = 1e-4, 2e-2  # between two looks at a launch under way
 _MOST_UNDER_WAY = 1024  # launches whose times are waited for at once; one is given up, and told
 _AT_A_LOOK = 16  # of which are looked at together; the others in their turn
 _MOST_DRAINED = 256  # pieces of work that follow each other without end
-_LONGEST_S = 3600.0  # to sleep: timers of some systems end earlier than numbers do
+_LONGEST_S = 60.0  # to sleep: one that is not needed any more, and missed the bell, ends by then
 
 Work = Callable[[], None]
 Hears = Callable[[int | VyreError | None], None]
@@ -146,6 +146,7 @@ class Desk:
             else:
                 self._is_dense = False  # nothing is left to wait for: whoever posts is heard
             self._wait(pause_s)
+        self._bell.put(None)  # the last one that it heard may have been for the one that goes on
 
     def _is_due(self) -> bool:
         early_s = self._manners.begins_s if self._awaited_by else 0.0
