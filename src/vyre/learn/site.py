@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
 from vyre.errors import VyreError
 from vyre.learn.decider import Decider
-from vyre.learn.subject import Prepare, Step
+from vyre.learn.subject import Prepare
 from vyre.learn.tally import Tally
 from vyre.model import Config, Decision, Reason
 
@@ -73,10 +73,11 @@ class Site:
             try:
                 step.start(arguments, stream)
             except VyreError as error:
-                usual = self.instead(config, error)
-                if usual is None:
+                if not self.is_guess(config):
                     raise
-                usual.start(arguments, stream)
+                self.fall_back(
+                    config, error, lambda usual: usual.start(arguments, stream), asked=False
+                )
 
     def run(self, step: Any, asked: Config | None, launch: Launches) -> None:
         """Launch what was taken, and hand in its time; where that fails, what is usual."""
@@ -84,10 +85,12 @@ class Site:
         try:
             ticket = launch(step, timed=asked is not None)
         except VyreError as error:
-            usual = self.instead(chosen, error) if asked is None else self.fell(asked, error)
-            if usual is None:
+            if asked is None and not self.is_guess(chosen):
                 raise
-            launch(usual, timed=False)
+            failed = chosen if asked is None else asked
+            self.fall_back(
+                failed, error, lambda usual: launch(usual, timed=False), asked=asked is not None
+            )
             return
         except BaseException:  # an interrupt, or what no driver should raise
             if asked is not None:
@@ -96,12 +99,26 @@ class Site:
         if asked is not None:
             self.ran(asked, ticket)
 
-    def instead(self, config: Config, error: VyreError) -> Any:
-        """What to launch where a guess failed; None for what people and times have chosen."""
-        decider = self.decider
-        if decider is None or not decider.is_guess(config):
-            return None
-        return self.fell(config, error)
+    def is_guess(self, config: Config) -> bool:
+        """Whether calls launch this on a guess: what people and times have chosen is kept."""
+        return self.decider is not None and self.decider.is_guess(config)
+
+    def fall_back(
+        self, config: Config, error: VyreError, start: Callable[[Any], object], *, asked: bool
+    ) -> None:
+        """Launch what is usual where a config failed, and drop that.
+
+        It is to blame where what is usual can be launched in the same call: a device whose memory
+        others hold fails whatever it is given.
+        """
+        assert self.decider is not None
+        try:
+            start(self.prepare(None))
+        except BaseException:
+            if asked:
+                self.lost()
+            raise
+        self.decider.fell(config, error.problem)
 
     def next_asked(self) -> tuple[Any, Config] | None:
         """The launch whose time is asked for, if it fits these numbers."""
@@ -130,8 +147,8 @@ class Site:
         try:
             ticket = step.timed(arguments, stream)
         except VyreError as error:
-            self.fell(config, error)
-            return False
+            self.fall_back(config, error, lambda usual: usual.start(arguments, stream), asked=True)
+            return True
         except BaseException:
             self.lost()
             raise
@@ -175,11 +192,3 @@ class Site:
         """Say that what was asked for is not launched here, or that its time is not to be had."""
         assert self.decider is not None
         self.decider.skipped()
-
-    def fell(self, config: Config, error: VyreError) -> Step:
-        """Drop a launch that was asked for and failed; what to launch in its place."""
-        assert self.decider is not None
-        self.decider.fell(config, error.problem)
-        step = self.prepare(None)
-        assert step is not None  # it may be waited for
-        return step

@@ -58,6 +58,7 @@ class Standing:
     inherited: Decision | None = None  # what is launched on the word of others
     certain: Decision | None = None  # what was last remembered
     failures: Mapping[Config, str] = field(default_factory=dict)
+    untold: Mapping[Config, str] = field(default_factory=dict)  # of those, what is to be recorded
     strikes: Mapping[Config, int] = field(default_factory=dict)  # times in a row that were none
     timed: Mapping[Config, int] = field(default_factory=dict)  # how often each was
     launched: frozenset[Config] = frozenset()  # before: a first launch also loads code
@@ -172,6 +173,7 @@ class Standing:
             inherited=known,
             ready=self.ready,
             failures=self.failures,
+            untold=self.untold,
             launched=self.launched,
             ledger=replace(self.ledger, fetching=0),
             asks=self.asks,

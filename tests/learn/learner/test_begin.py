@@ -127,6 +127,37 @@ class TestBeginning:
         world.call(200)
         assert fell not in world.launched
 
+    def test_a_fork_records_nothing_again(self):
+        """Neither what its parent recorded nor what was remembered."""
+        world = World()
+        opening = Opening(config=BEST, detail="", default_ready=True)
+        world.standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        world.tell(Fell({BEST: "out of registers"}))
+        known = Inherited(failures={SLOW: "the compiler hung"})
+        world.begin(inherited=known)
+
+        world.standing = world.standing.anew()
+        effects = world.begin(inherited=known)
+
+        assert not any(isinstance(one, Record) for one in effects)
+        assert set(world.standing.failures) == {BEST, SLOW}
+
+    @pytest.mark.parametrize("before", [True, False])
+    def test_a_guess_that_falls_while_the_default_is_fetched_is_waited_out(self, before):
+        world = World(ready=set() if before else {BEST}, delivers=False)
+        opening = Opening(config=BEST, detail="", default_ready=False)
+        world.standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        if before:
+            world.tell(Fell({BEST: "out of registers"}))
+        world.begin(expected=(0.0,) * len(SPACE))
+        if not before:
+            world.tell(Fell({BEST: "out of registers"}))
+
+        assert not world.standing.is_over
+        assert world.standing.decision.config == DEFAULT
+        assert world.standing.decision.detail == "BLOCK=128: out of registers"
+        assert (DEFAULT,) in world.fetched
+
     def test_that_the_default_failed_before_keeps_nobody_from_timing_it(self):
         """Calls run it, so it runs."""
         world = World()

@@ -99,6 +99,17 @@ class TestTimes:
         assert world.launched.count(BEST) < 10
         assert world.call(200, adopted(SPACE[1]))
 
+    def test_a_guess_without_times_waits_for_a_default_that_is_fetched(self):
+        world = World(ready={BEST}, times={**TIMES, BEST: 0.0}, delivers=False)
+        opening = Opening(config=BEST, detail="")
+        world.standing = Standing.of(WORKLOAD, DEFAULT, None, opening)
+        world.begin(warm=True, expected=(0.0,) * len(SPACE))
+
+        world.call(50)
+
+        assert not world.standing.is_over
+        assert world.fetched[0] == (DEFAULT,)
+
     def test_where_the_default_has_none_either_the_guess_decides(self):
         world = self.guessing(dict.fromkeys(SPACE, 0.0))
 

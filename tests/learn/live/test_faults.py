@@ -1,7 +1,10 @@
 """What calls do where something fails while they are learned from."""
 
+import pytest
+
+from vyre.errors import DeviceFailed
 from vyre.runtime.compile.helper import Pending, Refused
-from vyre.testing.live import WINNER, bowl, settled
+from vyre.testing.live import WINNER, adopted, bowl, settled
 
 
 class TestFaults:
@@ -38,6 +41,27 @@ class TestFaults:
 
         assert live.standing().failures == {WINNER: "out of registers"}
         assert len(live.device.backend.launched) == 400
+
+    @pytest.mark.parametrize("times", [2, 6, 20])
+    def test_a_device_that_fails_whatever_it_is_given_condemns_nothing(
+        self, bench, monkeypatch, times
+    ):
+        """Such as one whose memory others hold for a moment."""
+        live, left = bench(), iter(range(times))
+        launch = live.device.backend.launch
+
+        def out_of_memory(*given, **named):
+            if next(left, None) is not None:
+                raise DeviceFailed("others hold the memory", "try again")
+            return launch(*given, **named)
+
+        monkeypatch.setattr(live.device.backend, "launch", out_of_memory)
+        for _ in range(times // 2):
+            with pytest.raises(DeviceFailed):
+                live.call(1)
+
+        assert live.call(600, done=adopted(WINNER))
+        assert live.standing().failures == {}
 
     def test_a_time_of_zero_drops_the_candidate(self, bench):
         live = bench(lambda s: 0.0 if s == WINNER else bowl(s))

@@ -21,10 +21,12 @@ from vyre.policy import table
 def begin(standing: Standing, event: Began, at: Moment, pace: Pace) -> Advanced:
     """Begin to learn, once it is known what there is to choose from and what was known before."""
     question, inherited = event.question, event.inherited
-    fell = standing.failures  # before this
-    if fell:
-        inherited = replace(inherited, failures={**inherited.failures, **fell})
-    records = tuple(Record(Failed(config, why), event.size) for config, why in fell.items())
+    if standing.failures:  # what fell before this
+        failures = {**inherited.failures, **standing.failures}
+        inherited = replace(inherited, failures=failures)
+    untold = standing.untold.items()
+    records = tuple(Record(Failed(config, why), event.size) for config, why in untold)
+    standing = replace(standing, untold={})
     launched = (standing.decision.config, *(one.config for one in standing.asked_for))
     candidates = _shortened(question, inherited, launched, pace)
     standing = _informed(standing, event, inherited, candidates)

@@ -46,12 +46,22 @@ def held_back(standing: Standing) -> Standing:
 def default_is_overdue(standing: Standing, pace: Pace) -> bool:
     """Whether the default was hardly timed, and runs where a guess was to run, or would have times.
 
-    Where a guess has none, its times say whether anything has.
+    Where others have none, its times say whether anything has.
     """
-    default, runs = standing.default, standing.decision.config
-    wanted = runs == default or has_no_times(standing, runs, pace)
+    default = standing.default
+    silent = any(has_no_times(standing, one, pace) for one in standing.strikes)
+    wanted = silent or standing.decision.config == default
     few = standing.timed.get(default, 0) < SURE_OF
     return standing.guesses and wanted and few and default in standing.ready
+
+
+def without_failed(standing: Standing) -> Standing:
+    """The standing where calls run the default if what they ran cannot be launched."""
+    runs = standing.decision.config
+    if runs == standing.default or runs not in standing.failures:
+        return standing
+    left = standing.falls_back(f"{runs.text}: {standing.failures[runs]}")
+    return replace(standing, decision=left, limit=inf)
 
 
 def has_no_times(standing: Standing, config: Config, pace: Pace) -> bool:
@@ -74,8 +84,16 @@ def left_alone(standing: Standing, took: str, pace: Pace) -> Advanced:
 
 def fallen(standing: Standing, reasons: Mapping[Config, str]) -> Standing:
     """The standing without what cannot be launched, before it began or after it is over."""
-    guess, failures = standing.decision.config, {**reasons, **standing.failures}
-    if standing.is_on_a_guess and guess in reasons:
-        left = standing.falls_back(f"{guess.text}: {reasons[guess]}")
-        return replace(standing, decision=left, failures=failures, limit=inf)
-    return standing if standing.is_over else replace(standing, failures=failures)
+    guess, on_it = standing.decision.config, standing.is_on_a_guess
+    if standing.is_over and not (on_it and guess in reasons):
+        return standing
+    new = {one: why for one, why in reasons.items() if one not in standing.failures}
+    standing = replace(
+        standing,
+        failures={**new, **standing.failures},
+        untold={**new, **standing.untold},
+    )
+    if not on_it or guess not in reasons:
+        return standing
+    left = standing.falls_back(f"{guess.text}: {reasons[guess]}")
+    return replace(standing, decision=left, limit=inf)

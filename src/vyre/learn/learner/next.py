@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from vyre.learn.events import Moment, Wake, Woke
 from vyre.learn.learner.fetch import fetch_ahead
-from vyre.learn.learner.guess import bounded, default_is_overdue
+from vyre.learn.learner.guess import bounded, default_is_overdue, without_failed
 from vyre.learn.learner.settle import kept, settled, unproven
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Phase, Standing, Wanted, then
@@ -23,6 +23,8 @@ def decide_next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
     try:
         keep, choice = policy.incumbent(mask), policy.choose(mask)
     except NothingToTry as error:
+        if standing.ledger.fetching:  # something is to come
+            return without_failed(standing), ()
         return standing.over(error.problem), ()
     inherited = unproven(standing, keep, pace)
     if inherited is None:

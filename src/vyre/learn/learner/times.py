@@ -7,7 +7,7 @@ from math import exp, log
 
 from vyre.learn.events import Effect, Moment, Ran, Record
 from vyre.learn.learner.drop import without
-from vyre.learn.learner.guess import default_is_overdue, has_no_times, left_alone
+from vyre.learn.learner.guess import has_no_times, left_alone
 from vyre.learn.learner.next import decide_next
 from vyre.learn.learner.wanted import given_up
 from vyre.learn.pace import Pace
@@ -152,6 +152,8 @@ def _struck(standing: Standing, config: Config, reason: str, pace: Pace) -> Adva
         return standing, ()
     if not standing.guesses or standing.ledger.timings:
         return without(standing, {config: reason})
-    if default_is_overdue(standing, pace) and not has_no_times(standing, standing.default, pace):
-        return standing, ()
+    default = standing.default
+    to_come = default in standing.ready or default in standing.awaited
+    if to_come and not has_no_times(standing, default, pace):
+        return standing, ()  # it says whether anything has times
     return left_alone(standing, reason, pace)  # of nothing, so others would fare no better

@@ -111,10 +111,12 @@ class Launch:
             try:
                 self._start(stream)
             except VyreError as error:
-                usual = site.instead(chosen, error)
-                if usual is None:
+                if not site.is_guess(chosen):
                     raise
-                usual.start(self._arguments, stream)
+                arguments = self._arguments
+                site.fall_back(
+                    chosen, error, lambda usual: usual.start(arguments, stream), asked=False
+                )
         return self._results
 
 
