@@ -50,7 +50,10 @@ def main() -> None:
     parser.add_argument("--spaces", type=Path, default=SPACES)
     parser.add_argument("--print-only", action="store_true", help="write no result")
     given = parser.parse_args()
-    rows = list(rows_of(given.spaces))
+    try:
+        rows = list(rows_of(given.spaces))
+    except (OSError, ValueError, KeyError) as error:
+        parser.error(f"{given.spaces} is no recording: {error}")
     print(f"{'kernel':14}{'size':6}{'us':>8}{'copies':>8}")
     for row in rows:
         print(f"{row['kernel']:14}{row['size']:6}{row['us']:8.2f}{row['over_copy']:8.3f}")

@@ -128,10 +128,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--print-only", action="store_true", help="write no result")
     given = parser.parse_args()
-    names = given.kernels.split(",") if given.kernels else None
-    wanted = [
-        number for number, one in enumerate(recordings()) if names is None or one["kernel"] in names
-    ]
+    known = {one["kernel"] for one in recordings()}
+    names = set(given.kernels.split(",")) if given.kernels else known
+    if unknown := sorted(names - known):
+        parser.error(f"no recording of {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    if given.jobs < 1:
+        parser.error(f"--jobs {given.jobs}: at least 1")
+    wanted = [number for number, one in enumerate(recordings()) if one["kernel"] in names]
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
         rows = [row for some in pool.map(of_space, wanted, chunksize=4) for row in some]
     found = figures(rows)

@@ -507,3 +507,13 @@ class TestKnobs:
             except InvalidInput:
                 continue
             assert config_of(config.value()) == config
+
+
+@pytest.mark.parametrize("code", [None, "items=4", 4])
+def test_a_schedule_has_a_code(code):
+    with pytest.raises(InvalidInput) as caught:
+        Schedule((64, 1, 1), code)
+
+    assert str(caught.value) == (
+        f"code {code!r} of a schedule\nFix: give a vyre.Code, or leave it out"
+    )

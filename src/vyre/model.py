@@ -158,7 +158,11 @@ class Schedule:
                 f"workgroup {shown(self.workgroup)} of a schedule",
                 "give three sizes of at least 1, such as (256, 1, 1)",
             )
-        code = self.code
+        code: object = self.code
+        if not isinstance(code, Code):
+            raise InvalidInput(
+                f"code {shown(code)} of a schedule", "give a vyre.Code, or leave it out"
+            )
         laid_out = self.workgroup if code.depth or code.fitted else None
         if code.group not in (None, laid_out):
             raise InvalidInput(

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from math import prod
 from random import Random
 
@@ -176,8 +177,23 @@ def test_rounds_that_are_more_text_than_a_compiler_likes_are_refused(code: Code)
 
     assert str(caught.value) == (
         f"loops unrolled by {code.unroll}: {256 * 127} statements and expressions are more than "
-        "16384\nFix: unroll fewer rounds"
+        f"16384\nFix: use unroll={16384 // (127 * code.items)}"
     )
+    refuse_unbounded(replace(code, unroll=16384 // (127 * code.items)), None, looping)
+
+
+def test_every_loop_counts_for_the_rounds_that_it_has():
+    v = ir.var("v")
+    short = [ir.loop(f"k{n}", 0, 4, [ir.assign("v", v * 2.0)] * 20) for n in range(9)]
+    counted = program(ir.let("v", ir.f32(1)), *short, COPY)
+    long = [ir.while_(v < 1000.0 * n, [ir.assign("v", v * 2.0)] * 3) for n in range(9)]
+    computing = program(ir.let("v", ir.f32(1)), *long, COPY)
+
+    refuse_unbounded(Code(unroll=256), None, counted)
+    with pytest.raises(InvalidInput) as caught:
+        refuse_unbounded(Code(unroll=256), None, computing)
+
+    assert caught.value.fix == f"use unroll={16384 // (9 * 15)}"
 
 
 def test_a_row_on_a_gpu_has_hundreds_of_schedules_and_few_codes():

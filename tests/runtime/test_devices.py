@@ -240,7 +240,7 @@ def test_a_schedule_that_could_change_the_result_is_refused(schedule):
         lanes(x, schedule=schedule)
 
     assert str(caught.value) == (
-        f"{schedule} could change the result of this call of lanes: "
+        f"{schedule.text} could change the result of this call of lanes: "
         f"{lanes.facts.reasons[0]}\n"
         "Fix: leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)"
     )

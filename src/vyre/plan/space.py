@@ -16,7 +16,7 @@ from vyre.analysis.reader import ATOMIC, LOAD
 from vyre.emit.wanted import apart, in_vectors
 from vyre.errors import InvalidInput
 from vyre.ir.expr import Id
-from vyre.ir.loops import loops_to_unroll
+from vyre.ir.loops import loops_to_unroll, rounds_of
 from vyre.ir.node import Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, size_of, statements
@@ -108,7 +108,12 @@ def refuse_unbounded(code: Code, simd: Simd | None = None, program: Program | No
     if program is not None and simd is None and code.unroll > 1:
         loops = list(loops_to_unroll(program))
     if loops and (why := why_not_unrolled(code, loops)) is not None:
-        raise InvalidInput(f"loops unrolled by {code.unroll}: {why}", "unroll fewer rounds")
+        each = _written_out(1, loops) * prod(code.items_by_axis)
+        fewer = max(MOST_PARTS // each, 1)
+        raise InvalidInput(
+            f"loops unrolled by {code.unroll}: {why}",
+            f"use unroll={fewer}" if fewer > 1 else "use unroll=1, or fewer items",
+        )
     if code.streamed and simd is not None:
         raise InvalidInput(
             "a streamed code for a processor, which has no such stores", "use streamed=False"
@@ -482,11 +487,19 @@ def why_not_unrolled(code: Code, loops: Sequence[Loop | While]) -> str | None:
     """Why a code cannot write several rounds of a program's loops out."""
     if not loops:
         return "there is no counted one, and none that only computes"
-    size = max(map(_size_of_round, loops))
-    parts = size * code.unroll * prod(code.items_by_axis)
+    parts = _written_out(code.unroll, loops) * prod(code.items_by_axis)
     if parts > MOST_PARTS:
         return f"{parts} statements and expressions are more than {MOST_PARTS}"
     return None
+
+
+def _written_out(unroll: int, loops: Sequence[Loop | While]) -> int:
+    """Statements and expressions of all loops, so many rounds of each, or as many as there are."""
+    known = ((loop, rounds_of(loop)) for loop in loops)
+    return sum(
+        _size_of_round(loop) * (unroll if rounds is None else min(unroll, max(rounds, 1)))
+        for loop, rounds in known
+    )
 
 
 def _size_of_round(loop: Loop | While) -> int:

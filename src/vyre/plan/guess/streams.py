@@ -301,7 +301,7 @@ def _merged(places: list[_Place]) -> Stream:
         reach=(reach[0], reach[1], reach[2]),
         vectors=sum(place.vector for place in places) / len(places),
         shifted=sum(place.shifted for place in places) / len(places),
-        rounds=max(place.rounds for place in places),
+        rounds=max(1.0, *(place.rounds for place in places)),  # a loop may have none at this launch
         walk=abs(first.walk),
         footprint=first.footprint,
         parted=not first.touch.by_all,

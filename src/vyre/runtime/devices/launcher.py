@@ -290,6 +290,12 @@ class Launcher:
                     "give that axis size 1",
                 )
         grid = tile_grid(numbers.extent, schedule)
+        if schedule.code.loaders and prod(workgroup) > self.device.info.limits.max_threads:
+            raise InvalidInput(
+                f"{schedule.text} is {prod(workgroup)} threads, loaders counted in; "
+                f"{self.device.info.model} allows {self.device.info.limits.max_threads}",
+                "use fewer loaders, or a smaller workgroup",
+            )
         validate_launch_geometry(workgroup, grid, self.limits)
         refuse_wrapping(schedule.workgroup, grid, schedule.code.items_by_axis)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
@@ -310,7 +316,7 @@ class Launcher:
         refuse_unbounded(code, self.device.info.simd, self.program)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
-                f"{schedule} leaves out bounds checks that this call of {name} needs",
+                f"{schedule.text} leaves out bounds checks that this call of {name} needs",
                 "use a schedule with Code(checked=True)",
             )
         if (partial := why_not_fitted(numbers.extent, schedule)) is not None:
@@ -322,7 +328,7 @@ class Launcher:
         if schedule not in (default, replace(default, code=Code())):
             for why in why_not_free(self.facts, numbers):
                 raise InvalidInput(
-                    f"{schedule} could change the result of this call of {name}: {why}",
+                    f"{schedule.text} could change the result of this call of {name}: {why}",
                     "leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)",
                 )
         if self.device.info.simd is not None:
