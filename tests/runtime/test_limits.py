@@ -328,20 +328,6 @@ def row_sums(x: In[vyre.f32, 2], out: Out[vyre.f32]):
     out[i] = s
 
 
-def test_loaders_count_as_threads_of_their_workgroup():
-    device = Device("replay:0", Replayed(lambda _: 1.0))
-    x = device.array(np.ones((64, 64), np.float32))
-    pinned = Schedule((32, 1, 1), Code(depth=16, loaders=35, checked=False))
-
-    with pytest.raises(InvalidInput) as caught:
-        row_sums(x, shape=64, schedule=pinned)
-
-    assert str(caught.value) == (
-        "32, depth 16, loaders 35 is 1152 threads, loaders counted in; a table of times allows "
-        "1024\nFix: use fewer loaders, or a smaller workgroup"
-    )
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["cpu:0", "replay:0"])
 def test_a_loop_without_rounds_is_guessed_for(name):

@@ -122,8 +122,8 @@ def test_loaders_count_among_the_threads(device):
     schedule = staged((32, 1, 1), loaders=63)
 
     assert refusal(lambda: row_sums(x, shape=64, schedule=schedule)) == (
-        "workgroup (32, 1, 64) is 2048 threads; table:0 allows 1024\n"
-        "Fix: choose a workgroup of at most 1024 threads"
+        "32, depth 8, loaders 63 is 2048 threads, loaders counted in; table:0 allows 1024\n"
+        "Fix: use fewer loaders, or a smaller workgroup"
     )
     assert device.backend.launched == []
 

@@ -293,7 +293,7 @@ class Launcher:
         if schedule.code.loaders and prod(workgroup) > self.device.info.limits.max_threads:
             raise InvalidInput(
                 f"{schedule.text} is {prod(workgroup)} threads, loaders counted in; "
-                f"{self.device.info.model} allows {self.device.info.limits.max_threads}",
+                f"{self.device.name} allows {self.device.info.limits.max_threads}",
                 "use fewer loaders, or a smaller workgroup",
             )
         validate_launch_geometry(workgroup, grid, self.limits)
