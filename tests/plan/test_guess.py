@@ -153,12 +153,11 @@ def test_what_is_done_item_by_item_gains_nothing_from_vectors():
 
 
 @pytest.mark.parametrize("n", [1 << 10, 1 << 12, 1 << 14, 1 << 16])
-def test_few_long_chains_start_with_a_group_for_most_units_or_few_warps_for_a_scheduler(n: int):
-    """Two warps wait for their chains beside each other: 256 was best of 2^14 chains on an H200."""
+def test_few_long_chains_start_with_a_group_for_most_units_or_a_warp_for_each_scheduler(n: int):
     best = first(CHAIN, n)
 
     groups = -(-n // best.tile[0])
-    assert groups >= 0.75 * GPU.compute_units or best.tile[0] <= 2 * 4 * 32
+    assert groups >= 0.75 * GPU.compute_units or best.tile[0] <= 4 * 32
 
 
 def test_what_every_round_reads_again_is_read_once():
@@ -179,8 +178,7 @@ def test_what_every_round_reads_again_is_read_once():
 
 
 def test_a_tiny_dispatch_starts_with_hardly_any_items_on_a_gpu():
-    assert first(COPY, 100).code.items == 1
-    assert first(COPY, 1000).code.items <= 2
+    assert [first(COPY, n).code.items for n in (100, 1000)] == [1, 1]
     assert first(COPY, 10_000).code.items <= 4
 
 
