@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from vyre.ir.expr import Expr, Ordering
+from vyre.ir.types import DataType
 
 ROOT_GENERATOR = "vyre.program.root"
 
@@ -19,6 +20,28 @@ class CollectiveOp(IntEnum):
     BIT_AND = 0x04
     BIT_OR = 0x05
     BIT_XOR = 0x06
+
+
+class ReduceOp(Enum):
+    """How the elements of a reduction come together; the value is the wire tag."""
+
+    SUM = 0x01
+    PROD = 0x02
+    MIN = 0x03
+    MAX = 0x04
+    ANY = 0x05
+    ALL = 0x06
+    ARGMIN = 0x07
+    ARGMAX = 0x08
+
+    @property
+    def finds(self) -> bool:
+        """Whether the result is where an element stands, not what it is."""
+        return self in (ReduceOp.ARGMIN, ReduceOp.ARGMAX)
+
+
+NOWHERE = 0xFFFF_FFFF
+"""Where the least or the greatest of no elements at all stands."""
 
 
 class Node:
@@ -90,6 +113,39 @@ class Break(Node):
 @dataclass(frozen=True, slots=True)
 class Continue(Node):
     """Goes on with the next round of the innermost loop: an extension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Node):
+    """Binds `name` to what the elements of `rounds` rounds come to: an extension.
+
+    `var` counts rounds from 0, in u32, and `rounds` is evaluated once. Each round has one element
+    of type `dtype`, or none: what its `body` yields. The body computes, and has no effects. The
+    order in which elements come together is fixed by their rounds; see `vyre.ir.fold`.
+    """
+
+    name: str
+    op: ReduceOp
+    dtype: DataType
+    var: str
+    rounds: Expr
+    body: tuple[Node, ...]
+
+    @property
+    def result(self) -> DataType:
+        """The type of what is bound: a round, or an element."""
+        return DataType.U32 if self.op.finds else self.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Yield(Node):
+    """Gives the element of this round of the innermost reduction, at its body's end: an extension.
+
+    It stands last in the body, or last in one side of an `If` that stands there: a round in which
+    it is not reached has no element.
+    """
+
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
