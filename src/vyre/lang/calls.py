@@ -33,7 +33,7 @@ from vyre.ir.node import Let
 from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
-from vyre.lang.expressions import SPLIT_EVERY, Expressions
+from vyre.lang.expressions import SPLIT_EVERY
 from vyre.lang.intrinsics import (
     Domain,
     Function,
@@ -43,6 +43,7 @@ from vyre.lang.intrinsics import (
     is_host_math,
 )
 from vyre.lang.params import MAX_RANK, instead_of
+from vyre.lang.ranges import Ranges
 from vyre.lang.scopes import Buffer
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
 
@@ -58,7 +59,7 @@ _NAN_KEEPING: tuple[tuple[object, str], ...] = (
 )
 
 
-class Calls(Expressions):
+class Calls(Ranges):
     """Turns calls into values; functions under @vyre.function are left to whoever extends it."""
 
     @abstractmethod

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from vyre.ir.expr import AtomicOp, Binary, BinaryOp, Cast, Expr, Lit, Select, Unary, UnaryOp, Var
+from vyre.ir.expr import AtomicOp, Expr, Lit, Unary, UnaryOp, Var
 from vyre.ir.node import Barrier, Break, Continue, If, Let, Loop, Return, While
 from vyre.ir.types import DataType
 from vyre.lang.assignments import Assignments
 from vyre.lang.intrinsics import Function, Structural, find_intrinsic
+from vyre.lang.ranges import Rounds
 from vyre.lang.scopes import (
     Bound,
     Buffer,
@@ -19,7 +20,7 @@ from vyre.lang.scopes import (
     assigned_names,
     join,
 )
-from vyre.lang.values import PLACEHOLDER, Value, fits, zero
+from vyre.lang.values import PLACEHOLDER, Value, zero
 
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "FunctionDef": ("a def inside a kernel", "write it outside, under @vyre.function"),
@@ -44,7 +45,6 @@ NESTED_TOO_DEEP = (
     "write ifs and loops one after the other, not inside each other, as each elif is in the one "
     "before, and split long expressions over several assignments"
 )
-_UNSIGNED = {8: DataType.U8, 16: DataType.U16, 32: DataType.U32, 64: DataType.U64}
 
 
 class Control(Assignments):
@@ -199,7 +199,8 @@ class Control(Assignments):
 
     def for_(self, node: ast.For) -> None:
         self.refuse_else(node)
-        start, stop, step = self.range_of(node)
+        found = self.range_of(node.iter, "a loop")
+        step = found.step
         target = node.target
         if not isinstance(target, ast.Name):
             raise self.error(target, "a loop counts with one name", "write for k in range(...):")
@@ -212,29 +213,26 @@ class Control(Assignments):
             )
         env, mark = self.frame.env, self.frame.env.mark()
         key = self.frame.key(node, name)
-        known = next((value for value in (start, stop) if value.dtype is not None), None)
-        dtype = known.dtype if known is not None else self.decisions.types.get(key)
+        dtype = found.known.dtype if found.known is not None else self.decisions.types.get(key)
         first: Expr = PLACEHOLDER
         last: Expr = PLACEHOLDER
-        origin: Expr = PLACEHOLDER
+        rounds: Rounds | None = None
         if dtype is not None:
-            other = name if known is None else self.text(known.node)
-            first, last = self.fit(start, dtype, other), self.fit(stop, dtype, other)
+            first, last = self.bounds(found, dtype, name)
             if step != 1:
-                origin, first, last = self.rounds(node, dtype, (start, stop), (first, last), step)
+                rounds = self.rounds(found, dtype, (first, last), self.spill)
+                first, last = Lit.of(rounds.counter, 0), rounds.count
         self.loops.append(False)
         with self.nested() as body:
             variable = self.variable(name, key)
             variable.is_ranged, variable.dtype = True, dtype
             if dtype is None:
-                for bound in (start, stop):
+                for bound in (found.start, found.stop):
                     variable.collect(bound, self.frame.source)
             counter = variable.ir_name
             if step != 1 or name in assigned_names(node.body):
                 counter = self.names.fresh(name)
-                value: Expr = Var(counter)
-                if step != 1 and dtype is not None:
-                    value = _stepped(dtype, origin, Var(counter), step)
+                value = Var(counter) if rounds is None else rounds.value(Var(counter))
                 body.append(Let(variable.ir_name, value))
             env[name] = Bound(variable)
             self.block(node.body)
@@ -245,79 +243,6 @@ class Control(Assignments):
             f"copy {name} in the loop into a variable that has a value before it",
         )
         self.out.append(Loop(counter, first, last, tuple(body)))
-
-    def range_of(self, node: ast.For) -> tuple[Value, Value, int]:
-        """Start, stop and step of a loop's range."""
-        call = node.iter
-        is_range = isinstance(call, ast.Call) and self.static(call.func) is range
-        if not isinstance(call, ast.Call) or not is_range:
-            raise self.error(
-                call,
-                f"a loop runs over range(), and {self.text(call)} is not one",
-                "write for k in range(len(x)): and index with k",
-            )
-        if call.keywords or not 1 <= len(call.args) <= 3:
-            raise self.error(
-                call,
-                "range() takes 1 to 3 numbers",
-                "write range(stop) or range(start, stop, step)",
-            )
-        values = self.values(*call.args)
-        for value in values:
-            self.check_int(value, "range()")
-        zero_start = Value.literal(call, 0)
-        start, stop = (zero_start, values[0]) if len(values) == 1 else (values[0], values[1])
-        step = values[2].constant if len(values) == 3 else 1
-        if not isinstance(step, int) or step == 0:
-            raise self.error(
-                call.args[2],
-                f"the step {self.text(call.args[2])} is not a constant other than 0",
-                "write a number, or count with while",
-            )
-        return start, stop, step
-
-    def rounds(
-        self,
-        node: ast.For,
-        dtype: DataType,
-        bounds: tuple[Value, Value],
-        exprs: tuple[Expr, Expr],
-        step: int,
-    ) -> tuple[Expr, Expr, Expr]:
-        """Where a loop with a step begins, and the rounds it counts instead, from and to.
-
-        The rounds are counted in the unsigned type of the same width: the distance between two
-        bounds always fits it, and adding a step to the last value could not overflow.
-        """
-        size = abs(step)
-        if not fits(size, dtype):
-            raise self.error(
-                node.iter,
-                f"the step {step} does not fit {dtype}",
-                "cast the bounds to a wider type",
-            )
-        counter = _UNSIGNED[dtype.bits]
-        start, stop = (value.constant for value in bounds)
-        if isinstance(start, int) and isinstance(stop, int):
-            count = Lit.of(counter, len(range(start, stop, step)))
-            return exprs[0], Lit.of(counter, 0), count
-        first, last = (
-            expr
-            if isinstance(expr, Lit)
-            else self.spill(Value.typed(node.iter, dtype, expr), name).expr
-            for expr, name in zip(exprs, ("start", "stop"), strict=True)
-        )
-        low, high = (first, last) if step > 0 else (last, first)
-        distance = Binary(
-            BinaryOp.SUB,
-            _reinterpreted(high, dtype, counter),
-            _reinterpreted(low, dtype, counter),
-        )
-        one = Lit.of(counter, 1)
-        whole = Binary(BinaryOp.DIV, Binary(BinaryOp.SUB, distance, one), Lit.of(counter, size))
-        nothing = Lit.of(counter, 0)
-        runs = Binary(BinaryOp.LT, low, high)
-        return first, nothing, Select(runs, Binary(BinaryOp.ADD, whole, one), nothing)
 
     def refuse_else(self, node: ast.For | ast.While) -> None:
         if node.orelse:
@@ -330,19 +255,3 @@ class Control(Assignments):
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _reinterpreted(expr: Expr, dtype: DataType, target: DataType) -> Expr:
-    """`expr` of `dtype` with the same bits as another integer type of that width."""
-    if dtype == target:
-        return expr
-    return Lit(target, expr.bits) if isinstance(expr, Lit) else Cast(target, expr)
-
-
-def _stepped(dtype: DataType, origin: Expr, counter: Var, step: int) -> Expr:
-    """The value of a loop's variable in round `counter`."""
-    size = Lit.of(dtype, abs(step))
-    distance: Expr = _reinterpreted(counter, _UNSIGNED[dtype.bits], dtype)
-    if abs(step) != 1:
-        distance = Binary(BinaryOp.MUL, distance, size)
-    return Binary(BinaryOp.ADD if step > 0 else BinaryOp.SUB, origin, distance)
