@@ -44,6 +44,7 @@ from vyre.ir.node import (
     IndirectDispatch,
     Node,
     OpaqueNode,
+    ReduceOp,
     ReduceScatter,
     Resume,
     Trap,
@@ -100,6 +101,7 @@ def programs() -> tuple[Program, ...]:
         Program.wrapped(typed, (1, 1, 1), [b.let("v", b.cast(kind, i)) for kind in TYPES]),
         Program.wrapped((x, out), (64, 1, 1), [b.store("out", i, b.load("x", i) * 2.5 + 1.0)]),
         Program.wrapped((x, out), (64, 1, 1), _control_flow(), options),
+        Program.wrapped((x, out), (64, 1, 1), _reductions()),
         Program.wrapped((x, out), (64, 1, 1), [b.let("v", part) for part in _expressions()]),
         Program.wrapped(arrays, (8, 8, 1), _arrays()),
         Program.wrapped((x,), (1, 1, 1), _devices()),
@@ -122,6 +124,18 @@ def _control_flow() -> list[Node]:
         b.block([b.let("t", b.var("s")), b.barrier(Ordering.GRID_SYNC)]),
         b.block([b.barrier()]),
         b.store("out", b.gid(), b.var("s")),
+    ]
+
+
+def _reductions() -> list[Node]:
+    value = b.load("x", b.var("k"))
+    yields = [b.if_(value < 1.0, [b.yield_(value)], [b.yield_(b.var("t"))])]
+    nested = b.reduce_(
+        "t", ReduceOp.PROD, F32, "j", rounds=b.var("k"), body=[b.yield_(b.load("x", b.var("j")))]
+    )
+    return [
+        b.reduce_(f"s{n}", op, dtype, "k", rounds=b.buf_len("x"), body=[nested, *yields])
+        for n, (op, dtype) in enumerate(zip(ReduceOp, TYPES, strict=False))
     ]
 
 

@@ -129,6 +129,7 @@ def nodes() -> st.SearchStrategy[Node]:
     names = st.text(max_size=4)
     leaf: st.SearchStrategy[Node] = st.one_of(
         st.builds(ir.let, names, EXPRS),
+        st.builds(ir.yield_, EXPRS),
         st.builds(ir.store, names, EXPRS, EXPRS),
         st.builds(OpaqueNode, names, st.binary(max_size=6)),
         st.builds(ir.barrier, st.sampled_from(Ordering)),
@@ -141,6 +142,15 @@ def nodes() -> st.SearchStrategy[Node]:
             st.builds(ir.region, names, st.lists(part, max_size=3), st.none() | names),
             st.builds(ir.if_, EXPRS, st.lists(part, max_size=3), st.lists(part, max_size=3)),
             st.builds(ir.while_, EXPRS, st.lists(part, max_size=3)),
+            st.builds(
+                ir.reduce_,
+                names,
+                st.sampled_from(ir.ReduceOp),
+                st.sampled_from(fuzz_wire.TYPES),
+                names,
+                rounds=EXPRS,
+                body=st.lists(part, max_size=3),
+            ),
             st.builds(ir.loop, names, EXPRS, EXPRS, st.lists(part, max_size=3)),
         ),
         max_leaves=6,

@@ -141,6 +141,12 @@ v = Var("v")
             ir.while_(v, [ir.return_()]),
             b"\x80\x0d\0\0\0vyre.py.while\x0b\0\0\0" + V + b"\x01\0\0\0\x05",
         ),
+        (
+            ir.reduce_("x", ir.ReduceOp.MIN, F32, "y", rounds=v, body=[ir.return_()]),
+            b"\x80\x0e\0\0\0vyre.py.reduce\x17\0\0\0"
+            + (X + b"\x03\x0b" + Y + V + b"\x01\0\0\0\x05"),
+        ),
+        (ir.yield_(v), b"\x80\x0d\0\0\0vyre.py.yield\x06\0\0\0" + V),
         (ir.break_(), b"\x80\x0d\0\0\0vyre.py.break\0\0\0\0"),
         (ir.continue_(), b"\x80\x10\0\0\0vyre.py.continue\0\0\0\0"),
     ],

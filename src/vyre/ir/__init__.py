@@ -27,6 +27,7 @@ from vyre.ir.build import (
     load,
     local_id,
     loop,
+    reduce_,
     region,
     return_,
     select,
@@ -37,11 +38,12 @@ from vyre.ir.build import (
     while_,
     workgroup_id,
     workgroup_size,
+    yield_,
 )
 from vyre.ir.declare import Access, BufferDecl, Hints, Locality, MemoryKind, Options
 from vyre.ir.decode import from_wire
 from vyre.ir.expr import AtomicOp, BinaryOp, Expr, Ordering, UnaryOp
-from vyre.ir.node import Node
+from vyre.ir.node import Node, ReduceOp
 from vyre.ir.program import Program
 from vyre.ir.text import to_text
 from vyre.ir.types import DataType
@@ -62,6 +64,7 @@ __all__ = [
     "Ordering",
     "Problem",
     "Program",
+    "ReduceOp",
     "UnaryOp",
     "assign",
     "atomic",
@@ -91,6 +94,7 @@ __all__ = [
     "load",
     "local_id",
     "loop",
+    "reduce_",
     "region",
     "return_",
     "select",
@@ -103,4 +107,5 @@ __all__ = [
     "while_",
     "workgroup_id",
     "workgroup_size",
+    "yield_",
 ]

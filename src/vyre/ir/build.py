@@ -39,10 +39,13 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Reduce,
+    ReduceOp,
     Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.types import DataType
 
@@ -174,6 +177,16 @@ def loop(name: str, start: Operand, stop: Operand, body: Iterable[Node]) -> Node
 
 def while_(cond: Operand, body: Iterable[Node]) -> Node:
     return While(lift(cond), tuple(body))
+
+
+def reduce_(
+    name: str, op: ReduceOp, dtype: DataType, var: str, *, rounds: Operand, body: Iterable[Node]
+) -> Node:
+    return Reduce(name, op, dtype, var, lift(rounds), tuple(body))
+
+
+def yield_(value: Operand) -> Node:
+    return Yield(lift(value))
 
 
 def break_() -> Node:

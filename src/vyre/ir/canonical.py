@@ -9,7 +9,7 @@ from vyre.errors import WireError
 from vyre.ir.declare import BufferDecl
 from vyre.ir.encode import MAX_BYTES, stream
 from vyre.ir.expr import Binary, BinaryOp, Expr, Lit
-from vyre.ir.node import Block, Let, Node
+from vyre.ir.node import Block, Let, Node, Reduce
 from vyre.ir.types import DataType
 from vyre.ir.walk import post_order, size_of
 
@@ -21,6 +21,8 @@ _ORDERED = frozenset(
 )
 # Of these only literals move: vyre leaves `a + b` as its author wrote it.
 _LITERALS_MOVE = _ORDERED | {BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX}
+
+_BINDING = (Let, Reduce)  # what binds a name that ends with the list around it
 
 _QUIET_NAN = Lit(DataType.F32, 0x7FC0_0000)
 
@@ -62,7 +64,7 @@ def _spliced(nodes: Iterable[Expr | Node]) -> tuple[Node, ...]:
     out: list[Node] = []
     for node in nodes:
         assert isinstance(node, Node)
-        if isinstance(node, Block) and not any(isinstance(part, Let) for part in node.body):
+        if isinstance(node, Block) and not any(isinstance(part, _BINDING) for part in node.body):
             out.extend(node.body)
         else:
             out.append(node)

@@ -83,6 +83,8 @@ from vyre.ir.node import (
     Loop,
     Node,
     OpaqueNode,
+    Reduce,
+    ReduceOp,
     ReduceScatter,
     Region,
     Resume,
@@ -90,6 +92,7 @@ from vyre.ir.node import (
     Store,
     Trap,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.types import DataType, Tag
@@ -490,6 +493,13 @@ def _node_extension(reader: _Reader, depth: int) -> Node:
             node = _BREAK
         case NodeExtension.CONTINUE:
             node = _CONTINUE
+        case NodeExtension.REDUCE:
+            name = payload.string("name")
+            op, dtype = payload.choice(ReduceOp, "reduction"), _dtype(payload, 1)
+            var, rounds = payload.string("counter"), _expr(payload, depth)
+            node = Reduce(name, op, dtype, var, rounds, _nodes(payload, depth))
+        case NodeExtension.YIELD:
+            node = Yield(_expr(payload, depth))
         case NodeExtension.OPTIONS:
             raise payload.error("options that are not the last record")
         case _:

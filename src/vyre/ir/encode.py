@@ -58,6 +58,7 @@ from vyre.ir.node import (
     Loop,
     Node,
     OpaqueNode,
+    Reduce,
     ReduceScatter,
     Region,
     Resume,
@@ -65,6 +66,7 @@ from vyre.ir.node import (
     Store,
     Trap,
     While,
+    Yield,
 )
 from vyre.ir.structure import Encodable, exact_hash
 from vyre.ir.types import DataType, Tag
@@ -296,6 +298,11 @@ def _node(node: Node) -> Sequence[_Part]:
             return _extension(NodeExtension.BREAK)
         case Continue():
             return _extension(NodeExtension.CONTINUE)
+        case Reduce(name, op, dtype, var, rounds, body):
+            head = _string(name) + bytes((op.value,)) + _dtype_bytes(dtype) + _string(var)
+            return _extension(NodeExtension.REDUCE, head, rounds, *_nodes(body))
+        case Yield(value):
+            return _extension(NodeExtension.YIELD, value)
         case OpaqueNode(kind, payload):
             return _extension(_foreign(kind, NodeExtension), payload)
         case _:

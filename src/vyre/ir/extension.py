@@ -27,6 +27,8 @@ class NodeExtension(StrEnum):
     WHILE = "vyre.py.while"  # condition, body
     BREAK = "vyre.py.break"
     CONTINUE = "vyre.py.continue"
+    REDUCE = "vyre.py.reduce"  # name, u8 operation, type of an element, counter, rounds, body
+    YIELD = "vyre.py.yield"  # value
     # The last record of a program whose options or shapes are not the default: u8 fast_math,
     # u32 count and names of unique_writes, u32 count and entries of shapes (u32 buffer index,
     # u8 rank, u32 extents).

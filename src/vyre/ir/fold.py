@@ -1,7 +1,7 @@
 """The one order in which the elements of a reduction come together, whoever computes it.
 
 Element j is that of round j. Rounds 1024·m to 1024·m + 1023 are block m. In a block, lane l of 32
-folds its elements (those with j modulo 32 = l) in order, beginning with its first; then, for h = 16,
+folds its elements (j modulo 32 = l) in order, beginning with its first; then, for h = 16,
 8, 4, 2 and 1, lane l < h takes what it has with what lane l + h has. A round without an element, a
 lane without any and a block without any are absent, and absent with x is x. Where there are several
 blocks, what they come to, in order and absent ones in place, are the elements of the next fold.

@@ -18,7 +18,7 @@ from vyre.ir.expr import (
     Unary,
     Var,
 )
-from vyre.ir.node import Assign, Block, If, Let, Loop, Node, While
+from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, expressions, statements
 
@@ -77,8 +77,9 @@ def turn_of(program: Program, loop: While, rounds: int) -> tuple[Node, ...]:
 
 def _free_name(program: Program) -> str:
     """A name that nothing in a program has."""
-    taken = {node.var for node in statements(program.entry) if isinstance(node, Loop)}
-    taken |= {node.name for node in statements(program.entry) if isinstance(node, (Let, Assign))}
+    nodes = tuple(statements(program.entry))
+    taken = {node.var for node in nodes if isinstance(node, (Loop, Reduce))}
+    taken |= {node.name for node in nodes if isinstance(node, (Let, Assign, Reduce))}
     name = "goes"
     while name in taken:
         name += "_"
@@ -86,8 +87,8 @@ def _free_name(program: Program) -> str:
 
 
 def is_innermost(loop: Loop) -> bool:
-    """Whether no other loop is in its rounds."""
-    return not any(isinstance(node, (Loop, While)) for node in statements(loop.body))
+    """Whether nothing else with rounds is in its own."""
+    return not any(isinstance(node, (Loop, Reduce, While)) for node in statements(loop.body))
 
 
 def only_computes(loop: While) -> bool:

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from vyre.ir.declare import BufferDecl, Dim3, Options
 from vyre.ir.expr import Call, Expr, OpaqueExpr, Var
-from vyre.ir.node import Assign, Block, Let, Loop, Node, OpaqueNode, Region
+from vyre.ir.node import Assign, Block, Let, Loop, Node, OpaqueNode, Reduce, Region
 from vyre.ir.types import DataType
 from vyre.ir.walk import bodies, operands, post_order
 
@@ -48,14 +48,16 @@ def structural_hash(program: Encodable) -> bytes:
         match stack.pop():
             case bytes(data):
                 hasher.update(data)
-            case _List(body, var):
+            case _List(body, var, after):
                 names.enter()
                 if var is not None:
                     names.bind(var)
-                stack.append(_End())
+                stack.append(_End(after))
                 stack.extend(reversed(body))
-            case _End():
+            case _End(after):
                 names.leave()
+                if after is not None:
+                    names.bind(after)
             case Region(body=body) | Block(body=body):
                 # no bracket of their own: moving code into a region is not an edit
                 stack.append(_List(body))
@@ -63,9 +65,10 @@ def structural_hash(program: Encodable) -> bytes:
                 hasher.update(_statement(node, names))
                 if isinstance(node, Let):
                     names.bind(node.name)
-                var = node.var if isinstance(node, Loop) else None
+                var = node.var if isinstance(node, (Loop, Reduce)) else None
+                after = node.name if isinstance(node, Reduce) else None
                 for part in reversed(bodies(node)):
-                    stack.extend((b")", _List(part, var)))
+                    stack.extend((b")", _List(part, var, after)))
     hasher.update(names.unused())
     return hasher.digest()
 
@@ -87,15 +90,18 @@ def exact_hash(program: Encodable) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list to go into, with the name that its loop binds."""
+    """A list to go into, with the names that are bound in it and after it."""
 
     body: tuple[Node, ...]
     var: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a list, where its names end."""
+    """The end of a list, where its names end and the one that comes of it is bound."""
+
+    after: str | None
 
 
 class _Names:
@@ -185,7 +191,7 @@ def _name(item: object, field: str, value: str, names: _Names) -> bytes:
     match item:
         case OpaqueExpr() | OpaqueNode():
             return _token(value)  # the kind is an operation, not a name
-        case Let() | Loop():
+        case Let() | Loop() | Reduce():
             return b""  # binds a name; its number follows from its place
         case Var() | Assign():
             return names.variable(value)

@@ -39,10 +39,12 @@ from vyre.ir.node import (
     Loop,
     Node,
     OpaqueNode,
+    Reduce,
     Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
@@ -148,6 +150,12 @@ def _statement(node: Node, level: int) -> Iterator[str]:
         case While(cond, body):
             yield f"{pad}while {expr_text(cond)}:"
             yield from _body(body, level + 1)
+        case Reduce(name, op, dtype, var, rounds, body):
+            what = f"{op.name.lower()} of {dtype}"
+            yield f"{pad}let {name} = {what} for {var} in 0 .. {expr_text(rounds)}:"
+            yield from _body(body, level + 1)
+        case Yield(value):
+            yield f"{pad}yield {expr_text(value)}"
         case Break() | Continue() | Return():
             yield pad + type(node).__name__.lower()
         case Block(body):

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from functools import lru_cache
 
 from vyre.ir.expr import Expr, FlatIndex, Lit, Load, Var
-from vyre.ir.node import Assign, Break, Continue, Let, Loop, Node, Return, While
+from vyre.ir.node import Assign, Break, Continue, Let, Loop, Node, Reduce, Return, While
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, expressions, rebuild, rebuild_node, size_of, statements
@@ -47,10 +47,10 @@ class _Renamer:
         names, made = dict(outer), []
         for node in nodes:
             inside = names
-            if isinstance(node, Loop):
+            if isinstance(node, (Loop, Reduce)):
                 inside = {**names, node.var: self.fresh(node.var)}
             made.append(self.node(node, names, inside))
-            if isinstance(node, Let):
+            if isinstance(node, (Let, Reduce)):
                 names[node.name] = self.fresh(node.name)
                 made[-1] = replace(made[-1], name=names[node.name])  # type: ignore[type-var]
         return tuple(made)
@@ -68,7 +68,7 @@ class _Renamer:
                 parts[field.name] = self.list(value, inside)
         if isinstance(node, Assign):
             parts["name"] = names.get(node.name, node.name)
-        if isinstance(node, Loop):
+        if isinstance(node, (Loop, Reduce)):
             parts["var"] = inside[node.var]
         return replace(node, **parts) if parts else node  # type: ignore[type-var]
 
@@ -131,6 +131,8 @@ def _bound(node: Node) -> tuple[str, ...]:
     match node:
         case Let(name) | Loop(name):
             return (name,)
+        case Reduce(name, var=var):
+            return (name, var)
         case _:
             return ()
 
@@ -141,6 +143,8 @@ def _renamed(node: Node, names: dict[str, str]) -> Node:
             return replace(node, name=names[name])
         case Loop(var) if var in names:
             return replace(node, var=names[var])
+        case Reduce(name, var=var):
+            return replace(node, name=names.get(name, name), var=names.get(var, var))
         case _:
             return node
 
@@ -174,6 +178,8 @@ def _is_window(loop: Loop) -> bool:
         if isinstance(node, Assign) and node.name in moved:
             return False
         if isinstance(node, (Let, Assign)) and _uses(node.value, moved):
+            moved.add(node.name)
+        if isinstance(node, Reduce) and any(_uses(e, moved) for e in all_expressions([node])):
             moved.add(node.name)
     return any(
         isinstance(expr, Load) and _uses(expr.index, moved) for expr in all_expressions(loop.body)

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from types import EllipsisType
 
 from vyre.errors import InvalidProgram
 from vyre.ir.declare import Access, BufferDecl
-from vyre.ir.expr import Atomic, Expr, Lit, Load, Unary, UnaryOp
+from vyre.ir.expr import Atomic, Binary, Call, Expr, Lit, Load, OpaqueExpr, Subgroup, Unary, UnaryOp
 from vyre.ir.node import (
     Assign,
+    Block,
     Break,
     Continue,
     If,
     Let,
     Loop,
     Node,
+    Reduce,
+    ReduceOp,
+    Region,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
-from vyre.ir.typing import Scope, TypeProblem, type_of
+from vyre.ir.typing import WAVE, Scope, TypeProblem, type_of
 from vyre.ir.walk import MAX_DEPTH, MAX_PARTS, bodies, expressions, operands, size_of
 
 _U32_MAX = 0xFFFF_FFFF
@@ -70,7 +75,7 @@ def validate(program: Program) -> tuple[Problem, ...]:
     if size.depth > MAX_DEPTH or size.parts > MAX_PARTS:
         return tuple(found)  # what follows reads every part, and goes as deep as they nest
     walk = _Walk({decl.name: decl for decl in reversed(program.buffers)}, found)
-    walk.body(program.entry, "entry", in_loop=False)
+    walk.body(program.entry, "entry", _Around())
     return tuple(found)
 
 
@@ -157,6 +162,28 @@ def _options(program: Program) -> Iterator[Problem]:
 
 Say = Callable[[str, str], None]
 
+_COMPUTING = (Let, Assign, If, Loop, While, Break, Continue, Block, Region, Reduce, Yield)
+"""Statements that only compute: what the rounds of a reduction may hold."""
+
+_NUMBERS = (
+    DataType.F32,
+    DataType.F64,
+    DataType.I32,
+    DataType.U32,
+    DataType.I64,
+    DataType.U64,
+)
+"""The types that elements of a reduction come together in; those of `any` and `all` are bools."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around a statement: a loop to leave, a reduction, and whether its round ends here."""
+
+    in_loop: bool = False
+    reduction: Reduce | None = None
+    is_end: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
@@ -167,13 +194,14 @@ class _Walk:
     names: dict[str, DataType | None] = field(default_factory=dict)
     hidden: list[tuple[str, DataType | EllipsisType | None]] = field(default_factory=list)
     loop_vars: list[str] = field(default_factory=list)
+    inner: list[set[str]] = field(default_factory=list)  # names that each open reduction binds
 
     def body(
         self,
         nodes: tuple[Node, ...],
         place: str,
+        around: _Around,
         *,
-        in_loop: bool,
         counter: tuple[str, DataType | None] | None = None,
     ) -> None:
         """Look at a list; its loop's counter and the names that it binds end with it."""
@@ -181,7 +209,8 @@ class _Walk:
         if counter is not None:
             self.bind(*counter)
         for position, node in enumerate(nodes):
-            self.statement(node, f"{place}[{position}]", in_loop=in_loop)
+            is_end = around.is_end and position == len(nodes) - 1
+            self.statement(node, f"{place}[{position}]", replace(around, is_end=is_end))
         while len(self.hidden) > mark:
             name, before = self.hidden.pop()
             if before is ...:
@@ -192,8 +221,10 @@ class _Walk:
     def bind(self, name: str, dtype: DataType | None) -> None:
         self.hidden.append((name, self.names.get(name, ...)))
         self.names[name] = dtype
+        if self.inner:
+            self.inner[-1].add(name)
 
-    def statement(self, node: Node, place: str, *, in_loop: bool) -> None:
+    def statement(self, node: Node, place: str, around: _Around) -> None:
         names = self.names
 
         def say(problem: str, fix: str) -> None:
@@ -206,12 +237,16 @@ class _Walk:
             for part in expressions(expr):
                 if isinstance(part, (Load, Atomic)) and _is_negative(part.index):
                     say(*_negative(part.buffer, part.index))
+                if around.reduction is not None and (acts := _acts(part)):
+                    say(f"{acts} in a round of a reduction, which only computes", _BEFORE)
             return type_of(expr, Scope(names, self.buffers), report)
 
         def check_free(name: str) -> None:
             if name in names:
                 say(f"{name!r} is bound already", "use assign, or another name")
 
+        if around.reduction is not None and not isinstance(node, _COMPUTING):
+            say("the rounds of a reduction only compute", _BEFORE)
         match node:
             case Let(name, value):
                 found = typed(value)
@@ -223,6 +258,11 @@ class _Walk:
                     say(f"no name {name!r} here", "bind it with let before this statement")
                 elif name in self.loop_vars:
                     say(f"{name!r} counts a loop", "copy it with let and change the copy")
+                elif self.inner and name not in self.inner[-1]:
+                    say(
+                        f"{name!r} is bound outside of the reduction around it",
+                        "copy it with let in the round and change the copy, or use a loop",
+                    )
                 elif found is not None and bound is not None and found != bound:
                     say(f"{name!r} is {bound}, the value is {found}", f"cast the value to {bound}")
             case Store(buffer, index, value):
@@ -240,19 +280,64 @@ class _Walk:
                     say(f"the loop runs from {first} to {last}", "count in one integer type")
                 self.loop_vars.append(var)
                 counter = (var, first or last)
-                self.body(node.body, place + ".body", in_loop=True, counter=counter)
+                within = replace(around, in_loop=True, is_end=False)
+                self.body(node.body, place + ".body", within, counter=counter)
                 self.loop_vars.pop()
                 return
+            case Reduce():
+                self.reduction(node, place, typed(node.rounds), say)
+                check_free(node.name)
+                self.bind(node.name, node.result)
+                return
+            case Yield(value):
+                self.yielded(typed(value), around, say)
             case Break() | Continue():
-                if not in_loop:
+                if not around.in_loop:
                     say("there is no loop around it", "use it inside a loop")
             case _:
                 for expr in operands(node):
                     typed(expr)
-        looping = in_loop or isinstance(node, While)
+        within = replace(
+            around,
+            in_loop=around.in_loop or isinstance(node, While),
+            is_end=around.is_end and isinstance(node, If),
+        )
         for label, nodes in zip(("then", "otherwise"), bodies(node), strict=False):
             name = label if isinstance(node, If) else "body"
-            self.body(nodes, f"{place}.{name}", in_loop=looping)
+            self.body(nodes, f"{place}.{name}", within)
+
+    def reduction(self, node: Reduce, place: str, rounds: DataType | None, say: Say) -> None:
+        """Look at the head and the rounds of a reduction."""
+        op, dtype = node.op.name.lower(), node.dtype
+        if rounds is not None and rounds != DataType.U32:
+            say(f"{rounds} rounds", "count them in u32")
+        if node.op in (ReduceOp.ANY, ReduceOp.ALL):
+            if not dtype.is_bool:
+                say(f"{op} of {dtype}", "compare its elements with something")
+        elif dtype not in _NUMBERS:
+            known = ", ".join(str(one) for one in _NUMBERS)
+            say(f"{op} of {dtype}", f"cast its elements to one of {known}")
+        if node.var in self.names:
+            say(f"{node.var!r} is bound already", "use another name for its counter")
+        self.loop_vars.append(node.var)
+        self.inner.append(set())
+        within = _Around(reduction=node, is_end=True)
+        self.body(node.body, place + ".body", within, counter=(node.var, DataType.U32))
+        self.inner.pop()
+        self.loop_vars.pop()
+
+    def yielded(self, found: DataType | None, around: _Around, say: Say) -> None:
+        if around.reduction is None:
+            say("there is no reduction around it", "use it at the end of a reduction's body")
+            return
+        if not around.is_end:
+            say(
+                "it is not the end of a round",
+                "put it last in the reduction's body, or last in a side of an if that is last",
+            )
+        wanted = around.reduction.dtype
+        if found is not None and found != wanted:
+            say(f"elements are {wanted}, the value is {found}", f"cast the value to {wanted}")
 
     def store(
         self, buffer: str, index: Expr, at: DataType | None, found: DataType | None, say: Say
@@ -281,8 +366,30 @@ def _title(node: Node) -> str:
             return f"store to {buffer!r}"
         case Loop(var):
             return f"loop {var!r}"
+        case Reduce(name):
+            return f"reduction {name!r}"
         case _:
             return type(node).__name__.lower()
+
+
+_BEFORE = "do that before or after the reduction, or use a loop"
+
+
+def _acts(expr: Expr) -> str | None:
+    """What an expression does beside computing, in words."""
+    match expr:
+        case Atomic(_, buffer):
+            return f"an atomic on {buffer!r}"
+        case Call(op_id):
+            return f"a call of {op_id!r}"
+        case OpaqueExpr(kind):
+            return f"expression {kind!r} of an unknown extension"
+        case Subgroup(op):
+            return f"subgroup operation {op.name.lower()}"
+        case Binary(op) if op in WAVE:
+            return f"wave operation {op.name.lower()}"
+        case _:
+            return None
 
 
 def _is_negative(index: Expr) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vyre.ir.arithmetic import Value
 from vyre.ir.declare import Dim3
@@ -34,7 +35,12 @@ class Lanes:
     grouped: bool
     first: int
     count: int
+    picked_from: tuple[Lanes, NDArray[np.intp]] | None = None  # and which of them these are
     _known: dict[tuple[IdKind, int], Value] = field(default_factory=dict, init=False, repr=False)
+
+    def picked(self, places: NDArray[np.intp]) -> Lanes:
+        """The lanes of those places, in that order, and as often as they stand there."""
+        return replace(self, first=0, count=places.size, picked_from=(self, places))
 
     @property
     def grid(self) -> Dim3:
@@ -53,10 +59,15 @@ class Lanes:
 
     def is_own_x(self, index: Value) -> bool:
         """Whether lane after lane `index` counts up from `first`, known without looking at it."""
+        if self.picked_from is not None:
+            return False
         plain = self.extent[1:] == (1, 1) and (not self.grouped or self.workgroup[1:] == (1, 1))
         return plain and index.ndim > 0 and index is self._known.get((IdKind.INVOCATION, 0))
 
     def _find(self, kind: IdKind, axis: int) -> Value:
+        if self.picked_from is not None:
+            lanes, places = self.picked_from
+            return picked(lanes.id(kind, axis), places)
         match kind:
             case IdKind.EXTENT:
                 return np.asarray(self.extent[axis], np.uint32)
@@ -80,6 +91,11 @@ class Lanes:
     def _linear(self) -> Value:
         end = self.first + self.count
         return np.arange(self.first, end, dtype=np.uint32 if end <= 1 << 32 else np.int64)
+
+
+def picked(value: Value, places: NDArray[np.intp]) -> Value:
+    """What the lanes of those places have of a value; the same where all lanes agree."""
+    return value[places] if value.ndim else value
 
 
 def _coordinate(linear: Value, shape: Dim3, axis: int) -> Value:

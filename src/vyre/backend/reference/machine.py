@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vyre.backend.reference import functions
 from vyre.backend.reference.convert import convert
+from vyre.backend.reference.folding import Elements, fold, fold_blocks, joined, result
 from vyre.backend.reference.fused import fma
-from vyre.backend.reference.lanes import Lanes
+from vyre.backend.reference.lanes import LANES_AT_ONCE, Lanes, picked
 from vyre.backend.reference.memory import Cells, Mask, Update, flat_index, load, store, update
 from vyre.errors import InvalidProgram
 from vyre.ir import arithmetic
@@ -36,6 +38,7 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
+from vyre.ir.fold import BLOCK
 from vyre.ir.node import (
     Assign,
     Barrier,
@@ -46,13 +49,16 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Reduce,
     Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.storage import COMPUTED
 from vyre.ir.types import Tag
+from vyre.ir.walk import all_expressions
 
 _BINARY: Mapping[BinaryOp, Operator] = {**arithmetic.BINARY, **functions.BINARY}
 _UNARY: Mapping[UnaryOp, Operator] = {**arithmetic.UNARY, **functions.UNARY}
@@ -78,6 +84,8 @@ class Machine:
     ) -> None:
         self._lanes, self._memory, self._read_names = lanes, memory, read_names
         self._names: dict[str, Value] = {}
+        self._yielded: Value = np.zeros(0)  # the element of each lane that is a round, and who
+        self._has_yielded: Mask = False  # has one
 
     def run(self, nodes: Sequence[Node]) -> None:
         self._list(nodes, True, _Rounds())
@@ -117,6 +125,11 @@ class Machine:
                 return self._loop(node, mask)
             case While(cond, body):
                 return self._while(cond, body, mask)
+            case Reduce(name):
+                self._names[name] = self._reduce(node, mask)
+            case Yield(expr):
+                np.copyto(self._yielded, self._value(expr, mask), where=mask)
+                self._has_yielded = _either(self._has_yielded, mask)
             case Break():
                 rounds.broken = _either(rounds.broken, mask)
                 return False
@@ -174,6 +187,66 @@ class Machine:
         rounds = _Rounds()
         mask = self._list(body, mask, rounds)
         return _either(mask, rounds.continued), rounds.broken
+
+    def _reduce(self, node: Reduce, mask: Mask) -> Value:
+        """What a reduction comes to, for every lane of `mask`."""
+        rounds = self._value(node.rounds, mask)
+        if self._agrees(node, rounds):
+            return self._folded(node, rounds.reshape(1), np.zeros(1, np.intp)).reshape(())
+        lanes = np.arange(self._lanes.count) if mask is True else np.flatnonzero(mask)
+        rounds = np.broadcast_to(rounds, self._lanes.count)[lanes]
+        most = int(rounds.max())
+        step = max(1, LANES_AT_ONCE // min(max(most, 1), BLOCK))
+        found = np.zeros(self._lanes.count, COMPUTED[node.result.tag])
+        for first in range(0, lanes.size, step):
+            some = slice(first, first + step)
+            found[lanes[some]] = self._folded(node, rounds[some], lanes[some])
+        return found
+
+    def _agrees(self, node: Reduce, rounds: Value) -> bool:
+        """Whether all lanes see the same rounds with the same elements."""
+        if rounds.ndim:
+            return False
+        for part in all_expressions(node.body):
+            match part:
+                case Var(name) if name in self._names and self._names[name].ndim:
+                    return False
+                case Id(kind, axis) if self._lanes.id(kind, axis).ndim:
+                    return False
+                case Load(buffer) if self._memory[buffer].base is not None:
+                    return False
+                case _:
+                    pass
+        return True
+
+    def _folded(self, node: Reduce, rounds: Value, lanes: NDArray[np.intp]) -> Value:
+        """What so many rounds of each of some lanes come to."""
+        most = int(rounds.max())
+        step = max(1, LANES_AT_ONCE // (BLOCK * lanes.size)) * BLOCK
+        runs = [range(first, min(first + step, most)) for first in range(0, most, step)]
+        blocks = [
+            fold_blocks(node.op, self._elements(node, rounds, lanes, run))
+            for run in runs or [range(0)]
+        ]
+        folded: Value = result(node.op, node.dtype, fold(node.op, joined(blocks)))[0]
+        return folded
+
+    def _elements(
+        self, node: Reduce, rounds: Value, lanes: NDArray[np.intp], run: range
+    ) -> Elements:
+        """The elements of a run of rounds: each round of each lane runs as a lane of its own."""
+        places = np.tile(lanes, len(run))
+        memory = {name: cells.picked(places) for name, cells in self._memory.items()}
+        inner = Machine(self._lanes.picked(places), memory, self._read_names)
+        read = {part.name for part in all_expressions(node.body) if isinstance(part, Var)}
+        inner._names = {name: picked(self._names[name], places) for name in read & {*self._names}}
+        number = np.repeat(np.arange(run.start, run.stop, dtype=np.uint32), lanes.size)
+        inner._names[node.var] = number
+        inner._yielded = np.zeros(places.size, COMPUTED[node.dtype.tag])
+        inner._list(node.body, _settled(number < np.tile(rounds, len(run))), _Rounds())
+        has_yielded = np.broadcast_to(inner._has_yielded, places.size)
+        found = Elements(inner._yielded, has_yielded, number)
+        return found.each(lambda array: array.reshape(len(run), lanes.size))
 
     def _barrier(self, ordering: Ordering, mask: Mask) -> None:
         """Lanes in lockstep need no waiting; what is checked is that none is missing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ class Cells:
     length: int
     constant: bool = False  # nothing that the program writes shares its memory
     base: NDArray[np.intp] | None = None  # in workgroup memory, where each lane's copy starts
+
+    def picked(self, places: NDArray[np.intp]) -> Cells:
+        """The same elements, as the lanes of those places see them."""
+        return self if self.base is None else replace(self, base=self.base[places])
 
     def within(self, index: Value) -> Value:
         return _below(index, self.length)
