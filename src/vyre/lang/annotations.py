@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+from dataclasses import dataclass
 from types import FrameType, FunctionType
 
+import numpy as np
+
+from vyre.ir.types import DataType, int_range
 from vyre.lang.context import captured
 from vyre.lang.source import Source
+from vyre.lang.values import Number, fits
+from vyre.plain import shown
 
 
 def parameters_of(source: Source) -> list[ast.arg]:
@@ -20,14 +26,83 @@ def parameters_of(source: Source) -> list[ast.arg]:
                 f"{what}{star.arg} takes any number of arguments",
                 "name each parameter",
             )
-    for default in (*args.defaults, *args.kw_defaults):
-        if default is not None:
-            raise source.error(
-                default,
-                "a default argument is not part of the kernel language",
-                "pass it in the call",
-            )
     return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The number that a parameter has where a call gives none, and where it is written."""
+
+    node: ast.expr
+    number: Number
+
+
+def defaults_of(source: Source) -> dict[str, Default]:
+    """The default values of a function's parameters, which are numbers.
+
+    Raises:
+        LanguageError: one is something else.
+    """
+    args, fn = source.tree.args, source.fn
+    plain = [*args.posonlyargs, *args.args]
+    written = dict(zip(reversed(plain), reversed(args.defaults), strict=False))
+    written |= {
+        parameter: node
+        for parameter, node in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        if node is not None
+    }
+    held: dict[str, object] = {**(fn.__kwdefaults__ or {})}
+    count = len(fn.__defaults__ or ())
+    names = [parameter.arg for parameter in plain]
+    held |= dict(zip(names[len(names) - count :], fn.__defaults__ or (), strict=True))
+    found = {}
+    for parameter, node in written.items():
+        value = held[parameter.arg]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not isinstance(value, (bool, int, float)):
+            raise source.error(
+                node,
+                f"the default of {parameter.arg!r} is {shown(value)}, which is no number",
+                "give it a number, or none, and pass it in the call",
+            )
+        found[parameter.arg] = Default(node, value if isinstance(value, bool) else _plain(value))
+    return found
+
+
+def _plain(number: int | float) -> int | float:
+    return int(number) if isinstance(number, int) else float(number)
+
+
+def check_default(source: Source, name: str, default: Default, dtype: DataType) -> None:
+    """Refuse a default that its parameter's type does not have."""
+    number = default.number
+    if dtype.is_bool:
+        if not isinstance(number, bool):
+            raise source.error(
+                default.node,
+                f"the default {number!r} of {name!r} is not a bool",
+                "write True or False",
+            )
+        return
+    if isinstance(number, bool):
+        raise source.error(
+            default.node,
+            f"the default {number!r} of {name!r} is a bool, and its type is {dtype}",
+            f"write {int(number)}, or declare it {name}: bool_",
+        )
+    if fits(number, dtype):
+        return
+    if dtype.is_int:
+        low, high = int_range(dtype)
+        fix = f"write a whole number from {low} to {high}"
+        fix += f", or declare it {name}: f32" if isinstance(number, float) else ""
+    else:
+        fix = f"write a number that {dtype} has"
+        fix += "" if dtype == DataType.F64 else f", or declare it {name}: f64"
+    raise source.error(
+        default.node, f"the default {number!r} of {name!r} is no value of {dtype}", fix
+    )
 
 
 def annotation_of(source: Source, parameter: ast.arg) -> object:

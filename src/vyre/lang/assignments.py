@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Atomic, Expr, Load, Var
 from vyre.ir.node import Assign, Let, Store
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions
-from vyre.lang.calls import Calls
+from vyre.lang.exits import BROKEN, RESULT, result_name
 from vyre.lang.intrinsics import Structural, find_intrinsic
 from vyre.lang.params import instead_of
 from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
-from vyre.lang.values import PLACEHOLDER, Value, Variable, fits
+from vyre.lang.several import Parts, count_of, form_of, leaves, places
+from vyre.lang.source import Pointed
+from vyre.lang.tuples import Tuples, names_of
+from vyre.lang.values import PLACEHOLDER, Restart, Value, Variable, fits
 
 MOST_SHARED = 1 << 24
 """Elements of workgroup memory: devices have kilobytes of it, so more is a mistake."""
 
-RESULT, RETURNED = "return", "return from"
-"""The variables that hold a function's result, and whether it has one yet.
 
-No name of an author's can be a keyword, or two words.
-"""
+ENDED = -1
+"""Of a loop that is spelled out: no round comes after this one."""
 
 
-class Assignments(Calls):
+class Assignments(Tuples):
     """Turns assignments into IR."""
+
+    depths: list[int]  # how deep rounds are nested that are spelled out, or ENDED; innermost last
 
     def assignment(self, node: ast.Assign) -> None:
         if self.is_shared(node.value):
             self.shared_memory(node)
             return
-        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List)):
-            self.unpack(node, node.targets[0].elts)
+        if isinstance(node.targets[0], ast.Name) and node.targets[0].id == RESULT:
+            self.keep_result(node, self.several(node.value))
+            return
+        if isinstance(node.targets[0], ast.Name) and node.targets[0].id == BROKEN and self.ends():
+            return
+        unpacking = next((target for target in node.targets if names_of(target)), None)
+        if unpacking is not None:
+            self.unpack(node, self.several(node.value, unpacking))
             return
         value = self.expression(node.value)
         if len(node.targets) > 1 and value.constant is None:
@@ -42,28 +50,82 @@ class Assignments(Calls):
         for target in node.targets:
             self.assign(target, value)
 
-    def unpack(self, node: ast.Assign, targets: Sequence[ast.expr]) -> None:
+    def ends(self) -> bool:
+        """Whether a round that is spelled out breaks whatever the data, so that no other comes."""
+        if self.depths[-1] != self.names.depth:
+            return False
+        self.depths[-1] = ENDED
+        return True
+
+    def unpack(self, node: ast.Assign, parts: Parts) -> None:
         """`a, b = x, y`: every value is computed before the first name changes."""
-        if not isinstance(node.value, (ast.Tuple, ast.List)):
+        pairs = [pair for target in node.targets for pair in self.pairs(node, target, parts)]
+        changing = len(pairs) > len(leaves(parts)) or any(
+            self.changes_something(target) for target, _ in pairs
+        )
+        kept = dict[int, Value]()
+        for target, value in pairs:
+            if id(value) not in kept:
+                spilled = changing and self.is_changeable(value)
+                kept[id(value)] = self.spill(value, _spill_name(target)) if spilled else value
+        for target, value in pairs:
+            self.assign(target, kept[id(value)])
+
+    def pairs(self, node: Pointed, target: ast.expr, parts: Parts) -> list[tuple[ast.expr, Value]]:
+        """Which name or element takes which value."""
+        names = names_of(target)
+        if isinstance(target, ast.Starred) or (
+            not names and isinstance(target, (ast.Tuple, ast.List))
+        ):
             raise self.error(
-                node.value,
-                f"{self.text(node.value)} is one value for {len(targets)} names",
-                "write as many values as names: a, b = x, y",
+                target, f"{self.text(target)} takes no fixed number of values", "name each value"
             )
-        if len(targets) != len(node.value.elts):
+        if isinstance(parts, Value):
+            if names:
+                raise self.error(
+                    parts.node,
+                    f"{self.text(parts.node)} is one value for {_names(len(names))}",
+                    "write as many values as names: a, b = x, y",
+                )
+            return [(target, parts)]
+        if not names:
+            raise self.error(
+                target,
+                f"{self.text(target)} is one name for {count_of(form_of(parts))}",
+                "write a name for each value: a, b = x, y",
+            )
+        starred = next((name for name in names if isinstance(name, ast.Starred)), None)
+        if starred is not None:
+            return self.pairs(node, starred, parts)
+        if len(names) != len(parts):
             raise self.error(
                 node,
-                f"{len(node.value.elts)} values for {len(targets)} names",
+                f"{count_of(form_of(parts))} for {_names(len(names))}",
                 "write one for each",
             )
-        values = self.values(*node.value.elts)
-        if any(self.changes_something(target) for target in targets):
-            values = [
-                self.spill(value, _spill_name(target)) if self.is_changeable(value) else value
-                for target, value in zip(targets, values, strict=True)
-            ]
-        for target, value in zip(targets, values, strict=True):
-            self.assign(target, value)
+        return [
+            pair
+            for name, part in zip(names, parts, strict=True)
+            for pair in self.pairs(node, name, part)
+        ]
+
+    def keep_result(self, node: ast.Assign, parts: Parts) -> None:
+        """Give what a function returns to the variables that hold its result."""
+        form, key = form_of(parts), self.frame.call
+        if form != self.frame.result:
+            if key not in self.decisions.results:
+                self.decisions.results[key] = form
+                raise Restart
+            raise self.error(
+                node,
+                f"{self.frame.source.name!r} returns {count_of(form)} here and "
+                f"{count_of(self.frame.result)} on another path",
+                "return as many values on every path",
+            )
+        # One after the other is right: no value of theirs reads the result.
+        for place, value in zip(places(form), leaves(parts), strict=True):
+            name = ast.copy_location(ast.Name(result_name(place), ast.Store()), node)
+            self.bind(name, value)
 
     def changes_something(self, target: ast.expr) -> bool:
         entry = self.frame.env.get(target.id) if isinstance(target, ast.Name) else None
@@ -81,10 +143,6 @@ class Assignments(Calls):
                 self.bind(target, value)
             case ast.Subscript():
                 self.store(target, value)
-            case ast.Starred() | ast.Tuple() | ast.List():
-                raise self.error(
-                    target, "only a, b = x, y takes values apart", "assign each name on its own"
-                )
             case _:
                 raise self.error(
                     target, f"{self.text(target)} is not a name or an element", "write out[i] = ..."
@@ -138,6 +196,9 @@ class Assignments(Calls):
     def called(self, variable: Variable) -> str:
         if variable.name == RESULT:
             return f"the result of {self.frame.source.name}"
+        if variable.name.startswith(f"{RESULT} "):
+            place = variable.name.removeprefix(f"{RESULT} ")
+            return f"value {place} of the result of {self.frame.source.name}"
         return variable.name
 
     def annotated(self, node: ast.AnnAssign) -> None:
@@ -259,6 +320,10 @@ class Assignments(Calls):
             )
         name = self.names.fresh(target.id, anywhere=True)
         self.frame.env[target.id] = self.declare(BufferDecl.workgroup(name, count, dtype))
+
+
+def _names(count: int) -> str:
+    return "1 name" if count == 1 else f"{count} names"
 
 
 def _spill_name(target: ast.expr) -> str:

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import FunctionType
 
 import numpy as np
@@ -45,6 +45,7 @@ from vyre.lang.intrinsics import (
 from vyre.lang.params import MAX_RANK, instead_of
 from vyre.lang.ranges import Ranges
 from vyre.lang.scopes import Buffer
+from vyre.lang.several import Parts, count_of, form_of
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
 
 _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
@@ -63,20 +64,31 @@ class Calls(Ranges):
     """Turns calls into values; functions under @vyre.function are left to whoever extends it."""
 
     @abstractmethod
-    def inline(self, node: ast.Call, function: Function) -> Value | None: ...
+    def inline(self, node: ast.Call, function: Function) -> Parts | None: ...
 
     def call(self, node: ast.Call) -> Value:
         value = self.call_or_nothing(node)
         if value is None:
+            raise self.no_value(node)
+        if not isinstance(value, Value):
+            names = ", ".join(f"v{number}" for number in range(len(value))) or "_"
+            called = self.text(node.func)
             raise self.error(
                 node,
-                f"{self.text(node.func)}() has no value",
-                "write the call on a line of its own",
+                f"{called}() returns {count_of(form_of(value))}, and one is used here",
+                f"take them apart on a line of its own: {names} = {called}(...)",
             )
         return value
 
-    def call_or_nothing(self, node: ast.Call) -> Value | None:
-        """The value of a call, or None for one that is made for its effect alone."""
+    def no_value(self, node: ast.Call) -> LanguageError:
+        return self.error(
+            node,
+            f"{self.text(node.func)}() has no value",
+            "write the call on a line of its own",
+        )
+
+    def call_or_nothing(self, node: ast.Call) -> Parts | None:
+        """What a call yields, or None for one that is made for its effect alone."""
         target = self.target(node)
         if isinstance(target, DataType):
             return self.cast(node, target)
@@ -93,6 +105,8 @@ class Calls(Ranges):
         match intrinsic.operation:
             case IdKind() as kind:
                 return self.position_of(node, intrinsic, kind)
+            case Structural.SIGNED_POSITION:
+                return self.position_of(node, intrinsic, IdKind.INVOCATION)
             case AtomicOp() as op:
                 return self.atomic(node, intrinsic, op)
             case Structural.BARRIER:
@@ -133,6 +147,13 @@ class Calls(Ranges):
 
     def arguments(self, node: ast.Call, names: Sequence[str]) -> list[ast.expr]:
         """The arguments of a call in the order of `names`, each given once."""
+        given = self.matched(node, names)
+        return [given[name] for name in names]
+
+    def matched(
+        self, node: ast.Call, names: Sequence[str], optional: Collection[str] = ()
+    ) -> dict[str, ast.expr]:
+        """The arguments of a call by name, each given once; some may be left out."""
         given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
         called, wants = self.text(node.func), ", ".join(names)
         for word in node.keywords:
@@ -141,10 +162,13 @@ class Calls(Ranges):
                 raise self.error(word.value, problem, f"write {called}({wants})")
             given[word.arg] = word.value
         count = len(node.args) + len(node.keywords)
-        if count != len(names):
-            takes = f"{called}({wants}) takes {_several(len(names), 'argument')}, {count} given"
+        if count > len(names) or any(name not in given and name not in optional for name in names):
+            least = len(names) - len(optional)
+            several = _several(len(names), "argument")
+            several = f"{least} to {several}" if optional else several
+            takes = f"{called}({wants}) takes {several}, {count} given"
             raise self.error(node, takes, f"write {called}({wants})")
-        return [given[name] for name in names]
+        return given
 
     def refuse(self, node: ast.Call, target: object) -> Value:
         text = self.text(node.func)
@@ -257,8 +281,6 @@ class Calls(Ranges):
 
     def position_of(self, node: ast.Call, intrinsic: Intrinsic, kind: IdKind) -> Value:
         """A position or size of the launch; axes count as NumPy's, so the last is the fastest."""
-        if kind in _NEEDS_WORKGROUP:
-            self.check_workgroup(node, intrinsic.name)
         axis: Number | None = 0
         if node.args or node.keywords:
             (argument,) = self.arguments(node, intrinsic.parameters)
@@ -269,9 +291,19 @@ class Calls(Ranges):
                 f"the axis of vyre.{intrinsic.name}() is not 0, 1 or 2",
                 f"write vyre.{intrinsic.name}(0)",
             )
+        return self.along(node, intrinsic, kind, axis)
+
+    def along(self, node: ast.Call, intrinsic: Intrinsic, kind: IdKind, axis: int) -> Value:
+        """A position or size of the launch along one axis, outermost first."""
+        if kind in _NEEDS_WORKGROUP:
+            self.check_workgroup(node, intrinsic.name)
         if axis >= self.decisions.rank:
             self.decide_rank(axis + 1)
-        return Value.typed(node, DataType.U32, Id(kind, self.decisions.rank - 1 - axis))
+        found = Id(kind, self.decisions.rank - 1 - axis)
+        if intrinsic.operation is Structural.SIGNED_POSITION:
+            self.has_signed_positions = True
+            return Value.typed(node, DataType.I32, Cast(DataType.I32, found))
+        return Value.typed(node, DataType.U32, found)
 
     def function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
         name = intrinsic.name

@@ -57,6 +57,8 @@ class Context:
         self.buffers: dict[str, BufferDecl] = {}
         self.variables: list[Variable] = []
         self.effects = 0  # counts what must not move past a load
+        self.has_signed_positions = False
+        self.unpacked: list[tuple[Place, str, int]] = []  # positions, and how many names took them
         self.is_stale = False  # whether this pass decided something that its start did not know
 
     def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from vyre.ir.expr import AtomicOp, Expr, Lit, Unary, UnaryOp, Var
 from vyre.ir.node import Barrier, Break, Continue, If, Let, Loop, Return, While
 from vyre.ir.types import DataType
-from vyre.lang.assignments import Assignments
 from vyre.lang.intrinsics import Function, Structural, find_intrinsic
+from vyre.lang.loops import Loops
 from vyre.lang.ranges import Rounds
 from vyre.lang.scopes import (
     Bound,
-    Buffer,
     Declared,
     Missing,
     after_loop,
@@ -47,7 +46,7 @@ NESTED_TOO_DEEP = (
 )
 
 
-class Control(Assignments):
+class Control(Loops):
     """Turns statements into IR."""
 
     loops: list[bool]  # for each loop around this line: whether a break leaves it
@@ -80,7 +79,7 @@ class Control(Assignments):
             case ast.If():
                 return self.if_(node)
             case ast.For():
-                self.for_(node)
+                return self.for_(node)
             case ast.While():
                 return self.while_(node)
             case ast.Break():
@@ -128,12 +127,6 @@ class Control(Assignments):
         )
 
     def return_(self, node: ast.Return) -> None:
-        if self.frame.path:
-            raise self.error(
-                node,
-                f"{self.frame.source.name!r} returns from inside a loop",
-                "set a variable, leave the loop with break, and return after it",
-            )
         if node.value is not None and not _is_none(node.value):
             raise self.error(
                 node,
@@ -197,20 +190,17 @@ class Control(Assignments):
         self.out.append(While(cond, tuple(body)))
         return test.constant is None or broken
 
-    def for_(self, node: ast.For) -> None:
+    def for_(self, node: ast.For) -> bool:
         self.refuse_else(node)
+        if not self.is_range(node.iter):
+            return self.spelled_out(node)
         found = self.range_of(node.iter, "a loop")
         step = found.step
         target = node.target
         if not isinstance(target, ast.Name):
             raise self.error(target, "a loop counts with one name", "write for k in range(...):")
         name = target.id
-        if isinstance(self.frame.env.get(name), (Bound, Declared, Buffer)):
-            raise self.error(
-                target,
-                f"{name!r} has a value already, and the loop would replace it",
-                "use another name for the loop's variable",
-            )
+        self.check_loop_name(target)
         env, mark = self.frame.env, self.frame.env.mark()
         key = self.frame.key(node, name)
         dtype = found.known.dtype if found.known is not None else self.decisions.types.get(key)
@@ -243,6 +233,7 @@ class Control(Assignments):
             f"copy {name} in the loop into a variable that has a value before it",
         )
         self.out.append(Loop(counter, first, last, tuple(body)))
+        return True
 
     def refuse_else(self, node: ast.For | ast.While) -> None:
         if node.orelse:

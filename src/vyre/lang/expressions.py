@@ -143,15 +143,22 @@ class Expressions(Operators, ABC):
             mark, before = len(self.out), self.effects
             value = node if isinstance(node, Value) else self.expression(node)
             if self.effects != before:
-                # What was read before must be read before, also from memory that changes.
-                for position, earlier in enumerate(found):
-                    if earlier.dtype and self.reads_changing_memory(earlier.expr):
-                        count = len(self.out)
-                        keep = self.by_factors if earlier.is_product else self.spill
-                        found[position] = keep(earlier, "before", mark)
-                        mark += len(self.out) - count
+                found = self.kept_before(found, mark)
             found.append(value)
         return found
+
+    def kept_before(self, values: list[Value], mark: int) -> list[Value]:
+        """What was read before `mark`, read before it also from memory that changes."""
+        kept = list[Value]()
+        for value in values:
+            if value.dtype and self.reads_changing_memory(value.expr):
+                count = len(self.out)
+                keep = self.by_factors if value.is_product else self.spill
+                kept.append(keep(value, "before", mark))
+                mark += len(self.out) - count
+            else:
+                kept.append(value)
+        return kept
 
     def chain(self, node: ast.BinOp) -> Value:
         """`a + b + c` and so on from the left, in a loop: a sum may have hundreds of terms."""
@@ -456,10 +463,20 @@ class Expressions(Operators, ABC):
             true = self.expression(node.body)
         with self.nested() as otherwise:
             false = self.expression(node.orelse)
-        if self.absorb(then, otherwise):
-            cond = test.expr
-            return self.combine(node, [true, false], lambda _, parts: Select(cond, *parts))
-        return self.branch(node, test.expr, (then, true), (otherwise, false))
+        return self.chosen(node, test, (then, true), (otherwise, false))
+
+    def chosen(
+        self,
+        node: ast.expr,
+        test: Value,
+        then: tuple[list[Node], Value],
+        otherwise: tuple[list[Node], Value],
+    ) -> Value:
+        """One of two values, each with the statements before it."""
+        cond, sides = test.expr, [then[1], otherwise[1]]
+        if self.absorb(then[0], otherwise[0]):
+            return self.combine(node, sides, lambda _, parts: Select(cond, *parts))
+        return self.branch(node, cond, then, otherwise)
 
     def branch(
         self,

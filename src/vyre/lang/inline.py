@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from vyre.ir.declare import Dim3
 from vyre.ir.node import Let
 from vyre.ir.types import DataType
-from vyre.lang.annotations import annotation_of, parameters_of
-from vyre.lang.assignments import RESULT, RETURNED
+from vyre.lang.annotations import annotation_of, check_default, defaults_of, parameters_of
 from vyre.lang.control import NESTED_TOO_DEEP, Control
+from vyre.lang.exits import RETURNED, RETURNS, one_way_out, reads, result_name
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import ArrayType
 from vyre.lang.scopes import (
@@ -22,8 +23,9 @@ from vyre.lang.scopes import (
     assigned_names,
     growing_names,
 )
+from vyre.lang.several import Parts, arranged, form_of, leaves, places
 from vyre.lang.source import Location, Source, find_source
-from vyre.lang.values import Decisions, Value, zero
+from vyre.lang.values import Decisions, Form, Value, zero
 
 MOST_CALLS = 10_000
 """Of functions in one kernel, each spelled out: functions of functions double with every level."""
@@ -45,19 +47,18 @@ class Body:
                 f"{self.source.name!r} returns a value on one path and none on this",
                 "return a value on every path, or on none",
             )
+        self.defaults = defaults_of(self.source)
+        # Calls of others may return tuples too; they say so when they are translated.
+        self.result_form = next((form for node in valued if (form := _form(node.value))), None)
         body = without_docstring(self.source.tree.body)
         self.assigned, self.growing = assigned_names(body), growing_names(body)
         self.result: ast.expr | None = None
-        self.always_returns = _leaves(body)
+        self.always_returns = RETURNS.always(body)
         if len(valued) == 1 and body and body[-1] is valued[0]:
             self.statements, self.result = body[:-1], valued[0].value
         else:
-            self.statements = single_exit(body)
-        self.remembers_return = any(
-            isinstance(node, ast.Name) and node.id == RETURNED
-            for statement in self.statements
-            for node in ast.walk(statement)
-        )
+            self.statements = one_way_out(body, RETURNS)
+        self.remembers_return = reads(RETURNED, self.statements)
 
 
 class Inliner(Control):
@@ -74,11 +75,12 @@ class Inliner(Control):
     ) -> None:
         super().__init__(frame, decisions, workgroup, fast_math=fast_math)
         self.loops = []
+        self.depths = []
         self.bodies = bodies  # the same trees in every pass, as keys are made of them
         self.inside: list[Function] = []
         self.calls = 0
 
-    def inline(self, node: ast.Call, function: Function) -> Value | None:
+    def inline(self, node: ast.Call, function: Function) -> Parts | None:
         if function in self.inside:
             raise self.error(
                 node,
@@ -96,7 +98,7 @@ class Inliner(Control):
         caller = self.frame
         path = (*caller.path, id(node))
         called_from = Location(caller.source.file, node.lineno)
-        callee = Frame(body.source, Env(), body.assigned, body.growing, path, called_from)
+        callee = Frame(body.source, Env(), body.assigned, body.growing, path, called_from, path)
         callee.env = self.bind_arguments(node, body, callee)
         self.frame, outer_loops, self.loops = callee, self.loops, []
         self.inside.append(function)
@@ -115,55 +117,70 @@ class Inliner(Control):
                 raise self.error(node, problem, NESTED_TOO_DEEP) from None
         return self.bodies[function]
 
-    def run(self, node: ast.Call, body: Body) -> Value | None:
-        """Translate a function's statements in its own frame; its value, if it has one."""
+    def run(self, node: ast.Call, body: Body) -> Parts | None:
+        """Translate a function's statements in its own frame; what it returns, if anything."""
         if body.remembers_return:
-            name = self.names.fresh("returned")
-            returned = self.variable(RETURNED, self.frame.key(node, RETURNED), name)
-            returned.dtype = DataType.BOOL
-            self.out.append(Let(returned.ir_name, zero(DataType.BOOL)))
-            self.frame.env[RETURNED] = Bound(returned)
+            self.flag(RETURNED, node, "returned")
         if not body.has_value or body.result is not None:
             goes_on = self.block(body.statements)
             if body.result is None or not goes_on:
                 return None
-            value = self.expression(body.result)
+            parts = self.several(body.result)
         else:
-            value = self.result_of(node, body)
-        return value.at(node)  # from here on messages are about the caller's line
+            parts = self.result_of(node, body)
+        # From here on messages are about the caller's line.
+        values = [replace(value.at(node), is_product=False) for value in leaves(parts)]
+        return arranged(form_of(parts), iter(values))
 
-    def result_of(self, node: ast.Call, body: Body) -> Value:
+    def result_of(self, node: ast.Call, body: Body) -> Parts:
         """What a function returns that has several ways out."""
-        name, mark = self.names.fresh(body.source.name), len(self.out)
-        variable = self.variable(RESULT, self.frame.key(node, RESULT), name)
-        self.frame.env[RESULT] = Declared(variable)
+        env, mark = self.frame.env, len(self.out)
+        form = self.decisions.results.get(self.frame.call, body.result_form)
+        self.frame.result = form
+        results = [
+            self.variable(name, self.frame.key(node, name), self.names.fresh(body.source.name))
+            for name in map(result_name, places(form))
+        ]
+        for variable in results:
+            env[variable.name] = Declared(variable)
         self.block(body.statements)
-        if body.remembers_return and body.always_returns:
-            self.frame.env[RESULT] = Bound(variable)
-        if not isinstance(self.frame.env[RESULT], Bound):
+        if not body.always_returns:
             raise self.error(
                 body.source.tree,
                 f"not every path through {body.source.name!r} ends in a return",
                 "end it with a return",
             )
-        self.out.insert(mark, Let(name, zero(variable.default)))
-        return self.name(ast.copy_location(ast.Name(RESULT, ast.Load()), node))
+        for variable in results:
+            env[variable.name] = Bound(variable)
+        self.out[mark:mark] = [Let(one.ir_name, zero(one.default)) for one in results]
+        values = [
+            self.name(ast.copy_location(ast.Name(one.name, ast.Load()), node)) for one in results
+        ]
+        return arranged(form, iter(values))
 
     def bind_arguments(self, node: ast.Call, body: Body, callee: Frame) -> Env:
         """What the function's parameters stand for in this call."""
         names = [parameter.arg for parameter in body.parameters]
-        arguments = self.arguments(node, names)
-        plain = [argument for argument in arguments if self.buffer(argument) is None]
+        arguments = self.matched(node, names, body.defaults)
+        plain = [argument for argument in arguments.values() if self.buffer(argument) is None]
         values = dict(zip(plain, self.values(*plain), strict=True))
         env = Env()
-        for parameter, argument in zip(body.parameters, arguments, strict=True):
+        for parameter in body.parameters:
             wanted = annotation_of(body.source, parameter)
-            buffer = self.buffer(argument)
-            if buffer is not None:
+            argument = arguments.get(parameter.arg)
+            buffer = None if argument is None else self.buffer(argument)
+            if argument is not None and buffer is not None:
                 self.check_array(argument, parameter, wanted, buffer, body)
                 env[parameter.arg] = buffer
                 continue
-            value = self.typed_argument(values[argument], parameter, wanted, body.source)
+            if argument is None:
+                default = body.defaults[parameter.arg]
+                if isinstance(wanted, DataType):
+                    check_default(body.source, parameter.arg, default, wanted)
+                given = Value.literal(node, default.number)
+            else:
+                given = values[argument]
+            value = self.typed_argument(given, parameter, wanted, body.source)
             # A choice between literals may take any type, and has no name yet to be used twice by.
             is_choice = value.dtype is None and value.constant is None and not value.needs
             if parameter.arg in callee.assigned or is_choice:
@@ -230,68 +247,7 @@ def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
             return body
 
 
-def single_exit(body: list[ast.stmt], *, remembering: bool = False) -> list[ast.stmt]:
-    """`body` with each return as an assignment, after which nothing follows.
-
-    What stands behind an if of which one branch always returns moves into the other one. Where
-    both may go on, it waits for `RETURNED` to say no: in both branches it would stand twice, and
-    behind ten such ifs a thousand times. `remembering` says that something waits so for `body`.
-    """
-    out: list[ast.stmt] = []
-    for position, statement in enumerate(body):
-        if isinstance(statement, ast.Return):
-            if statement.value is not None:
-                out.append(_assignment(RESULT, statement.value, statement))
-            if remembering:
-                said = ast.copy_location(ast.Constant(value=True), statement)
-                out.append(_assignment(RETURNED, said, statement))
-            return out
-        if isinstance(statement, ast.If) and _returns(statement):
-            rest = body[position + 1 :]
-            then, otherwise = statement.body, statement.orelse
-            waits = bool(rest) and not _leaves(then) and not _leaves(otherwise)
-            if rest and not waits:
-                then, otherwise = (
-                    (then, [*otherwise, *rest]) if _leaves(then) else ([*then, *rest], otherwise)
-                )
-            lists = [
-                single_exit(one, remembering=remembering or waits) for one in (then, otherwise)
-            ]
-            out.append(ast.copy_location(ast.If(statement.test, *lists), statement))
-            if waits:
-                later = single_exit(rest, remembering=remembering)
-                out.append(ast.copy_location(ast.If(_not_yet(statement), later, []), rest[0]))
-            return out
-        out.append(statement)
-    return out
-
-
-def _assignment(name: str, value: ast.expr, at: ast.stmt) -> ast.Assign:
-    target = ast.copy_location(ast.Name(name, ast.Store()), at)
-    return ast.copy_location(ast.Assign([target], value), at)
-
-
-def _not_yet(at: ast.stmt) -> ast.expr:
-    returned = ast.copy_location(ast.Name(RETURNED, ast.Load()), at)
-    return ast.copy_location(ast.UnaryOp(ast.Not(), returned), at)
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    """Whether every path through `body` ends in a return."""
-    return any(
-        isinstance(statement, ast.Return)
-        or (isinstance(statement, ast.If) and _leaves(statement.body) and _leaves(statement.orelse))
-        for statement in body
-    )
-
-
-def _returns(statement: ast.If) -> bool:
-    """Whether a return stands in `statement` outside any loop."""
-    stack: list[ast.stmt] = [*statement.body, *statement.orelse]
-    while stack:
-        inner = stack.pop()
-        if isinstance(inner, ast.Return):
-            return True
-        if isinstance(inner, ast.If):
-            stack += [*inner.body, *inner.orelse]
-    return False
+def _form(value: ast.expr | None) -> Form:
+    if not isinstance(value, (ast.Tuple, ast.List)):
+        return None
+    return tuple(_form(element) for element in value.elts)

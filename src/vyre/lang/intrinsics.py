@@ -27,6 +27,7 @@ class Domain(Enum):
 class Structural(Enum):
     """Functions that are more than an operator."""
 
+    SIGNED_POSITION = "signed position"
     SHARED = "shared"
     BARRIER = "barrier"
     FMA = "fma"
@@ -86,6 +87,7 @@ def _atomic(name: str, op: AtomicOp) -> Intrinsic:
 
 
 gid = _position("gid", IdKind.INVOCATION)
+sgid = Intrinsic("sgid", Structural.SIGNED_POSITION, ("axis",))
 extent = _position("extent", IdKind.EXTENT)
 local_id = _position("local_id", IdKind.LOCAL)
 workgroup_id = _position("workgroup_id", IdKind.WORKGROUP)
@@ -212,6 +214,17 @@ def find_intrinsic(thing: object) -> Intrinsic | None:
     if isinstance(thing, Intrinsic):
         return thing
     return next((found for same, found in _SAME if same is thing), None)
+
+
+def position_kind(intrinsic: Intrinsic) -> IdKind | None:
+    """Which position or size of a launch a function gives, if it does."""
+    match intrinsic.operation:
+        case IdKind() as kind:
+            return kind
+        case Structural.SIGNED_POSITION:
+            return IdKind.INVOCATION
+        case _:
+            return None
 
 
 def is_host_math(thing: object) -> bool:

@@ -82,6 +82,7 @@ class Param:
     dtype: DataType
     rank: int = 1  # 0 for a scalar
     shape: tuple[int, ...] = ()
+    default: int | float | bool | None = None  # of a scalar that a call need not name
 
     @property
     def count(self) -> int:
@@ -90,7 +91,8 @@ class Param:
 
     def __str__(self) -> str:
         if self.role is Role.SCALAR:
-            return f"{self.name}: {self.dtype}"
+            given = "" if self.default is None else f" = {self.default!r}"
+            return f"{self.name}: {self.dtype}{given}"
         size = f", {self.shape}" if self.shape else f", {self.rank}" if self.rank > 1 else ""
         return f"{self.name}: {_WORDS[self.role]}[{self.dtype}{size}]"
 

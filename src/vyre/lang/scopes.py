@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from vyre.ir.declare import Access, BufferDecl
 from vyre.lang.source import Location, Source
-from vyre.lang.values import Key, Value, Variable
+from vyre.lang.values import Form, Key, Value, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,10 @@ class Frame:
     env: Env
     assigned: frozenset[str]
     growing: frozenset[str]
-    path: tuple[int, ...] = ()  # the calls that led here
+    path: tuple[int, ...] = ()  # the calls that led here, and the rounds of loops spelled out
     called_from: Location | None = None
+    call: Key = ()  # the path without rounds
+    result: Form = None  # how a function arranges what it returns
 
     def key(self, node: ast.AST, name: str = "") -> Key:
         return (*self.path, id(node), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import index
 from typing import Any
 
@@ -15,7 +15,13 @@ from vyre.ir.node import Node, Return
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.walk import MAX_DEPTH, size_of
-from vyre.lang.annotations import annotation_of, parameters_of
+from vyre.lang.annotations import (
+    Default,
+    annotation_of,
+    check_default,
+    defaults_of,
+    parameters_of,
+)
 from vyre.lang.control import NESTED_TOO_DEEP
 from vyre.lang.inline import Body, Inliner, without_docstring
 from vyre.lang.intrinsics import Function
@@ -39,6 +45,7 @@ class Translation:
     rank: int  # dimensions of the dispatch
     declared_workgroup: Dim3 | None  # fastest axis first, as in the program
     location: Location
+    has_signed_positions: bool = False  # whether it takes positions as i32
     places: Places = field(default_factory=Places, compare=False, repr=False)
 
 
@@ -102,6 +109,7 @@ def _translate_once(
     if work.is_stale:
         raise Restart
     _decide_open(work.variables, decisions)
+    _check_unpacked(work, decisions.rank)
     if axes is not None:
         _check_rank(source.name, axes, decisions.rank)
     nodes: list[Node] = work.out
@@ -120,8 +128,21 @@ def _translate_once(
         rank=decisions.rank,
         declared_workgroup=declared_workgroup,
         location=source.location,
+        has_signed_positions=work.has_signed_positions,
         places=places,
     )
+
+
+def _check_unpacked(work: Inliner, rank: int) -> None:
+    """Refuse positions for fewer names than there are axes: which axes is a guess."""
+    for place, name, count in work.unpacked:
+        if count != rank:
+            taken = "1 name takes" if count == 1 else f"{count} names take"
+            names = ", ".join(("i", "j", "k")[:rank])
+            raise place.error(
+                f"{taken} vyre.{name}(), and the kernel uses {rank} axes",
+                f"take them all, {names} = vyre.{name}(), or name one: vyre.{name}(0)",
+            )
 
 
 def _check_depth(nodes: Sequence[Node], places: Mapping[int, Place]) -> None:
@@ -135,6 +156,7 @@ def _check_depth(nodes: Sequence[Node], places: Mapping[int, Place]) -> None:
 
 def _parameters(source: Source) -> tuple[Param, ...]:
     found = []
+    defaults = defaults_of(source)
     for argument in parameters_of(source):
         if argument.annotation is None:
             raise source.error(
@@ -146,8 +168,20 @@ def _parameters(source: Source) -> tuple[Param, ...]:
             case Refused(problem, fix):
                 raise source.error(argument.annotation, problem, fix)
             case Param() as param:
-                found.append(param)
+                default = defaults.get(param.name)
+                found.append(param if default is None else _with(source, param, default))
     return tuple(found)
+
+
+def _with(source: Source, param: Param, default: Default) -> Param:
+    if param.role is not Role.SCALAR:
+        raise source.error(
+            default.node,
+            f"{param.name!r} is an array, and only numbers have a default",
+            "leave the default out, and pass the array in the call",
+        )
+    check_default(source, param.name, default, param.dtype)
+    return replace(param, default=default.number)
 
 
 def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:

@@ -10,11 +10,15 @@ from math import inf, isfinite, isinf
 
 from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Select, Var, bits_float, float_bits
 from vyre.ir.types import DataType, int_range
+from vyre.lang.exits import Round
 from vyre.lang.source import Source
 
 Number = int | float | bool
 Key = tuple[object, ...]
 """Names a variable or a statement, the same in every pass over one kernel."""
+
+Form = tuple["Form", ...] | None
+"""How the values of a tuple are arranged; None for one value."""
 
 PLACEHOLDER = Lit.of(DataType.I32, 0)
 """Stands where a variable's type is still open; a pass with one is never the last."""
@@ -27,6 +31,8 @@ class Decisions:
     types: dict[Key, DataType] = field(default_factory=dict)
     hoisted: dict[Key, set[str]] = field(default_factory=dict)  # names by statement
     rank: int = 1
+    rounds: dict[int, Round] = field(default_factory=dict)  # by the loop they are of
+    results: dict[Key, Form] = field(default_factory=dict)  # how calls arrange what they return
 
 
 class Restart(Exception):

@@ -26,6 +26,10 @@ MOST_ELEMENTS = 0xFFFF_FFFE
 """The longest array: indices are 32 bits, and the last one means "out of bounds"."""
 
 
+MOST_SIGNED = 1 << 31
+"""Elements along an axis that have a position as i32."""
+
+
 class CopyWarning(UserWarning):
     """An argument had to be copied for the call."""
 
@@ -61,7 +65,14 @@ def read(
             arrays[param.name] = _array(kernel, param, given[param.name])
     _same_place(kernel, arrays)
     covered = _shape(kernel, arrays, shape)
-    return Arguments(arrays, scalars, covered, _extent(kernel, covered))
+    extent = _extent(kernel, covered)
+    if kernel.has_signed_positions and max(extent) > MOST_SIGNED:
+        raise InvalidInput(
+            f"{kernel.name} takes positions as i32 (vyre.sgid), and {max(extent)} elements along "
+            f"an axis are covered; i32 has places for {MOST_SIGNED}",
+            "split the call, or use vyre.gid() in the kernel",
+        )
+    return Arguments(arrays, scalars, covered, extent)
 
 
 def out_shape(kernel: Translation, param: Param, covered: Shape) -> Shape:

@@ -56,6 +56,9 @@ class Kernel:
         short = self._dispatcher.short
         self._same, self._again, self._found_by = short.same, short.again, short.found_by
         self._numbers = short.numbers
+        self._defaults = {
+            param.name: param.default for param in translation.params if param.default is not None
+        }
         functools.update_wrapper(self, function)
 
     @property
@@ -109,6 +112,8 @@ class Kernel:
         Returns:
             The output, a tuple of them in declaration order, or None for a kernel without any.
         """
+        if self._defaults:
+            named = {**self._defaults, **named}
         if schedule is None and config is None:
             very: tuple[object, ...] | None
             kind = type(out)
@@ -180,7 +185,7 @@ class Kernel:
             stream: As in a call.
             **named: As in a call.
         """
-        return self._dispatcher.prepare(arrays, out, shape, stream, named)
+        return self._dispatcher.prepare(arrays, out, shape, stream, {**self._defaults, **named})
 
     def explain(
         self,
@@ -201,7 +206,7 @@ class Kernel:
         every = self._dispatcher.sites
         if not arrays and not named and out is None and shape is None:
             return explanation(self.name, self.facts, every)
-        bound = self._dispatcher.bind(arrays, out, shape, None, named)
+        bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
         workload = bound.numbered[2]
         sites = [site for site in every if site.decision.workload == workload]
         return explanation(self.name, bound.launcher.facts, sites)
@@ -237,7 +242,7 @@ class Kernel:
             raise InvalidInput(
                 f"progress= of {self.name} is {shown(progress)}", "pass a function of one argument"
             )
-        bound = self._dispatcher.bind(arrays, out, shape, None, named)
+        bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
         numbers, alignment, workload = bound.numbered
         recorder, deciders = process.recorder(), process.deciders()
         known = recorder.get(workload)
