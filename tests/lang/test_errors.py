@@ -358,7 +358,7 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         # Loops and calls
         (
             "for k in x:\n    pass",
-            "a loop runs over range(), and x is not one",
+            "a loop runs over range() or a tuple, and x is neither",
             "write for k in range(len(x)): and index with k",
         ),
         (
@@ -433,8 +433,8 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         ("a, b = 1, 2, 3", "3 values for 2 names", "write one for each"),
         (
             "*b, c = 1, 2",
-            "only a, b = x, y takes values apart",
-            "assign each name on its own",
+            "*b takes no fixed number of values",
+            "name each value",
         ),
         # Atomics
         (
@@ -633,9 +633,44 @@ def test_workgroup_memory_is_declared_once_at_the_top(
         ("*a: In[f32]", "*a takes any number of arguments", "name each parameter"),
         ("**a: f32", "**a takes any number of arguments", "name each parameter"),
         (
-            "a: f32 = 1",
-            "a default argument is not part of the kernel language",
-            "pass it in the call",
+            "a: f32 = None",
+            "the default of 'a' is None, which is no number",
+            "give it a number, or none, and pass it in the call",
+        ),
+        (
+            "a: u8 = 300",
+            "the default 300 of 'a' is no value of u8",
+            "write a whole number from 0 to 255",
+        ),
+        (
+            "a: u32 = 1.5",
+            "the default 1.5 of 'a' is no value of u32",
+            "write a whole number from 0 to 4294967295, or declare it a: f32",
+        ),
+        (
+            "a: f32 = 1e39",
+            "the default 1e+39 of 'a' is no value of f32",
+            "write a number that f32 has, or declare it a: f64",
+        ),
+        (
+            "a: f32 = 16777217",
+            "the default 16777217 of 'a' is no value of f32",
+            "write a number that f32 has, or declare it a: f64",
+        ),
+        (
+            "a: bool_ = 1",
+            "the default 1 of 'a' is not a bool",
+            "write True or False",
+        ),
+        (
+            "a: i32 = True",
+            "the default True of 'a' is a bool, and its type is i32",
+            "write 1, or declare it a: bool_",
+        ),
+        (
+            "a: In[f32] = 0",
+            "'a' is an array, and only numbers have a default",
+            "leave the default out, and pass the array in the call",
         ),
         (
             "a: 'Nowhere'",
@@ -665,10 +700,22 @@ def test_a_parameter_that_declares_nothing_is_refused(
             "write it as a loop",
         ),
         (
-            "def f(p):\n    for k in range(3):\n        return p\n    return p",
+            "def f(p):\n    for k in range(3):\n        return p",
             "f(x[0])",
-            "'f' returns from inside a loop",
-            "set a variable, leave the loop with break, and return after it",
+            "not every path through 'f' ends in a return",
+            "end it with a return",
+        ),
+        (
+            "def f(p):\n    with p:\n        return p\n    return p",
+            "f(x[0])",
+            "with is not part of the kernel language",
+            "do it around the call of the kernel",
+        ),
+        (
+            "def f(p):\n    if p > 0:\n        return p, p\n    return p",
+            "f(x[0])",
+            "'f' returns one value here and 2 values on another path",
+            "return as many values on every path",
         ),
         (
             "def f(p):\n    if p > 0:\n        return p",

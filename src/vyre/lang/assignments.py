@@ -112,14 +112,16 @@ class Assignments(Tuples):
     def keep_result(self, node: ast.Assign, parts: Parts) -> None:
         """Give what a function returns to the variables that hold its result."""
         form, key = form_of(parts), self.frame.call
-        if form != self.frame.result:
-            if key not in self.decisions.results:
+        if form != (expected := self.frame.result):
+            # A tuple that is written out is one; what is in it may turn out to be more.
+            is_open = expected is None or (form is not None and len(form) == len(expected))
+            if is_open and key not in self.decisions.results:
                 self.decisions.results[key] = form
                 raise Restart
             raise self.error(
                 node,
                 f"{self.frame.source.name!r} returns {count_of(form)} here and "
-                f"{count_of(self.frame.result)} on another path",
+                f"{count_of(expected)} on another path",
                 "return as many values on every path",
             )
         # One after the other is right: no value of theirs reads the result.

@@ -41,4 +41,13 @@ def count_of(form: Form) -> str:
     """How a message says how many values these are."""
     if form is None:
         return "one value"
+    if any(form):
+        return f"values arranged as {_pattern(form)}"
     return "1 value in a tuple" if len(form) == 1 else f"{len(form)} values"
+
+
+def _pattern(form: Form) -> str:
+    if form is None:
+        return "_"
+    inside = ", ".join(_pattern(part) for part in form)
+    return f"({inside},)" if len(form) == 1 else f"({inside})"
