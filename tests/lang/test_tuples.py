@@ -118,7 +118,7 @@ def test_values_are_all_there_before_the_first_name_changes(run: Run):
 
 
 def test_numbers_from_outside_are_taken_apart(run: Run):
-    def kernel(out: Out[i32]):
+    def kernel(out: InOut[i32]):
         a, (b, c) = PAIRS[1] if WEIGHTS[0] < 1 else PAIRS[0]
         (d, e), (_, _), (p, q), (_, _) = STEPS
         for n in STEPS.shape:
