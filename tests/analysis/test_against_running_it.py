@@ -54,10 +54,13 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Reduce,
+    ReduceOp,
     Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.storage import STORAGE
 from vyre.ir.text import statement_text
@@ -156,6 +159,7 @@ class Invocation:
         self.read_names = {e.name for e in all_expressions(entry) if isinstance(e, Var)}
         self.statement = ""
         self.steps = 0
+        self.element: int | None = None  # what the round of a reduction yielded
 
     def run(self) -> None:
         self.body(self.launch.program.entry)
@@ -200,6 +204,15 @@ class Invocation:
                     if signal in (BREAK, RETURN):
                         return GO_ON if signal == BREAK else RETURN
                     self.statement = text
+            case Reduce(name, op, var=var, rounds=rounds, body=body):
+                elements: list[int] = []
+                for count in range(self.value(rounds)[0]):
+                    self.names[var], self.element = (count, U32), None
+                    self.body(body)
+                    elements += [] if self.element is None else [self.element]
+                self.names[name] = come_to(op, elements, node.dtype), node.dtype
+            case Yield(value):
+                self.element = self.value(value)[0]
             case Block(body) | Region(_, body):
                 return self.body(body)
             case Break():
@@ -316,6 +329,17 @@ class Invocation:
             case _:
                 raise AssertionError(op)
         return wrap(found, dtype), dtype
+
+
+def come_to(op: ReduceOp, elements: list[int], dtype: DataType) -> int:
+    low, high = int_range(dtype)
+    match op:
+        case ReduceOp.SUM:
+            return wrap(sum(elements), dtype)
+        case ReduceOp.MIN:
+            return min(elements, default=high)
+        case _:
+            return max(elements, default=low)
 
 
 def positions(launch: Launch, rng: Random) -> list[Dim3]:
@@ -457,7 +481,7 @@ class Writer:
         rng = self.rng
         kinds = ["store"] * 6 + ["let", "load", "atomic", "if", "if", "assign"]
         if self.depth < 3:
-            kinds += ["loop"] * 3 + ["while", "leave", "pair"]
+            kinds += ["loop"] * 3 + ["while", "leave", "pair", "reduce", "reduce"]
         match rng.choice(kinds):
             case "let":
                 dtype = self.dtype()
@@ -492,6 +516,8 @@ class Writer:
                 return Block((Let(count, Lit.of(U32, 0)), While(Var(count) < 2, body)))
             case "pair":
                 return self.pair()
+            case "reduce":
+                return self.reduction()
             case "leave" if self.depth:
                 return If(self.guard(), (Return(),))
         buffer = rng.choice(("out", "out", "out", "image"))
@@ -529,6 +555,30 @@ class Writer:
         var = self.name(None)
         self.fixed.add(var)
         return Loop(var, start, stop, self.nested(2, **{var: dtype}))
+
+    def reduction(self) -> Node:
+        """Reads, where rounds may be as many as anything in sight, and what is found a name."""
+        rng = self.rng
+        few = Lit.of(U32, rng.choice((0, 1, 3, 4, self.stride & 7)))
+        rounds = rng.choice((few, few, self.uniform(U32), Id(IdKind.INVOCATION, 0)))
+        var, dtype = self.name(None), rng.choice((U32, U32, I32, U64, I64))
+        self.fixed.add(var)
+        self.names.append({var: U32})
+        self.depth += 1
+        body: list[Node] = []
+        if rng.random() < 0.6:
+            buffer = rng.choice(("out", "table", "image"))
+            body.append(Let(self.name(None), Load(buffer, self.index(buffer))))
+        if self.depth < 3 and rng.random() < 0.3:
+            body.append(self.reduction())
+        element: Node = Yield(self.stored(dtype))
+        if rng.random() < 0.4:
+            other = (Yield(self.stored(dtype)),) if rng.random() < 0.5 else ()
+            element = If(self.guard(), (element,), other)
+        self.depth -= 1
+        self.names.pop()
+        op = rng.choice((ReduceOp.SUM, ReduceOp.MIN, ReduceOp.MAX))
+        return Reduce(self.name(dtype), op, dtype, var, rounds, (*body, element))
 
     def pair(self) -> Node:
         """Two stores that look as if they kept apart."""

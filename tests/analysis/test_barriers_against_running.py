@@ -24,12 +24,14 @@ from vyre.ir.build import (
     load,
     local_id,
     loop,
+    reduce_,
     return_,
     select,
     store,
     u32,
     var,
     while_,
+    yield_,
 )
 from vyre.ir.expr import Atomic, AtomicOp, Binary, BinaryOp, Id, IdKind, Lit, Load, Select, Var
 from vyre.ir.node import (
@@ -41,9 +43,12 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Reduce,
+    ReduceOp,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.text import to_text
 from vyre.ir.validate import check
@@ -109,6 +114,7 @@ class Lane:
     group: Workgroup
     number: int
     names: dict[str, int] = field(default_factory=dict)
+    elements: list[int] = field(default_factory=list)
 
     def run(self, nodes: Sequence[Node]) -> Iterator[Barrier | None]:
         for node in nodes:
@@ -133,6 +139,15 @@ class Lane:
                 case While(cond, body):
                     while (yield from self.value(cond)) and (yield from self.round(body)):
                         pass
+                case Reduce(name, var=var_, rounds=rounds, body=body):
+                    around, self.elements = self.elements, []
+                    for count in range((yield from self.value(rounds))):
+                        self.names[var_] = count
+                        yield from self.run(body)
+                    self.names[name] = sum(self.elements) % 2**32
+                    self.elements = around
+                case Yield(value):
+                    self.elements.append((yield from self.value(value)))
                 case Break() | Continue() | Return():
                     raise Left(type(node))
                 case Barrier():
@@ -238,18 +253,25 @@ class Author:
     depth: int = 3
     in_loop: bool = False
     waits: bool = True
+    counters: tuple[str, ...] = ()  # of the reductions around, whose rounds only compute
 
     def deeper(self, *, in_loop: bool) -> Author:
         return Author(self.chance, self.depth - 1, self.in_loop or in_loop, self.waits)
 
+    def inside(self, counter: str) -> Author:
+        counters = (*self.counters, counter)
+        return Author(self.chance, self.depth - 1, counters=counters)
+
     def value(self, depth: int = 2) -> Expr:
         pick = self.chance.random()
         if depth == 0 or pick < 0.6:
-            shared = [u32(self.chance.randrange(3)), var(self.chance.choice(NAMES))]
+            named = var(self.chance.choice((*NAMES, *self.counters)))
+            shared = [u32(self.chance.randrange(3)), named]
             return self.chance.choice([*shared, *shared, load("n", u32(0)), local_id()])
         a, b = self.value(depth - 1), self.value(depth - 1)
         made = [a + b, a ^ b, load("x", a & 7), load("out", a & 7)]
-        made += [load("tile", a & 3), load("tile", a & 3), atomic(AtomicOp.ADD, "tile", a & 3, b)]
+        made += [load("tile", a & 3), load("tile", a & 3)]
+        made += [] if self.counters else [atomic(AtomicOp.ADD, "tile", a & 3, b)]
         return self.chance.choice([*made, select(a < b, self.value(depth - 1), b)])
 
     def test(self) -> Expr:
@@ -262,13 +284,35 @@ class Author:
         made += [store("out", gid() & 7, self.value())]
         return self.chance.choice([*made, *[barrier()] * (2 * self.waits)])
 
+    def reduction(self) -> Node:
+        """A sum that lanes may see differently, and a name that has it."""
+        counter, name = f"j{self.depth}", f"s{self.depth}"
+        rounds, inner = self.value() & 3, self.inside(counter)
+        body: list[Node] = [yield_(inner.value())]
+        if self.chance.random() < 0.5:
+            body = [if_(inner.test(), body, [yield_(inner.value())] * self.chance.randrange(2))]
+        if self.depth > 1 and self.chance.random() < 0.3:
+            body = [inner.reduced(), *body]
+        made = reduce_(name, ReduceOp.SUM, U32, counter, rounds=rounds, body=body)
+        return Block((made, assign(self.chance.choice(NAMES), var(name))))
+
+    def reduced(self) -> Node:
+        """A sum in a round of another."""
+        counter = f"j{self.depth}"
+        element = yield_(self.inside(counter).value())
+        name, rounds = f"s{self.depth}", self.value() & 3
+        return reduce_(name, ReduceOp.SUM, U32, counter, rounds=rounds, body=[element])
+
     def body(self) -> list[Node]:
         made: list[Node] = []
         for _ in range(self.chance.randrange(1, 5)):
-            kind = self.chance.choice(["plain", "plain", "plain", "if", "loop", "while", "leave"])
+            kinds = ["plain", "plain", "plain", "if", "loop", "while", "leave", "reduce"]
+            kind = self.chance.choice(kinds)
             inner = self.deeper(in_loop=kind != "if")
             if kind == "plain" or self.depth == 0:
                 made.append(self.plain())
+            elif kind == "reduce":
+                made.append(self.reduction())
             elif kind == "if":
                 other = inner.body() if self.chance.random() < 0.5 else ()
                 made.append(if_(self.test(), inner.body(), other))

@@ -7,19 +7,22 @@ import pytest
 from vyre.analysis import analyse
 from vyre.analysis.forms import Unknown
 from vyre.analysis.reader import read
-from vyre.ir import BufferDecl, DataType
+from vyre.ir import BufferDecl, DataType, ReduceOp
 from vyre.ir.build import (
     assign,
     atomic,
     barrier,
+    block,
     gid,
     if_,
     let,
     load,
     loop,
+    reduce_,
     store,
     u32,
     var,
+    yield_,
 )
 from vyre.ir.expr import AtomicOp
 
@@ -61,6 +64,21 @@ def loops(count):
     )
 
 
+def reductions(count):
+    return tuple(
+        block(
+            [
+                reduce_(
+                    "s", ReduceOp.SUM, DataType.U32, "k", rounds=u32(99), body=[yield_(at + k)]
+                ),
+                store("out", I * count + k, var("s")),
+            ]
+        )
+        for k in range(count)
+        for at in [load("x", I + var("k"))]
+    )
+
+
 def atomics(count):
     return tuple(let(f"old{k}", atomic(AtomicOp.ADD, "out", I + k, u32(1))) for k in range(count))
 
@@ -76,7 +94,7 @@ def one_sum(count):
     return (store("out", I, total),)
 
 
-SHAPES = (one_sum, stencil, names, stores, branches, loops, atomics, barriers)
+SHAPES = (one_sum, stencil, names, stores, branches, loops, reductions, atomics, barriers)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -18,15 +18,20 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Reduce,
     Region,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.walk import statements
 
-_FOLLOWED = (Let, Assign, Store, If, Loop, While, Break, Continue, Block, Region, Barrier)
+_FOLLOWED = (
+    *(Let, Assign, Store, If, Loop, While, Break, Continue),
+    *(Reduce, Yield, Block, Region, Barrier),
+)
 """Statements after which an invocation goes on, and which write what they say and nothing else."""
 
 

@@ -30,17 +30,22 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Reduce,
     Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.typing import WAVE
 from vyre.ir.walk import expressions, statements
 
-_PLAIN = (Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region)
+_PLAIN = (
+    *(Let, Assign, Store, If, Loop, While, Break, Continue),
+    *(Reduce, Yield, Return, Block, Region),
+)
 _COMMUTATIVE = frozenset(
     {AtomicOp.ADD, AtomicOp.OR, AtomicOp.AND, AtomicOp.XOR, AtomicOp.MIN, AtomicOp.MAX}
 )

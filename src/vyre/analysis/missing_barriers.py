@@ -45,12 +45,15 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Reduce,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.storage import COMPUTED
+from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, bodies, operands, statements
 
 MOST_LANES = 1024
@@ -213,6 +216,11 @@ class _Run:
                 return self.branches(node, mask)
             case Loop() | While():
                 return self.rounds(node, mask)
+            case Reduce(name):
+                mask = self.rounds(node, mask)
+                self.values[name] = None
+            case Yield(value):
+                self.value(value, mask, node)
             case Break():
                 self.loops[-1].broken |= mask
                 return np.zeros_like(mask)
@@ -268,16 +276,12 @@ class _Run:
             if isinstance(node, Barrier):
                 self.touches = []
 
-    def rounds(self, node: Loop | While, mask: Mask) -> Mask:
+    def rounds(self, node: _Repeated, mask: Mask) -> Mask:
         """Run some rounds of a loop: all of them, where they are few and known."""
         if not self.matters(node):
             self.forget(node.body)
             return mask
-        bounds = (
-            [self.value(expr, mask, node) for expr in (node.start, node.stop)]
-            if isinstance(node, Loop)
-            else []
-        )
+        bounds = [self.value(expr, mask, node) for expr in _bounds(node)]
         loop = _Loop(np.zeros_like(mask), np.zeros_like(mask))
         self.loops.append(loop)
         outside = np.zeros_like(mask)
@@ -306,7 +310,7 @@ class _Run:
             return mask
         return outside | loop.broken
 
-    def matters(self, node: Loop | While) -> bool:
+    def matters(self, node: _Repeated) -> bool:
         """Whether a loop touches workgroup memory, waits, or ends lanes."""
         return any(
             isinstance(part, (Barrier, Return))
@@ -315,7 +319,7 @@ class _Run:
         )
 
     def goes_on(
-        self, node: Loop | While, bounds: Sequence[Value | None], number: int, mask: Mask
+        self, node: _Repeated, bounds: Sequence[Value | None], number: int, mask: Mask
     ) -> Value | None:
         """Which lanes have a further round, if that is known."""
         if isinstance(node, While):
@@ -326,9 +330,9 @@ class _Run:
         return start.astype(np.int64) + number < stop.astype(np.int64)
 
     def round(
-        self, node: Loop | While, bounds: Sequence[Value | None], number: int, mask: Mask
+        self, node: _Repeated, bounds: Sequence[Value | None], number: int, mask: Mask
     ) -> Mask:
-        if isinstance(node, Loop):
+        if not isinstance(node, While):
             start = bounds[0]
             self.values[node.var] = None if start is None else start + start.dtype.type(number)
         loop = self.loops[-1]
@@ -476,6 +480,21 @@ class _Run:
                 return size(self.workgroup[axis])
             case IdKind.EXTENT:
                 return None
+
+
+_Repeated = Loop | Reduce | While
+"""What has rounds."""
+
+
+def _bounds(node: _Repeated) -> tuple[Expr, ...]:
+    """Where a counter starts and before what it stops."""
+    match node:
+        case Loop(_, start, stop):
+            return start, stop
+        case Reduce(rounds=many):
+            return Lit.of(DataType.U32, 0), many
+        case While():
+            return ()
 
 
 def _exits(nodes: Sequence[Node]) -> Iterator[Node]:

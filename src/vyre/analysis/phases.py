@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from vyre.ir.expr import Atomic, Expr, Lit, Load
-from vyre.ir.node import Barrier, Break, Continue, If, Loop, Node, Return, Store, While
+from vyre.ir.node import Barrier, Break, Continue, If, Loop, Node, Reduce, Return, Store, While
 from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, operands
 
@@ -130,6 +130,9 @@ class _Phases:
                 return self.then(own, self.rounds(self.list(body), _Span(), sure=sure))
             case While(_, body):
                 return self.rounds(self.list(body), own, sure=False)
+            case Reduce(rounds=many, body=body):
+                sure = isinstance(many, Lit) and many.value > 0
+                return self.then(own, self.rounds(self.list(body), _Span(), sure=sure))
             case _:
                 for body in bodies(node):
                     own = self.then(own, self.list(body))

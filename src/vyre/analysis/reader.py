@@ -29,7 +29,20 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, Store, While
+from vyre.ir.node import (
+    Assign,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Reduce,
+    ReduceOp,
+    Return,
+    Store,
+    While,
+)
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType, int_range
@@ -125,10 +138,18 @@ class _Reader:
                     self.forms[name] = Unknown() if name in self.changed else form
                 case Loop(var, start, stop, body):
                     self.types[var] = self.type_of(start)
-                    self.forms[var], trips = self.counted(node)
-                    self.note_scalars((start, stop))
+                    trips = self.counted(node, start, stop)
                     read = self.body if isinstance(self.forms[var], Linear) else self.parted
                     read(body, guards, rounds * trips)
+                case Reduce(name, var=var, rounds=many, body=body):
+                    agreed = self.is_agreed(node)
+                    self.types[var] = DataType.U32
+                    trips = self.counted(node, _FIRST, many)
+                    self.count(_TOGETHER[node.op], rounds * trips)
+                    read = self.body if isinstance(self.forms[var], Linear) else self.parted
+                    read(body, guards, rounds * trips)
+                    self.types[name] = node.result
+                    self.forms[name] = Unknown(uniform=agreed and name not in self.changed)
                 case While(cond, body):
                     self.found.divergent.append(statement_text(node))
                     self.note_scalars((cond,))
@@ -152,9 +173,38 @@ class _Reader:
             isinstance(node, (Return, Break, Continue)) for node in statements(nodes)
         )
 
-    def counted(self, node: Loop) -> tuple[Form, int]:
-        """What is known of a loop's counter, and how many rounds to reckon with."""
-        first, last = self.form(node.start), self.form(node.stop)
+    def is_agreed(self, node: Reduce) -> bool:
+        """Whether all invocations see the same elements in the same rounds."""
+        inside = {node.var}
+        for inner in statements(node.body):
+            if isinstance(inner, (Let, Reduce)):
+                inside.add(inner.name)
+            if isinstance(inner, (Loop, Reduce)):
+                inside.add(inner.var)
+
+        def agreed(part: Expr) -> bool:
+            match part:
+                case Var(name):
+                    return name in inside or self.is_uniform(part)
+                case Id(kind):
+                    return kind is IdKind.EXTENT
+                case Load(buffer):
+                    return self.buffers[buffer].is_scalar_argument
+                case Atomic():
+                    return False
+                case _:
+                    return True
+
+        return all(agreed(part) for part in all_expressions([node]))
+
+    def counted(self, node: Loop | Reduce, start: Expr, stop: Expr) -> int:
+        """How many rounds to reckon with; what is known of the counter is noted on the way."""
+        self.note_scalars((start, stop))
+        self.forms[node.var], trips = self.counter(node, start, stop)
+        return trips
+
+    def counter(self, node: Loop | Reduce, start: Expr, stop: Expr) -> tuple[Form, int]:
+        first, last = self.form(start), self.form(stop)
         dtype = self.types[node.var]
         if (
             not isinstance(first, Linear)
@@ -233,17 +283,19 @@ class _Reader:
                         )
                         add(ATOMIC, buffer, index, op=op, used=not unread)
                     case Binary() | Unary() | Fma():
-                        self.found.operations += rounds
-                        self.found.parted += 0 if self.by_all else rounds
-                        if not isinstance(part, Fma):
-                            counts = self.found.counts
-                            counts[part.op] = counts.get(part.op, 0) + rounds
-                            if part.op in _COSTLY:
-                                self.found.transcendental += rounds
+                        self.count(None if isinstance(part, Fma) else part.op, rounds)
                     case _:
                         pass
         if isinstance(node, Store):
             add(STORE, node.buffer, node.index, value=node.value)
+
+    def count(self, op: BinaryOp | UnaryOp | None, rounds: int) -> None:
+        """Reckon with an operation; a fused one has no name of its own."""
+        self.found.operations += rounds
+        self.found.parted += 0 if self.by_all else rounds
+        if op is not None:
+            self.found.counts[op] = self.found.counts.get(op, 0) + rounds
+            self.found.transcendental += rounds if op in _COSTLY else 0
 
     def indices(self, buffer: str, index: Expr) -> tuple[Form, ...]:
         if isinstance(index, FlatIndex) and index.buffer == buffer:
@@ -308,6 +360,18 @@ class _Reader:
 
 
 _FIRST = Lit.of(DataType.U32, 0)
+
+_TOGETHER = {
+    ReduceOp.SUM: BinaryOp.ADD,
+    ReduceOp.PROD: BinaryOp.MUL,
+    ReduceOp.MIN: BinaryOp.MIN,
+    ReduceOp.MAX: BinaryOp.MAX,
+    ReduceOp.ANY: BinaryOp.OR,
+    ReduceOp.ALL: BinaryOp.AND,
+    ReduceOp.ARGMIN: BinaryOp.LT,
+    ReduceOp.ARGMAX: BinaryOp.GT,
+}
+"""What each further element of a reduction costs."""
 
 _COSTLY = frozenset(ULP_BOUND)  # what no device rounds exactly, it computes by a series
 

@@ -36,10 +36,12 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Reduce,
     Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.typing import WAVE
@@ -96,7 +98,10 @@ def uniformity(program: Program, *, grid: bool = False) -> Uniformity:
 _ALL = 0
 """The point of the graph for what all lanes agree on, and for where all of them come by."""
 
-_PLAIN = (Barrier, Block, Break, Continue, If, Let, Assign, Loop, Region, Return, Store, While)
+_PLAIN = (
+    *(Barrier, Block, Break, Continue, If, Let, Assign, Loop),
+    *(Reduce, Region, Return, Store, While, Yield),
+)
 
 Edge = tuple[int, Node | None]
 """What a point depends on, and the statement through which it does, where lanes part there."""
@@ -139,6 +144,7 @@ class _Reader:
         self.journal: list[tuple[str, int | None]] = []
         self.loops: list[_Loop] = []
         self.exits: list[_Exit] = []
+        self.elements: list[int] = []  # what rounds of the innermost reduction yield
         self.barriers: list[tuple[Barrier, int]] = []
         self.decided: list[tuple[Node, int]] = []
 
@@ -274,6 +280,10 @@ class _Reader:
                 return self.branches(node, place)
             case Loop() | While():
                 return self.rounds(node, place)
+            case Reduce():
+                self.reduction(node)
+            case Yield(value):
+                self.elements.append(self.point((self.value(value), None), (place, None)))
             case Break() | Continue() | Return():
                 self.exits.append(_Exit(node, place))
                 return None
@@ -285,6 +295,23 @@ class _Reader:
                     after = None if after is None else self.list(body, after)
                 return after
         return place
+
+    def reduction(self, node: Reduce) -> None:
+        """What all elements come to: it varies where one does, or who has one, or how many.
+
+        A round has names of its own alone, so that one reading stands for all of them. Lanes that
+        come here make the same rounds wherever they come from: their place has no part in it.
+        """
+        many = self.value(node.rounds)
+        self.decided.append((node, many))
+        mark, around = len(self.journal), self.elements
+        self.elements = []
+        self.give(node.var, _ALL)
+        self.list(node.body, _ALL)
+        self.rolled_back(mark)
+        found = [(point, None) for point in (many, *self.elements)]
+        self.elements = around
+        self.give(node.name, self.point(*found))
 
     def branches(self, node: If, place: int) -> int | None:
         test = self.value(node.cond)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from random import Random
 
 from vyre.ir.expr import Atomic, BufDim, BufLen, Expr, FlatIndex, Load, Var
-from vyre.ir.node import Assign, Let, Loop, Node, Store
+from vyre.ir.node import Assign, Let, Loop, Node, Reduce, Store
 from vyre.ir.program import Program
 from vyre.ir.walk import rebuild_node, statements
 
@@ -121,6 +121,8 @@ def renamed(program: Program, variables: Mapping[str, str], buffers: Mapping[str
                 return replace(node, name=variables[name])
             case Loop(var):
                 return replace(node, var=variables[var])
+            case Reduce(name, var=var):
+                return replace(node, name=variables[name], var=variables[var])
             case Store(buffer):
                 return replace(node, buffer=buffers[buffer])
             case _:
@@ -151,6 +153,8 @@ def variables_of(program: Program) -> tuple[str, ...]:
         match node:
             case Let(name) | Loop(name):
                 found.append(name)
+            case Reduce(name, var=var):
+                found += [name, var]
             case _:
                 pass
     return tuple(dict.fromkeys(found))
