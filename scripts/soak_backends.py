@@ -3,8 +3,9 @@
 Each program runs under every code below, checked where nothing is proved. Its names are words that
 compilers and emitters use themselves, and it calls functions of loop variables and of literals:
 what those give must be the same bits under every code. Processes take turns with blocks of seeds;
-after --seconds no more are begun. Prints each difference with the seed that makes it, then how many
-programs agreed; --json keeps it.
+after --seconds no more are begun. With --reductions every program has some; the device cuda-on-host
+is CUDA's own text on this machine's processor. Prints each difference with the seed that makes it,
+then how many programs agreed; --json keeps it.
 """
 
 import argparse
@@ -22,8 +23,10 @@ from random import Random
 import vyre
 from vyre import settings
 from vyre.model import Code, Order
+from vyre.runtime.devices.device import Device
 from vyre.testing import provenance
 from vyre.testing.compare import codes_of, differences, provable
+from vyre.testing.cuda_on_host import CudaOnHost
 from vyre.testing.programs import Case, generate
 
 ITEMS = (
@@ -41,6 +44,11 @@ BATCH = 16  # programs of one build
 PATIENT = 2  # where each workgroup is compiled for: PoCL takes longer for each the more there are
 
 
+def opened(name: str) -> Device:
+    """A device by its name; CUDA's text on the host is one of its own."""
+    return Device(name, CudaOnHost()) if name == "cuda-on-host" else vyre.open(name)
+
+
 def forms(device: vyre.Device, case: Case) -> tuple[Code, ...]:
     """The codes as they suit a case."""
     codes = ITEMS if device.info.simd is None else codes_of(device)
@@ -48,12 +56,14 @@ def forms(device: vyre.Device, case: Case) -> tuple[Code, ...]:
     return tuple(dict.fromkeys(made))
 
 
-def differing(device: vyre.Device, seeds: range) -> Iterator[tuple[int, str]]:
+def differing(
+    device: vyre.Device, seeds: range, *, reductions: bool = False
+) -> Iterator[tuple[int, str]]:
     """The seeds whose programs differ, and how."""
     batch = PATIENT if device.backend.compiles_per_workgroup else BATCH
     for first in range(seeds.start, seeds.stop, batch):
         chosen = range(first, min(first + batch, seeds.stop))
-        cases = [generate(Random(seed)) for seed in chosen]
+        cases = [generate(Random(seed), reductions=reductions) for seed in chosen]
         wanted = [(case.program, code) for case in cases for code in forms(device, case)]
         device.binaries(wanted)  # in one build
         for seed, case in zip(chosen, cases, strict=True):
@@ -61,12 +71,14 @@ def differing(device: vyre.Device, seeds: range) -> Iterator[tuple[int, str]]:
                 yield seed, f"{item.code}: {item.mismatch}"
 
 
-def block(name: str, seeds: range) -> list[tuple[int, str]]:
+def block(name: str, seeds: range, *, reductions: bool) -> list[tuple[int, str]]:
     """What differs among some seeds, found in a process of its own."""
-    return list(differing(vyre.open(name), seeds))
+    return list(differing(opened(name), seeds, reductions=reductions))
 
 
-def soak(name: str, seeds: range, jobs: int, limit_s: float) -> tuple[int, list[int]]:
+def soak(
+    name: str, seeds: range, jobs: int, limit_s: float, *, reductions: bool = False
+) -> tuple[int, list[int]]:
     """How many programs ran on a device, from the first seed on, and which seeds differ."""
     starts = range(seeds.start, seeds.stop, BLOCK)
     blocks = [range(first, min(first + BLOCK, seeds.stop)) for first in starts]
@@ -75,7 +87,7 @@ def soak(name: str, seeds: range, jobs: int, limit_s: float) -> tuple[int, list[
     settings.preset("POCL_MAX_PTHREAD_COUNT", "1")  # the processes share the cores
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
     with pool:
-        under_way = [pool.submit(block, name, seeds) for seeds in blocks]
+        under_way = [pool.submit(block, name, seeds, reductions=reductions) for seeds in blocks]
         for seeds_done, future in zip(blocks, under_way, strict=True):
             if time.monotonic() - began > limit_s:
                 for one in under_way:
@@ -99,13 +111,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--reductions", action="store_true")
     parser.add_argument("--seconds", type=float, default=inf)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     seeds = range(given.seed, given.seed + given.count)
-    done, bad = soak(given.device, seeds, given.jobs, given.seconds)
-    info = vyre.open(given.device).info
-    codes = len(ITEMS if info.simd is None else codes_of(vyre.open(given.device)))
+    done, bad = soak(given.device, seeds, given.jobs, given.seconds, reductions=given.reductions)
+    device = opened(given.device)
+    info = device.info
+    codes = len(ITEMS if info.simd is None else codes_of(device))
     print(f"{done} programs under {codes} codes each on {info.model}")
     print(f"{done - len(bad)} passed, {len(bad)} failed")
     if given.json:
@@ -116,8 +130,8 @@ def main() -> int:
             "mismatches": len(bad),
             "differing": bad,
         }
-        device = f"{info.model}, {info.driver}, {info.compiler}"
-        provenance.save(given.json, found, device=device)
+        named = f"{info.model}, {info.driver}, {info.compiler}"
+        provenance.save(given.json, found, device=named)
     return 1 if bad else 0
 
 

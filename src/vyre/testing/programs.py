@@ -37,7 +37,22 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.node import Assign, Block, Break, Continue, If, Let, Loop, Node, Return, Store, While
+from vyre.ir.node import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Reduce,
+    ReduceOp,
+    Return,
+    Store,
+    While,
+    Yield,
+)
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import SCALARS, DataType
@@ -71,8 +86,13 @@ _FUNCTIONS: tuple[UnaryOp | BinaryOp, ...] = (
     *(BinaryOp.POW, BinaryOp.ATAN2, BinaryOp.HYPOT),
 )
 _ROUNDS = (1, 2, 3, 4, 5, 7, 9, 12, 17, 33)  # of a loop that compilers may unroll as they like
+_FEW_ROUNDS = (0, 1, 2, 5, 31, 32, 33, 40)  # of a reduction, inside of which others may be
+_MANY_ROUNDS = (1023, 1024, 1025, 1057, 2049)  # of one that runs once
 COMPUTED = tuple(dtype for dtype in SCALARS if dtype.computed == dtype)
 """The types an expression can have."""
+
+REDUCED = tuple(dtype for dtype in COMPUTED if dtype.is_float or (dtype.is_int and dtype.bits > 16))
+"""The types of numbers that reductions bring together."""
 
 
 ANYTHING = 1 << 63
@@ -87,20 +107,23 @@ class Case:
     arrays: Mapping[str, NDArray[np.generic]]
     extent: Dim3
     ulp: Mapping[str, int] = field(default_factory=dict)
+    expected: Mapping[str, NDArray[np.generic]] | None = None
+    """What written buffers must come to hold, where somebody else than the reference says so."""
 
     def copies(self) -> dict[str, NDArray[np.generic]]:
         """Fresh arrays to run on."""
         return {name: values.copy() for name, values in self.arrays.items()}
 
 
-def race_free(*, size: int = 24) -> st.SearchStrategy[Case]:
+def race_free(*, size: int = 24, reductions: bool = False) -> st.SearchStrategy[Case]:
     """A strategy over race-free cases with about `size` statements and expressions each."""
-    return st.builds(generate, st.randoms(use_true_random=False), st.just(size))
+    randoms = st.randoms(use_true_random=False)
+    return st.builds(generate, randoms, st.just(size), reductions=st.just(reductions))
 
 
-def generate(rng: Random, size: int = 24) -> Case:
+def generate(rng: Random, size: int = 24, *, reductions: bool = False) -> Case:
     """One race-free case, under names that others use too; the same state gives the same case."""
-    case = grow(rng, size)
+    case = grow(rng, size, reductions=reductions)
     program, names = case.program, Random(rng.getrandbits(32))
     variables = hostile_names(names, variables_of(program))
     buffers = hostile_names(names, (decl.name for decl in program.buffers))
@@ -112,16 +135,22 @@ def generate(rng: Random, size: int = 24) -> Case:
     )
 
 
-def grow(rng: Random, size: int = 24) -> Case:
-    """One race-free case under plain names; `me` is the invocation's own number."""
-    return _Generator(rng, size).case()
+def grow(rng: Random, size: int = 24, *, reductions: bool = False) -> Case:
+    """One race-free case under plain names; `me` is the invocation's own number.
+
+    With `reductions` there is one at least, and others where they come about.
+    """
+    return _Generator(rng, size, reductions=reductions).case()
 
 
 class _Generator:
     """Grows one program; the budget `left` keeps it small."""
 
-    def __init__(self, rng: Random, size: int) -> None:
+    def __init__(self, rng: Random, size: int, *, reductions: bool = False) -> None:
         self.rng, self.left = rng, size
+        self.reductions = reductions
+        self.counters: list[str] = []  # of the reductions around, whose rounds only compute
+        self.own_scope = 0  # the first scope whose names a statement may change
         self.buffers: list[BufferDecl] = []
         self.arrays: dict[str, NDArray[np.generic]] = {}
         self.ulp: dict[str, int] = {}
@@ -147,6 +176,8 @@ class _Generator:
         body: list[Node] = [Let("me", self.position(rank))]
         self.names[0]["me"] = U32
         self.fixed.add("me")
+        if self.reductions:
+            body.append(self.reduction())
         while self.left > 0:
             body.append(self.statement())
         body.extend(self.final_stores())
@@ -202,11 +233,14 @@ class _Generator:
 
     def statement(self) -> Node:
         self.left -= 1
-        choices = [self.let] * 3 + [self.store] * 2 + [self.assign] * 2 + [self.if_]
+        stores = [] if self.counters else [self.store] * 2
+        choices = [self.let] * 3 + stores + [self.assign] * 2 + [self.if_]
         if self.loops < 2:
             choices += [self.loop, self.while_]
-        if self.accumulators:
+        if self.accumulators and not self.counters:
             choices += [self.atomic] * 2
+        if self.reductions and len(self.counters) < 2:
+            choices += [self.reduction] * 2
         if self.left > 0 and self.rng.random() < 0.05:
             choices = [self.block]
         return self.rng.choice(choices)()
@@ -218,7 +252,7 @@ class _Generator:
             leave = self.rng.choice((Break(), Continue()))
             body.append(If(self.expr(BOOL, 1), (leave,)))
             body.append(self.statement())
-        if self.rng.random() < self.returns:
+        if not self.counters and self.rng.random() < self.returns:
             body.append(If(self.expr(BOOL, 1), (Return(),)))
         self.names.pop()
         return tuple(body)
@@ -238,7 +272,7 @@ class _Generator:
     def assign(self) -> Node:
         known = [
             (name, dtype)
-            for scope in self.names
+            for scope in self.names[self.own_scope :]
             for name, dtype in scope.items()
             if name not in self.fixed
         ]
@@ -282,6 +316,42 @@ class _Generator:
         cond = Binary(BinaryOp.AND, Var(count) < self.rng.randint(1, 4), self.expr(BOOL, 1))
         self.names.pop()
         return Block((Let(count, Lit.of(U32, 0)), While(cond, body)))
+
+    def reduction(self) -> Node:
+        """What the elements of some rounds come to, each computed by statements of its own."""
+        rng = self.rng
+        op = rng.choice(tuple(ReduceOp))
+        dtype = BOOL if op in (ReduceOp.ANY, ReduceOp.ALL) else rng.choice(REDUCED)
+        rounds: Expr = Lit.of(U32, rng.choice(_FEW_ROUNDS))
+        if not self.counters and not self.loops and rng.random() < 0.2:
+            rounds = Lit.of(U32, rng.choice(_MANY_ROUNDS))
+        elif rng.random() < 0.5:
+            rounds = Binary(BinaryOp.MOD, self.expr(U32, 2), Lit.of(U32, rng.choice((7, 40, 70))))
+        var = self.new_name(None, "j")
+        self.fixed.add(var)
+        outside = self.own_scope, self.loops
+        self.own_scope, self.loops = len(self.names), 0
+        self.counters.append(var)
+        self.names.append({var: U32})
+        body = tuple(self.statement() for _ in range(rng.choice((0, 0, 1, 2))))
+        body += self.element(dtype, 2)
+        self.names.pop()
+        self.counters.pop()
+        self.own_scope, self.loops = outside
+        name = self.new_name(U32 if op.finds else dtype, "s")
+        return Reduce(name, op, dtype, var, rounds, body)
+
+    def element(self, dtype: DataType, deep: int) -> tuple[Node, ...]:
+        """The end of a round: an element, one of two, or one under a condition."""
+        pick = self.rng.random()
+        if not deep or pick < 0.5:
+            return (Yield(self.expr(dtype, 3)),)
+        cond = self.expr(BOOL, 2)
+        self.names.append({})
+        before = (self.statement(),) if self.rng.random() < 0.3 else ()
+        then = (*before, *self.element(dtype, deep - 1))
+        self.names.pop()
+        return (If(cond, then, self.element(dtype, deep - 1) if pick < 0.75 else ()),)
 
     def block(self) -> Node:
         return Block(self.nested())
@@ -383,6 +453,9 @@ class _Generator:
             return FlatIndex(decl.name, (y - self.rng.randint(0, 1), x + self.rng.randint(0, 2)))
         if decl.is_scalar_argument:
             return Lit.of(U32, 0)
+        if self.counters and self.rng.random() < 0.7:
+            turn = Var(self.rng.choice(self.counters))
+            return self.rng.choice((turn, turn, turn * 3 - 2, Var("me") + turn, Var("me") - turn))
         match self.rng.randint(0, 4):
             case 0:
                 return literal(self.rng, U32)
