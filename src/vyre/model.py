@@ -47,6 +47,7 @@ class Parts:
     loaders: int = 0  # more invocations for each one of a workgroup, that only fill its memory
     fitted: bool = False  # compiled for the schedule's workgroup alone, and for whole tiles
     streamed: bool = False  # caches are told to give up what is stored before anything else
+    sized: bool = False  # compiled for the schedule's workgroup alone, one of those that are named
 
     def parts(self) -> dict[str, Any]:
         """Every part by its name."""
@@ -163,7 +164,7 @@ class Schedule:
             raise InvalidInput(
                 f"code {shown(code)} of a schedule", "give a vyre.Code, or leave it out"
             )
-        laid_out = self.workgroup if code.depth or code.fitted else None
+        laid_out = self.workgroup if code.depth or code.fitted or code.sized else None
         if code.group not in (None, laid_out):
             raise InvalidInput(
                 f"workgroup {self.workgroup} of a code for {code.group}",
@@ -188,6 +189,8 @@ class Schedule:
     @property
     def text(self) -> str:
         """The schedule in a few words; whether bounds are checked is not among them.
+
+        Nor is that it is compiled for its workgroup alone, where that follows from the kernel.
 
         >>> Schedule((64, 4, 1), Code(items=2, vector=2)).text
         '64x4, 2 items strided, vectors of 2'
@@ -259,6 +262,7 @@ class Schedule:
             0.5 * log2(1 + code.loaders),
             0.25 * code.fitted,
             0.25 * code.streamed,
+            0.25 * code.sized,
         )
 
 

@@ -562,7 +562,7 @@ def test_a_mistake_is_named_with_a_way_out(
         (
             "tile = vyre.shared(f32, m)",
             "the count m is not a constant whole number from 1",
-            "write a number, or a name from outside the kernel",
+            "write a number, a name from outside the kernel, or vyre.workgroup_size()",
         ),
         (
             "tile = vyre.shared(bool_, 4)",

@@ -15,7 +15,7 @@ from vyre.ir.walk import bodies, statements
 from vyre.lang.source import Place, Places
 
 
-def check_barriers(program: Program, places: Places | None = None) -> None:
+def check_barriers(program: Program, places: Places | None = None, note: str = "") -> None:
     """Nothing, or an error where lanes of a workgroup would wait for others that never come.
 
     Also where one lane is certain to read or write what another one writes between the same two
@@ -24,6 +24,7 @@ def check_barriers(program: Program, places: Places | None = None) -> None:
     Args:
         program: a valid one.
         places: where its statements are written, if they are.
+        note: what to add to a problem: in which of several workgroups there is one.
 
     Raises:
         LanguageError: at the line, for a program whose places are known.
@@ -36,7 +37,7 @@ def check_barriers(program: Program, places: Places | None = None) -> None:
     divergences = found.divergences
     if any(barrier.ordering is Ordering.GRID_SYNC for barrier in barriers):
         divergences += uniformity(program, grid=True).divergences
-    words = _Words(program, places or Places())
+    words = Words(program, places or Places(), note)
     for divergence in divergences:
         raise words.divergent(divergence)
     meeting = missing_barrier(program, found.varying)
@@ -52,11 +53,12 @@ _TOGETHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class Words:
     """Messages about a program in its author's terms."""
 
     program: Program
     places: Places
+    note: str = ""  # in which of several workgroups it is so
 
     def divergent(self, found: Divergence) -> VyreError:
         all_of = "the grid" if found.barrier.ordering is Ordering.GRID_SYNC else "a workgroup"
@@ -93,7 +95,7 @@ class _Words:
     def met(self, found: Meeting) -> VyreError:
         earlier, later = found.earlier, found.later
         first, second = found.lanes
-        element = f"{found.buffer}[{found.element}]"
+        element = f"{found.buffer}[{self.element(found.buffer, found.element)}]"
         where = "here too" if earlier.node is later.node else f"at {self.named(earlier.node)}"
         if found.next_round:
             where += " in the round before"
@@ -114,6 +116,14 @@ class _Words:
         elif earlier.node is later.node:
             fix = "read into a variable, put a barrier after it, and write then"
         return self.error(later.node, f"{problem}, and no barrier is between them", fix)
+
+    def element(self, buffer: str, place: int) -> str:
+        """A place in workgroup memory as its author counts: along each axis."""
+        parts = []
+        for extent in reversed(self.program.buffer(buffer).shape[1:]):
+            place, along = divmod(place, extent)
+            parts.append(along)
+        return ", ".join(map(str, (place, *reversed(parts))))
 
     def named(self, node: Node) -> str:
         """A statement as its author finds it."""
@@ -148,7 +158,7 @@ class _Words:
         return None
 
     def error(self, node: Node, problem: str, fix: str) -> VyreError:
-        place = self.place(node)
+        place, problem = self.place(node), problem + self.note
         if place is not None:
             return place.error(problem, fix)
         return InvalidProgram(f"{statement_text(node).removesuffix(':')}: {problem}", fix)

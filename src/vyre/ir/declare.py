@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 from vyre.errors import InvalidInput
 from vyre.ir.types import DataType
@@ -155,9 +156,20 @@ class BufferDecl:
         return None if self.count == 0 or bits is None else (bits * self.count + 7) // 8
 
 
+class Named(NamedTuple):
+    """A workgroup that an author names, and the extents that workgroup memory has in it.
+
+    `extents` holds, by name, the arrays whose size goes by the workgroup; others are as declared.
+    """
+
+    workgroup: Dim3
+    extents: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What a kernel's author states beside its code; part of its identity, and an extension."""
 
     fast_math: bool = False
     unique_writes: tuple[str, ...] = ()
+    among: tuple[Named, ...] = ()  # workgroups that compute the same; the declared one first

@@ -10,7 +10,7 @@ from typing import TypeVar
 from blake3 import blake3
 
 from vyre.errors import WireError
-from vyre.ir.declare import Access, BufferDecl, Hints, Locality, MemoryKind, Options
+from vyre.ir.declare import Access, BufferDecl, Hints, Locality, MemoryKind, Named, Options
 from vyre.ir.encode import (
     ELEMENT_TAGS,
     FLAGS,
@@ -386,11 +386,28 @@ def _options(reader: _Reader) -> _Extras:
         if rank not in (2, 3) or (shapes and index <= shapes[-1][0]):
             raise reader.error(f"shape of rank {rank} for buffer {index}")
         shapes.append((index, tuple(reader.u32("extent") for _ in range(rank))))
+    among: tuple[Named, ...] = ()
+    if reader.at != reader.end:
+        count = reader.count(MAX_BUFFERS, "workgroups")
+        among = tuple(_named(reader) for _ in range(count))
+        if not among:
+            raise reader.error("no workgroups where some are named")
     reader.finish("the options")
-    options = Options(fast_math=fast_math, unique_writes=unique)
+    options = Options(fast_math=fast_math, unique_writes=unique, among=among)
     if options == Options() and not shapes:
         raise reader.error("a record of options that says nothing")
     return _Extras(options, tuple(shapes))
+
+
+def _named(reader: _Reader) -> Named:
+    x, y, z = (reader.u32("workgroup") for _ in range(3))
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for _ in range(reader.count(MAX_BUFFERS, "arrays of a workgroup")):
+        name, rank = reader.string("name of an array"), reader.u8("rank")
+        if not 1 <= rank <= 3:
+            raise reader.error(f"{rank} extents of {name!r}")
+        found.append((name, tuple(reader.u32("extent") for _ in range(rank))))
+    return Named((x, y, z), tuple(found))
 
 
 def _shaped(

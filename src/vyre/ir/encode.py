@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blake3 import blake3
 
 from vyre.errors import WireError
-from vyre.ir.declare import BufferDecl, Hints, Options
+from vyre.ir.declare import BufferDecl, Hints, Named, Options
 from vyre.ir.expr import (
     Atomic,
     Binary,
@@ -421,8 +421,20 @@ def _options(program: Encodable) -> bytes | None:
             + bytes((len(shape),))
             + b"".join(_u32(extent, "extent") for extent in shape)
         )
+    if program.options.among:
+        payload += _u32(len(program.options.among))
+        payload += b"".join(_named(one) for one in program.options.among)
     kind = bytes((EXTENSION_TAG,)) + _string(NodeExtension.OPTIONS)
     return kind + _u32(len(payload)) + payload
+
+
+def _named(one: Named) -> bytes:
+    """A workgroup that is named, and the extents of what goes by it."""
+    data = b"".join(_u32(size, "workgroup") for size in one.workgroup) + _u32(len(one.extents))
+    for name, extents in one.extents:
+        data += _string(name) + bytes((len(extents),))
+        data += b"".join(_u32(extent, "extent") for extent in extents)
+    return data
 
 
 def _record(op_id: str, payload: bytes) -> bytes:

@@ -31,7 +31,8 @@ class NodeExtension(StrEnum):
     YIELD = "vyre.py.yield"  # value
     # The last record of a program whose options or shapes are not the default: u8 fast_math,
     # u32 count and names of unique_writes, u32 count and entries of shapes (u32 buffer index,
-    # u8 rank, u32 extents).
+    # u8 rank, u32 extents); where workgroups are named, u32 count and entries of them (u32 x, y
+    # and z, u32 count and entries of arrays: name, u8 rank, u32 extents).
     OPTIONS = "vyre.py.options"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from vyre.ir.declare import Access, BufferDecl
+from vyre.ir.declare import Access, BufferDecl, Named
 from vyre.ir.expr import (
     Atomic,
     Binary,
@@ -98,6 +98,8 @@ def to_text(program: Program) -> str:
         head += " fast_math"
     if program.options.unique_writes:
         head += f" unique_writes {', '.join(program.options.unique_writes)}"
+    if program.options.among:
+        head += f" among {', '.join(_named(one) for one in program.options.among)}"
     lines = [head, *(f"  {_buffer(decl)}" for decl in program.buffers), *_body(program.entry, 0)]
     return "\n".join(lines) + "\n"
 
@@ -110,6 +112,11 @@ def expr_text(expr: Expr) -> str:
 def statement_text(node: Node) -> str:
     """One statement's first line."""
     return next(_statement(node, 0)).strip()
+
+
+def _named(one: Named) -> str:
+    arrays = " ".join(f"{name}{list(extents)}" for name, extents in one.extents)
+    return f"{one.workgroup}{' with ' if arrays else ''}{arrays}"
 
 
 def _buffer(decl: BufferDecl) -> str:

@@ -9,7 +9,7 @@ from math import prod
 from types import EllipsisType
 
 from vyre.errors import InvalidProgram
-from vyre.ir.declare import Access, BufferDecl
+from vyre.ir.declare import Access, BufferDecl, Named
 from vyre.ir.expr import Atomic, Binary, Call, Expr, Lit, Load, OpaqueExpr, Subgroup, Unary, UnaryOp
 from vyre.ir.node import (
     Assign,
@@ -33,6 +33,7 @@ from vyre.ir.typing import WAVE, Scope, TypeProblem, type_of
 from vyre.ir.walk import MAX_DEPTH, MAX_PARTS, bodies, expressions, operands, size_of
 
 _U32_MAX = 0xFFFF_FFFF
+_MOST_AXES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def validate(program: Program) -> tuple[Problem, ...]:
     >>> validate(Program.empty())
     ()
     """
-    found = [*_workgroup(program), *_buffers(program), *_options(program)]
+    found = [*_workgroup(program), *_buffers(program), *_options(program), *_among(program)]
     size = size_of(program.entry)
     if size.depth > MAX_DEPTH:
         found.append(
@@ -158,6 +159,35 @@ def _options(program: Program) -> Iterator[Problem]:
                 f"{name!r} is not a written buffer; written: {known}",
                 "name a buffer that the program writes",
             )
+
+
+def _among(program: Program) -> Iterator[Problem]:
+    """Workgroups that are named: the declared one first, each once, of the arrays there are."""
+    among = program.options.among
+    if not among:
+        return
+    if among[0] != Named(program.workgroup_size, tuple(_declared(program, among[0]))):
+        yield Problem(
+            "among", "the first is not as the program declares it", "name what is declared first"
+        )
+    if len({one.workgroup for one in among}) < len(among):
+        yield Problem("among", "a workgroup that is named twice", "name each once")
+    for one in among:
+        if not all(1 <= size <= _U32_MAX for size in one.workgroup):
+            yield Problem("among", f"workgroup {one.workgroup}", f"give each axis 1 to {_U32_MAX}")
+        if [name for name, _ in one.extents] != [name for name, _ in among[0].extents]:
+            yield Problem("among", "workgroups of different arrays", "give all of them the same")
+        for name, extents in one.extents:
+            if not 1 <= len(extents) <= _MOST_AXES or not 1 <= prod(extents) < _U32_MAX:
+                yield Problem("among", f"{name!r} of extents {extents}", "give each at least 1")
+
+
+def _declared(program: Program, one: Named) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The arrays that a named workgroup tells of, as the program declares them."""
+    shared = {decl.name: decl for decl in program.buffers if decl.is_shared}
+    for name, _ in one.extents:
+        if name in shared:
+            yield name, shared[name].shape or (shared[name].count,)
 
 
 Say = Callable[[str, str], None]

@@ -1,5 +1,6 @@
 """How a kernel is written in Python: a function's source -> Program."""
 
+from vyre.lang.among import Among, among
 from vyre.lang.intrinsics import (
     Function,
     Intrinsic,
@@ -101,6 +102,7 @@ from vyre.lang.source import Location
 from vyre.lang.translate import Translation, translate
 
 __all__ = [
+    "Among",
     "Function",
     "In",
     "InOut",
@@ -114,6 +116,7 @@ __all__ = [
     "abs_diff",
     "acos",
     "acosh",
+    "among",
     "asin",
     "asinh",
     "atan",

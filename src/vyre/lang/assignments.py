@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from math import prod
 
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Atomic, Expr, Load, Var
@@ -10,6 +11,7 @@ from vyre.ir.node import Assign, Let, Store
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions
 from vyre.lang.exits import BROKEN, RESULT, result_name
+from vyre.lang.extents import extents_of
 from vyre.lang.intrinsics import Structural, find_intrinsic
 from vyre.lang.params import instead_of
 from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
@@ -17,9 +19,6 @@ from vyre.lang.several import Parts, count_of, form_of, leaves, places
 from vyre.lang.source import Pointed
 from vyre.lang.tuples import Tuples, names_of
 from vyre.lang.values import PLACEHOLDER, Restart, Value, Variable, fits
-
-MOST_SHARED = 1 << 24
-"""Elements of workgroup memory: devices have kilobytes of it, so more is a mistake."""
 
 
 ENDED = -1
@@ -288,7 +287,7 @@ class Assignments(Tuples):
         return found is not None and found.operation is Structural.SHARED
 
     def shared_memory(self, node: ast.Assign) -> None:
-        """`tile = vyre.shared(f32, 256)` declares workgroup memory."""
+        """`tile = vyre.shared(f32, 256)` declares workgroup memory, of one axis or more."""
         assert isinstance(node.value, ast.Call)
         self.check_workgroup(node.value, "shared")
         target = node.targets[0]
@@ -307,21 +306,12 @@ class Assignments(Tuples):
                 f"{self.text(written_type)} is not an element type of workgroup memory",
                 "write vyre.shared(f32, 256)",
             )
-        count = self.expression(written_count).constant
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise self.error(
-                written_count,
-                f"the count {self.text(written_count)} is not a constant whole number from 1",
-                "write a number, or a name from outside the kernel",
-            )
-        if count > MOST_SHARED:
-            raise self.error(
-                written_count,
-                f"{count:,} elements of workgroup memory; {MOST_SHARED:,} allowed",
-                "use an array of the kernel for what does not fit a workgroup's memory",
-            )
+        extents = extents_of(self, self.expression, written_count)
         name = self.names.fresh(target.id, anywhere=True)
-        self.frame.env[target.id] = self.declare(BufferDecl.workgroup(name, count, dtype))
+        decl = BufferDecl.workgroup(name, prod(extents[0]), dtype)
+        if len(extents[0]) > 1:
+            decl = decl.with_shape(*extents[0])
+        self.frame.env[target.id] = self.declare(decl, extents)
 
 
 def _names(count: int) -> str:

@@ -50,11 +50,13 @@ class Context:
         self.frame = frame
         self.decisions = decisions
         self.workgroup = workgroup
+        self.workgroups: tuple[Dim3, ...] = () if workgroup is None else (workgroup,)
         self.fast_math = fast_math
         self.names = Names()
         self.out: list[Node] = []
         self.places: dict[int, Place] = {}
         self.buffers: dict[str, BufferDecl] = {}
+        self.by_workgroup: dict[str, tuple[tuple[int, ...], ...]] = {}
         self.variables: list[Variable] = []
         self.effects = 0  # counts what must not move past a load
         self.has_signed_positions = False
@@ -150,9 +152,12 @@ class Context:
     def access(self, buffer: str) -> Access:
         return self.buffers[buffer].access
 
-    def declare(self, decl: BufferDecl) -> Buffer:
+    def declare(self, decl: BufferDecl, extents: tuple[tuple[int, ...], ...] = ()) -> Buffer:
+        """A buffer of the kernel; `extents` are those it has in each workgroup, if they differ."""
         self.buffers[decl.name] = decl
-        return Buffer(decl)
+        if len(set(extents)) > 1:
+            self.by_workgroup[decl.name] = extents
+        return Buffer(decl, extents)
 
     def fit(self, value: Value, dtype: DataType, other: str, *, is_operand: bool = False) -> Expr:
         """`value` as a `dtype`, the type of what `other` names, or an error that names both.

@@ -17,6 +17,7 @@ class Buffer:
     """An array parameter or workgroup memory, and what the author calls its kind."""
 
     decl: BufferDecl
+    by_workgroup: tuple[tuple[int, ...], ...] = ()  # its extents in each that is named
 
     @property
     def name(self) -> str:
@@ -32,7 +33,10 @@ class Buffer:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The size along each axis; 0 where it comes at run time."""
+        """The size along each axis; 0 where it comes at run time, or goes by the workgroup."""
+        if self.by_workgroup:
+            axes = zip(*self.by_workgroup, strict=True)
+            return tuple(sizes[0] if len(set(sizes)) == 1 else 0 for sizes in axes)
         return self.decl.shape or (self.decl.count,)
 
 

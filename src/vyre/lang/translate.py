@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import index
 from typing import Any
 
 from vyre.errors import InvalidInput, LanguageError
-from vyre.ir.declare import Dim3, Options
+from vyre.ir.declare import Dim3, Named, Options
 from vyre.ir.expr import Lit, Load
 from vyre.ir.node import Node, Return
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.walk import MAX_DEPTH, size_of
+from vyre.lang.among import Among, Axes, axes_of, dim3
 from vyre.lang.annotations import (
     Default,
     annotation_of,
@@ -52,7 +52,7 @@ class Translation:
 def translate(
     fn: Callable[..., Any],
     *,
-    workgroup: int | Sequence[int] | None = None,
+    workgroup: int | Sequence[int] | Among | None = None,
     fast_math: bool = False,
     unique_writes: str | Iterable[str] = (),
 ) -> Translation:
@@ -60,7 +60,8 @@ def translate(
 
     Args:
         fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
-        workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis.
+        workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis. Or
+            several of which the author states that they compute the same.
         fast_math: Whether sums fuse with the products in them, and functions may be approximate.
         unique_writes: Arrays, or one, whose elements are each written by one invocation at most.
 
@@ -69,7 +70,7 @@ def translate(
     """
     source = find_source(fn)
     params = _parameters(source)
-    axes = _axes(source.name, workgroup)
+    sizes = _sizes(source.name, workgroup)
     if not isinstance(fast_math, bool):  # any word is true, "no" as well
         raise InvalidInput(
             f"fast_math= of {source.name} is {shown(fast_math)}", "pass True or False"
@@ -78,7 +79,7 @@ def translate(
     decisions, bodies = Decisions(), dict[Function, Body]()
     while True:
         try:
-            return _translate_once(source, params, axes, options, decisions, bodies)
+            return _translate_once(source, params, sizes, options, decisions, bodies)
         except Restart:
             continue
 
@@ -86,16 +87,18 @@ def translate(
 def _translate_once(
     source: Source,
     params: tuple[Param, ...],
-    axes: tuple[int, ...] | None,
+    sizes: tuple[Axes, ...],
     options: Options,
     decisions: Decisions,
     bodies: dict[Function, Body],
 ) -> Translation:
     declared = tuple(param.declare(binding) for binding, param in enumerate(params))
-    declared_workgroup = None if axes is None else _dim3(axes)
+    workgroups = tuple(dim3(axes) for axes in sizes)
+    declared_workgroup = workgroups[0] if workgroups else None
     body = without_docstring(source.tree.body)
     frame = Frame(source, Env(), assigned_names(body), growing_names(body))
     work = Inliner(frame, decisions, declared_workgroup, bodies, fast_math=options.fast_math)
+    work.workgroups = workgroups
     for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
         work.declare(decl)
@@ -110,17 +113,20 @@ def _translate_once(
         raise Restart
     _decide_open(work.variables, decisions)
     _check_unpacked(work, decisions.rank)
-    if axes is not None:
+    for axes in sizes:
         _check_rank(source.name, axes, decisions.rank)
     nodes: list[Node] = work.out
     if nodes and isinstance(nodes[-1], Return):
         nodes.pop()
     _check_depth(nodes, work.places)
+    if len(workgroups) > 1:
+        options = replace(options, among=_named(workgroups, work.by_workgroup))
     program = Program.wrapped(
         work.buffers.values(), declared_workgroup or DEFAULT_WORKGROUP, nodes, options
     )
     places = Places(work.places)
-    check_wrapping(program, places, declared_workgroup)
+    for workgroup in workgroups or (None,):
+        check_wrapping(program, places, workgroup)
     return Translation(
         name=source.name,
         program=program,
@@ -224,26 +230,29 @@ def _too_large(variable: Variable, number: float, node: ast.expr, source: Source
     )
 
 
-def _axes(name: str, workgroup: int | Sequence[int] | None) -> tuple[int, ...] | None:
+def _sizes(name: str, workgroup: int | Sequence[int] | Among | None) -> tuple[Axes, ...]:
+    """The workgroups that a kernel declares, as they are written."""
     if workgroup is None:
-        return None
-    try:
-        given = tuple(workgroup) if isinstance(workgroup, Iterable) else (workgroup,)
-        axes = tuple(0 if isinstance(axis, bool) else index(axis) for axis in given)
-    except TypeError:
-        axes = ()
-    if not 1 <= len(axes) <= MAX_RANK or min(axes) < 1:
+        return ()
+    if isinstance(workgroup, Among):
+        return workgroup.sizes
+    axes = axes_of(workgroup)
+    if axes is None:
         raise InvalidInput(
             f"workgroup {shown(workgroup)} of {name} is not 1 to {MAX_RANK} whole numbers from 1",
             "use workgroup=256 or workgroup=(8, 32)",
         )
-    return axes
+    return (axes,)
 
 
-def _dim3(axes: tuple[int, ...]) -> Dim3:
-    """A workgroup in NumPy's order as the program counts: the fastest axis first."""
-    x, y, z = (*reversed(axes), 1, 1)[:MAX_RANK]
-    return (x, y, z)
+def _named(
+    workgroups: Sequence[Dim3], by_workgroup: Mapping[str, Sequence[tuple[int, ...]]]
+) -> tuple[Named, ...]:
+    """The workgroups with the extents of the memory that goes by them."""
+    return tuple(
+        Named(workgroup, tuple((name, sizes[at]) for name, sizes in sorted(by_workgroup.items())))
+        for at, workgroup in enumerate(workgroups)
+    )
 
 
 def _check_rank(name: str, axes: tuple[int, ...], rank: int) -> None:

@@ -114,10 +114,20 @@ class Explanation:
     proof: tuple[str, ...]  # the reasons why not, or the conditions
     workloads: tuple[Explained, ...]
     foreign: bool = False  # whether its configs are its author's word
+    named: tuple[str, ...] = ()  # workgroups that compute the same, as its author states
+    dropped: tuple[str, ...] = ()  # those of them that were seen not to, and how
 
     def __str__(self) -> str:
         if self.foreign:
             lines = [f"{self.kernel}: that its configs compute the same is its author's word"]
+        elif self.named:
+            *most, last = self.named
+            listed = f"{', '.join(most)} and {last}" if most else last
+            lines = [
+                f"{self.kernel}: that its workgroups {listed} compute the same is stated by its "
+                "author"
+            ]
+            lines += [f"  dropped {text}" for text in self.dropped]
         elif self.free:
             lines = [f"{self.kernel}: its result does not depend on how it is launched"]
             lines += [f"  as long as {text}" for text in self.proof]
@@ -130,6 +140,11 @@ class Explanation:
         if self._rest:
             lines.append(f"\n{self._rest}")
         return "\n".join(lines)
+
+    @property
+    def _said(self) -> int:
+        """Lines below the first that are not about workloads."""
+        return len(self.dropped) if self.named else len(self.proof)
 
     @property
     def _shown(self) -> tuple[Explained, ...]:
@@ -153,7 +168,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         head, *proof = str(replace(self, workloads=())).splitlines()
-        shown = [html_rows(head, [("", line.strip()) for line in proof[: len(self.proof)]])]
+        shown = [html_rows(head, [("", line.strip()) for line in proof[: self._said]])]
         for one in self._shown:
             head, *lines = str(one).splitlines()
             shown.append(html_rows(head, [(line[:_TEXT].strip(), line[_TEXT:]) for line in lines]))

@@ -22,6 +22,7 @@ from vyre.policy.contest import Progress
 from vyre.runtime.arrays.array import AnyArray, DeviceArray, alignment_of, host_zeros
 from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
 from vyre.runtime.arrays.overlap import copies_needed
+from vyre.runtime.call.agree import Checked, compare, resident
 from vyre.runtime.call.arguments import out_shape, read, unpacked
 from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.launch import Launch
@@ -104,6 +105,11 @@ class Dispatcher:
         }
         return Bound(call, self.launcher(device), {**call.arrays, **made}, where)
 
+    @property
+    def launchers(self) -> tuple[Launcher, ...]:
+        """This kernel on each device that it was bound for so far."""
+        return tuple(self._launchers.values())
+
     def launcher(self, device: Device) -> Launcher:
         """This kernel on a device."""
         launcher = self._launchers.get(device)
@@ -152,6 +158,18 @@ class Dispatcher:
                     f"prepare it with {param}.copy(), and copy what changes there",
                 )
 
+    def compare(self, bound: Bound) -> Checked:
+        """Compare the workgroups that are named on copies; what differs is never run again.
+
+        Raises:
+            DeviceFailed: there is no room for the copies.
+        """
+        _refuse_copies(bound)
+        checked = compare(bound)
+        if checked.dropped:
+            self.forget()
+        return checked
+
     def sweep(
         self,
         bound: Bound,
@@ -166,8 +184,8 @@ class Dispatcher:
         """
         numbers, alignment, workload = bound.numbered
         device = bound.launcher.device
-        _refuse_copies(bound)
-        copies = {name: _resident(device, array) for name, array in bound.arrays.items()}
+        self.compare(bound)
+        copies = {name: resident(device, array) for name, array in bound.arrays.items()}
         return tune(
             bound.launcher,
             numbers,
@@ -218,7 +236,10 @@ class Dispatcher:
         launcher = bound.launcher
         if pinned is not None:
             if not isinstance(pinned, Schedule):
-                pinned = replace(launcher.default(numbers), workgroup=pinned)
+                usual = launcher.default(numbers)
+                code = replace(usual.code, group=None) if launcher.is_named else usual.code
+                pinned = Schedule(pinned, code)
+            pinned = launcher.asked(pinned)
             decision = Decision(workload=workload, config=pinned, reason=Reason.OVERRIDE)
             steps = ProgramSteps(launcher, numbers, alignment)
             return Site(prod(numbers.extent), steps, decision)
@@ -285,8 +306,3 @@ def _made(
     if resident:
         return device.zeros(shape, STORAGE[param.dtype])
     return host_zeros(shape, STORAGE[param.dtype], f"{param.name} of {kernel.name}")
-
-
-def _resident(device: Device, array: AnyArray) -> DeviceArray:
-    """A copy on the device, which a sweep may change."""
-    return array.copy() if isinstance(array, DeviceArray) else device.array(array)

@@ -10,11 +10,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from vyre.analysis import Facts, check_barriers
+from vyre.analysis import Facts, check_workgroups
 from vyre.errors import InvalidInput, labelled
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
-from vyre.lang import Role, Translation, translate
+from vyre.lang import Among, Role, Translation, translate
 from vyre.learn import process
 from vyre.learn.explain import Explanation
 from vyre.learn.rules import rule
@@ -23,6 +23,7 @@ from vyre.plain import shown
 from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.policy.contest import Progress
 from vyre.runtime.call import by_name
+from vyre.runtime.call.agree import Checked
 from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.call.identity import key_of
 from vyre.runtime.call.launch import Launch
@@ -79,6 +80,8 @@ class Kernel:
         """What is compiled for a schedule, or for the default one, on this process's device."""
         self._pinned(schedule, None)
         device = default()
+        if schedule is not None:
+            schedule = self._dispatcher.launcher(device).asked(schedule)
         code = schedule.code if schedule else device.usual_code(self.program)
         return device.source(self.program, code)
 
@@ -205,11 +208,12 @@ class Kernel:
         """
         every = self._dispatcher.sites
         if not arrays and not named and out is None and shape is None:
-            return explanation(self.name, self.facts, every)
+            launchers = self._dispatcher.launchers or (self._dispatcher.launcher(default()),)
+            return explanation(self.name, self.facts, every, launchers)
         bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
         workload = bound.numbered[2]
         sites = [site for site in every if site.decision.workload == workload]
-        return explanation(self.name, bound.launcher.facts, sites)
+        return explanation(self.name, bound.launcher.facts, sites, (bound.launcher,))
 
     def tune(
         self,
@@ -256,6 +260,30 @@ class Kernel:
             deciders.tuned(found)
         return decision
 
+    def check(
+        self,
+        /,
+        *arrays: object,
+        out: object = None,
+        shape: int | Sequence[int] | None = None,
+        **named: object,
+    ) -> Checked:
+        """Run such a call in every workgroup that its author names, on copies, and compare.
+
+        One that gives other bits than the first is dropped: no later call runs it on this device.
+
+        Args:
+            *arrays: As in a call.
+            out: As in a call; it is not written.
+            shape: As in a call.
+            **named: As in a call.
+
+        Returns:
+            Which workgroups gave the same bits, and which did not, with the first difference.
+        """
+        given = {**self._defaults, **named}
+        return self._dispatcher.compare(self._dispatcher.bind(arrays, out, shape, None, given))
+
     def __reduce__(self) -> tuple[Callable[[str, str], Kernel], tuple[str, str]]:
         return _found, by_name.name_of(self)
 
@@ -291,14 +319,14 @@ def kernel(fn: Function) -> Kernel: ...
 @overload
 def kernel(
     *,
-    workgroup: int | Sequence[int] | None = None,
+    workgroup: int | Sequence[int] | Among | None = None,
     fast_math: bool = False,
     unique_writes: str | Iterable[str] = (),
 ) -> Callable[[Function], Kernel]: ...
 def kernel(
     fn: Function | None = None,
     *,
-    workgroup: int | Sequence[int] | None = None,
+    workgroup: int | Sequence[int] | Among | None = None,
     fast_math: bool = False,
     unique_writes: str | Iterable[str] = (),
 ) -> Kernel | Callable[[Function], Kernel]:
@@ -306,7 +334,8 @@ def kernel(
 
     Args:
         fn: The function; its parameters say what it reads, writes and takes by value.
-        workgroup: The shape to launch by default, and always where the kernel's meaning needs it.
+        workgroup: The shape to launch by default, and always where the kernel's meaning needs it;
+            or `vyre.among(...)`, shapes of which you state that they compute the same.
         fast_math: Trade accuracy for speed, by rule: a sum fuses with the product that is written
             in it (`a*b + c` is `fma(a, b, c)`), and CUDA's quotients, roots and functions of f32
             are its approximate ones. No schedule changes a bit.
@@ -318,7 +347,7 @@ def kernel(
         translation = translate(
             function, workgroup=workgroup, fast_math=fast_math, unique_writes=unique_writes
         )
-        check_barriers(translation.program, translation.places)
+        check_workgroups(translation.program, translation.places)
         for param in translation.params:
             if param.name in CALL_WORDS and not (param.name == "out" and param.role is Role.OUT):
                 raise InvalidInput(

@@ -27,7 +27,7 @@ from vyre.model import (
 )
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
-from vyre.plan.space import Space, why_not_free
+from vyre.plan.space import Space
 from vyre.policy.contest import CONFIDENCE, Contest, Late, Progress, Swept
 from vyre.policy.measured import is_time
 from vyre.runtime.arrays.array import DeviceArray
@@ -79,7 +79,10 @@ def tune(
     """
     candidates = launcher.space(numbers, alignment)
     known = recorder.get(workload)
-    ordered = order(candidates, launcher.program, launcher.facts, launcher.device.info, numbers)
+    ordered = candidates.legal
+    if not launcher.is_named:
+        info = launcher.device.info
+        ordered = order(candidates, launcher.program, launcher.facts, info, numbers)
     if known is not None and known.config in candidates.legal:
         ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
@@ -104,7 +107,7 @@ def tune(
     finally:
         ahead.cancel()
     given_s = time.monotonic() - began if swept.interrupted else budget_s
-    why_not = next(why_not_free(launcher.facts, numbers), None)
+    why_not = launcher.why_alone(numbers)
     decision = _decision(workload, swept, candidates, given_s, why_not)
     if _decides(decision, swept, candidates):
         decision = recorder.evidence(

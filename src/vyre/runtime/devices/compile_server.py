@@ -23,6 +23,7 @@ import numpy as np
 from vyre.analysis import analyse
 from vyre.backend.base import Compiled, CompilesAhead, Job, Memory, Unbuilt
 from vyre.errors import VyreError
+from vyre.ir.among import compiled_for
 from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.model import Dim3
@@ -79,8 +80,9 @@ def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
     began = time.process_time()
     try:
         check(bundle.program)
-        facts = analyse(bundle.program)
-        jobs = [Job(bundle.program, code, facts) for code in bundle.codes]
+        own = {code: compiled_for(bundle.program, code.group) for code in bundle.codes}
+        facts = {id(program): analyse(program) for program in own.values()}
+        jobs = [Job(own[code], code, facts[id(own[code])]) for code in bundle.codes]
         if isinstance(device.backend, CompilesAhead):
             compiled = device.backend.compile_only(jobs)
         else:

@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vyre.analysis import Facts, analyse, check_barriers
+from vyre.analysis import Facts, analyse, check_barriers, check_workgroups
 from vyre.backend.base import Array, Backend, Compiled, Job, Loads, Memory, Ticket, Unbuilt
 from vyre.errors import DeviceFailed, InvalidInput, labelled
+from vyre.ir.among import compiled_for
 from vyre.ir.declare import BufferDecl, Dim3
 from vyre.ir.expr import Id
 from vyre.ir.program import Program
@@ -24,9 +26,10 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.ir.walk import all_expressions
 from vyre.learn.explain import Explanation
-from vyre.model import Code, DeviceInfo, Mode, Workload
+from vyre.model import Code, DeviceInfo, Mode, Schedule, Workload
 from vyre.plain import shown
 from vyre.plan import BindingPlan, DispatchConfig, LaunchLimits, LaunchPlan, refuse_unsupported
+from vyre.plan.among import sized
 from vyre.plan.binding import Binding, BindingRole
 from vyre.plan.default import default_for
 from vyre.plan.guess import Correction
@@ -67,6 +70,7 @@ class Device:
         self.correction: Correction | None = None  # of guesses, by what was timed here
         self.corrected_by = 0  # workloads that it was last reckoned from
         self.launched: dict[Workload, tuple[Launcher, Numbers]] = {}  # what is being learned
+        self.dropped: dict[bytes, dict[Dim3, str]] = {}  # workgroups that are named, by program
         self._building = threading.Lock()
         self.loans = Loans(backend)
         self.programs = Programs(self)
@@ -144,8 +148,8 @@ class Device:
         known = self._facts.get(name)
         if known is None:
             check(program)
-            check_barriers(program)
-            known = self._facts[name] = analyse(program)
+            check_workgroups(program)
+            known = self._facts[name] = analyse(compiled_for(program, program.workgroup_size))
         return known
 
     def binary(self, program: Program, code: Code) -> Any:
@@ -186,6 +190,11 @@ class Device:
         axes = {expr.axis for expr in all_expressions(program.entry) if isinstance(expr, Id)}
         extent = (_MANY, _MANY if 1 in axes else 1, _MANY if 2 in axes else 1)
         numbers = LaunchNumbers.of_extent(program, extent)
+        if program.options.among:
+            workgroup = program.workgroup_size
+            own = compiled_for(program, workgroup)
+            usual = default_for(self.info, own, self.facts(own), numbers, workgroup)
+            return Schedule(workgroup, sized(usual.code)).code
         return default_for(self.info, program, self.facts(program), numbers).code
 
     def source(self, program: Program, code: Code) -> str:
@@ -203,7 +212,7 @@ class Device:
                     f"vectors of {code.vector}: {why_not}",
                     "use Code(vector=1), or a schedule that kernel.tune found",
                 )
-        return self.backend.source(Job(program, code, facts))
+        return self.backend.source(self._job(program, code))
 
     def binaries(self, wanted: Sequence[tuple[Program, Code]]) -> list[Any | Unbuilt]:
         """All of them compiled, what is missing in one build."""
@@ -211,7 +220,7 @@ class Device:
         if any(key not in self._built for key in keys):
             with self._building:
                 missing = {
-                    key: Job(*pair, self.facts(pair[0]))
+                    key: self._job(*pair)
                     for key, pair in zip(keys, wanted, strict=True)
                     if key not in self._built
                 }
@@ -219,6 +228,11 @@ class Device:
                     built = self.backend.build(list(missing.values()))
                     self._built.update(zip(missing, built, strict=True))
         return [self._built[key] for key in keys]
+
+    def _job(self, program: Program, code: Code) -> Job:
+        """What to compile of a program for a code."""
+        own = compiled_for(program, code.group)
+        return Job(own, code, self.facts(own))
 
     def load(self, program: Program, made: Mapping[Code, Compiled]) -> list[Any | Unbuilt]:
         """What the compile helper made of a program, in the order of its codes.
@@ -229,8 +243,8 @@ class Device:
         with self._building:
             missing = [code for code in made if (name, code) not in self._built]
             if missing:
-                facts, backend = self.facts(program), self.backend
-                jobs = [Job(program, code, facts) for code in missing]
+                backend = self.backend
+                jobs = [self._job(program, code) for code in missing]
                 if isinstance(backend, Loads):
                     built = backend.load(jobs, [made[code] for code in missing])
                 else:
@@ -291,7 +305,7 @@ class Device:
         plan = LaunchPlan.from_bindings(
             program, bindings, config, limits, mode=Mode.OFF, facts=facts
         )
-        if plan.workgroup != program.workgroup_size:
+        if plan.workgroup != program.workgroup_size and not program.options.among:
             # Along an axis of one lane all agree; a wider workgroup is another matter.
             check_barriers(program.with_workgroup_size(plan.workgroup))
         arrays = {
@@ -315,6 +329,8 @@ class Device:
         extent = _extent(plan, config)
         numbers = LaunchNumbers.of_extent(program, extent)
         usual = default_for(self.info, program, facts, numbers, plan.workgroup)
+        if program.options.among:
+            usual = replace(usual, code=sized(usual.code))
         binary = self.binary(program, usual.code)
         given_words = [*plan.param_words, *extent, *_dims(program)]
         words = np.zeros(binary.layout.count, np.uint32)

@@ -6,14 +6,29 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from vyre.analysis import Facts
+from vyre.ir.among import workgroups_of
 from vyre.learn import process
 from vyre.learn.explain import Explained, Explanation, explained
 from vyre.learn.site import Site
+from vyre.plain import plain
+from vyre.plan.among import text_of
+from vyre.runtime.devices.launcher import Launcher
+from vyre.runtime.devices.named import dropped_of
 from vyre.runtime.devices.subject import ProgramSteps
 
 
-def explanation(name: str, facts: Facts, sites: Iterable[Site]) -> Explanation:
-    """What is known of a kernel that was called at these sites."""
+def explanation(
+    name: str, facts: Facts, sites: Iterable[Site], launchers: Iterable[Launcher] = ()
+) -> Explanation:
+    """What is known of a kernel that was called at these sites.
+
+    Args:
+        name: what people call it.
+        facts: what is proved of it.
+        sites: where it was called.
+        launchers: the devices that it was bound for; each may have dropped workgroups.
+    """
+    at = [launcher for launcher in launchers if launcher.is_named]
     proof = facts.conditions if facts.free else facts.reasons
     seen: dict[object, Explained] = {}
     for site in sites:
@@ -28,6 +43,12 @@ def explanation(name: str, facts: Facts, sites: Iterable[Site]) -> Explanation:
         free=facts.free,
         proof=tuple(str(part) for part in proof),
         workloads=tuple(seen.values()),
+        named=tuple(text_of(one) for one in workgroups_of(at[0].program)) if at else (),
+        dropped=tuple(
+            f"{text_of(workgroup)} on {launcher.device.name}: {plain(why)}"
+            for launcher in at
+            for workgroup, why in dropped_of(launcher.device, launcher.program).items()
+        ),
     )
 
 
@@ -46,7 +67,12 @@ def _explained(site: Site) -> Explained:
     evidence = process.recorder().evidence(workload, able, space.default)
     x, y, z = steps.numbers.extent
     covers = (z, y, x) if z > 1 else (y, x) if y > 1 else (x,)
-    return explained(site, evidence, covers, steps.launcher.device.name)
+    found = explained(site, evidence, covers, steps.launcher.device.name)
+    if not steps.launcher.is_named:
+        return found
+    dropped = dropped_of(steps.launcher.device, steps.launcher.program).values()
+    left_out = tuple(str(one) for one in space.refused if one.why not in dropped)
+    return replace(found, refused=left_out)
 
 
 def _steps(site: Site) -> ProgramSteps:

@@ -17,7 +17,9 @@ from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
+from vyre.lang.among import written
 from vyre.model import Code, Schedule, Workload
+from vyre.plan.among import named_space, sized, text_of
 from vyre.plan.default import default_for, space_for
 from vyre.plan.geometry import (
     LaunchLimits,
@@ -38,6 +40,7 @@ from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.devices.keep import keep
+from vyre.runtime.devices.named import dropped_of
 
 if TYPE_CHECKING:
     from vyre.runtime.devices.device import Device
@@ -52,6 +55,8 @@ MOST_PREPARED = 4096
 MOST_PROVED = 64
 """Launches of which it is kept which schedules may run them: a few hundred each."""
 
+
+_SIZED = sized(Code())
 
 SMALL_GRID = 65_535
 """Invocations along x and y below which PoCL compiles a form of its own (3.0, by its cache)."""
@@ -143,6 +148,7 @@ class Launcher:
         self.kernel, self.device, self.program = kernel, device, kernel.program
         self.facts = device.facts(kernel.program)
         self.limits = LaunchLimits.of(device.name, device.info.limits)
+        self.is_named = bool(self.program.options.among)
         self.order = tuple(decl.name for decl in arguments_of(self.program))
         self.structure = structural_hash(self.program)[:16].hex()
         self._prepared: dict[tuple[object, ...], Prepared] = {}
@@ -159,6 +165,8 @@ class Launcher:
         return known
 
     def _default(self, numbers: Numbers) -> Schedule:
+        if self.is_named:
+            return self._named_space(numbers).default
         info, declared = self.device.info, self.kernel.declared_workgroup
         made = partial(
             default_for,
@@ -181,6 +189,39 @@ class Launcher:
         """What compiling has told so far; of the default in any case."""
         self.default(numbers)
         return Resources(self.device.max_threads(self.program))
+
+    def _named_space(self, numbers: Numbers) -> Space:
+        """The workgroups that the author names, as far as they can run this launch."""
+        device = self.device
+        return named_space(
+            device.info,
+            self.program,
+            device.facts,
+            numbers,
+            dropped_of(device, self.program),
+            Resources(device.max_threads(self.program)),
+        )
+
+    def why_alone(self, numbers: Numbers) -> str | None:
+        """Why a launch always runs its default; None where there is something to choose."""
+        if not self.is_named:
+            return next(why_not_free(self.facts, numbers), None)
+        space = self._named_space(numbers)
+        if len(space.legal) > 1:
+            return None
+        return f"of the workgroups that are named {text_of(space.default.workgroup)} alone is left"
+
+    def asked(self, schedule: Schedule) -> Schedule:
+        """A schedule that somebody asks for, compiled for its workgroup where that is named."""
+        if not self.is_named or schedule.code.sized:
+            return schedule
+        return replace(schedule, code=sized(schedule.code))
+
+    def forget(self) -> None:
+        """Find out anew what may run each launch."""
+        self._prepared.clear()
+        self._proved.clear()
+        self._defaults.clear()
 
     def numbers(
         self, extent: Dim3, shapes: Mapping[str, Shape], scalars: Mapping[str, np.generic]
@@ -206,6 +247,8 @@ class Launcher:
     def guess(self, space: Space, numbers: Numbers) -> Guess:
         """The schedules of a space in the order of what they are expected to take."""
         device = self.device
+        if self.is_named:  # what workgroups are worth that work together, no model says
+            return Guess(space.legal, ())
         return guess(space, self.program, self.facts, device.info, numbers, device.correction)
 
     @property
@@ -221,16 +264,19 @@ class Launcher:
         among: Collection[Code] | None = None,
     ) -> Space:
         """The schedules that may run this launch, and the default; of some codes, or all."""
-        found = space_for(
-            self.device.info,
-            self.program,
-            self.facts,
-            numbers,
-            self.kernel.declared_workgroup,
-            LaunchTraits(alignment),
-            self.resources(numbers),
-            among=among,
-        )
+        if self.is_named:
+            found = self._named_space(numbers)
+        else:
+            found = space_for(
+                self.device.info,
+                self.program,
+                self.facts,
+                numbers,
+                self.kernel.declared_workgroup,
+                LaunchTraits(alignment),
+                self.resources(numbers),
+                among=among,
+            )
         of = _told_apart(numbers, alignment)
         proved = self._proved.get(of, frozenset()) | frozenset(found.legal)
         keep(self._proved, of, proved, MOST_PROVED)
@@ -313,6 +359,8 @@ class Launcher:
     ) -> None:
         """Refuse a schedule that could change the result of this launch, or break its compiler."""
         code, name = schedule.code, self.kernel.name
+        if self.is_named:
+            self._refuse_unnamed(schedule, numbers)
         refuse_unbounded(code, self.device.info.simd, self.program)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
@@ -325,7 +373,7 @@ class Launcher:
                 "use a schedule without Code(fitted=True)",
             )
         default = self.default(numbers)
-        if schedule not in (default, replace(default, code=Code())):
+        if not self.is_named and schedule not in (default, replace(default, code=Code())):
             for why in why_not_free(self.facts, numbers):
                 raise InvalidInput(
                     f"{schedule.text} could change the result of this call of {name}: {why}",
@@ -346,6 +394,25 @@ class Launcher:
             raise InvalidInput(
                 f"depth {code.depth} for this call of {name}: {why_not}", "use Code(depth=0)"
             )
+
+    def _refuse_unnamed(self, schedule: Schedule, numbers: Numbers) -> None:
+        """Refuse what is not one of the workgroups that are named, or is left out, and say why."""
+        space = self._named_space(numbers)
+        if any(schedule.workgroup == one.workgroup for one in space.legal):
+            if schedule in space.legal or replace(schedule, code=_SIZED) == schedule:
+                return
+            usual = next(one for one in space.legal if one.workgroup == schedule.workgroup)
+            raise InvalidInput(
+                f"{schedule.text} for {self.kernel.name}, whose lanes work together",
+                f"use vyre.Schedule({usual.workgroup}) alone",
+            )
+        named = ", ".join(written(one.workgroup) for one in space.legal)
+        wanted = f"workgroup {text_of(schedule.workgroup)}"
+        why = next((one.why for one in space.refused if one.what == wanted), "it is not named")
+        raise InvalidInput(
+            f"workgroup {written(schedule.workgroup)} for this call of {self.kernel.name}: {why}",
+            f"use one of {named}, or leave schedule= out",
+        )
 
     def run_host(
         self,

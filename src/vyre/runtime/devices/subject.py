@@ -25,7 +25,6 @@ from vyre.model import (
 )
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import risk
-from vyre.plan.space import why_not_free
 from vyre.policy.evidence import NOISE
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Pending, Ready, Refused
@@ -89,7 +88,8 @@ class ProgramSubject:
         guess = launcher.guess(space, self.numbers)
         yield
         workload = launcher.workload(self.numbers, self.alignment)
-        corrections.began(launcher, self.numbers, workload)
+        if not launcher.is_named:  # which tells of no guess
+            corrections.began(launcher, self.numbers, workload)
         return Question(
             workload=workload,
             name=launcher.kernel.name,
@@ -98,7 +98,7 @@ class ProgramSubject:
             candidates=guess.ordered,
             refused=tuple(str(one) for one in space.refused),
             expected=() if launcher.device.backend.compiles_per_workgroup else guess.expected,
-            risk=risk(info, guess.gain),
+            risk=risk(info, guess.gain) if guess.expected else 0.0,
             noise=_SHARED_NOISE if info.kind is DeviceKind.CPU else NOISE,
         )
 
@@ -258,7 +258,7 @@ def call_of(
     """A launch of one of Vyre's programs, as something to decide about."""
     device = launcher.device
     backend, info = device.backend, device.info
-    why_alone = next(why_not_free(launcher.facts, numbers), None)
+    why_alone = launcher.why_alone(numbers)
     if helper is None:
         why_alone = why_alone or f"{device.name} runs every schedule alike"
     subject = ProgramSubject(launcher, numbers, alignment, helper)  # type: ignore[arg-type]  # left alone without one
