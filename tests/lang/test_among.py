@@ -200,7 +200,8 @@ def test_an_atomic_on_what_each_workgroup_has_is_refused_as_well():
         "out[vyre.workgroup_id() * len(tile) + t] = x[i]",
         "tile = vyre.shared(f32, (2, vyre.workgroup_size()))\n"
         "out[tile.shape[1] * (vyre.workgroup_id() + 1)] = x[i]",
-        "tile = vyre.shared(f32, 9)\nif t == 0:\n    tile[vyre.workgroup_id()] = x[i]\nout[i] = x[i]",
+        "tile = vyre.shared(f32, 9)\nif t == 0:\n    tile[vyre.workgroup_id()] = x[i]\n"
+        "out[i] = x[i]",
         "out[i] = x[vyre.workgroup_id()]",
         "if vyre.workgroup_id() == 0:\n    out[i] = x[i]",
         "g = 0\nwhile g < 3:\n    g += 1\nout[i] = x[i]",

@@ -20,7 +20,6 @@ from vyre.lang.source import Pointed
 from vyre.lang.tuples import Tuples, names_of
 from vyre.lang.values import PLACEHOLDER, Restart, Value, Variable, fits
 
-
 ENDED = -1
 """Of a loop that is spelled out: no round comes after this one."""
 
