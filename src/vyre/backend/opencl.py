@@ -16,7 +16,7 @@ import numpy as np
 import pyopencl as cl
 
 from vyre import settings
-from vyre.backend import cpufreq, host, scratch
+from vyre.backend import cpufreq, host, pocl, scratch
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.emit import OPENCL, OPENCL_BY_CLANG, Source, WordLayout, bundle, emit
@@ -39,7 +39,7 @@ def found(private: Path | None) -> list[OpenCL]:
     Raises:
         UnsupportedFeature: PoCL has no folder to work in, and there is no other driver.
     """
-    folder = _prepare_pocl(private)
+    folder = pocl.prepare(private)
     devices = list(_devices())
     if not devices and folder is None:
         raise UnsupportedFeature(
@@ -62,21 +62,6 @@ def _devices() -> Iterator[Any]:
             yield from platform.get_devices()
         except cl.Error:  # of a driver that does not start; others may
             continue
-
-
-def _prepare_pocl(private: Path | None) -> Path | None:
-    """Where PoCL compiles; it reads these when its first platform is asked for, never again.
-
-    It runs what it finds in its folder, so that has to be one that nobody else can write.
-    """
-    settings.preset("POCL_AFFINITY", "1")
-    chosen = settings.peek("POCL_CACHE_DIR")
-    if chosen:
-        return Path(chosen)  # the user's own choice, or that of the process that started this one
-    folder = scratch.for_compilers(None if private is None else private / "pocl")
-    if folder is not None:
-        settings.preset("POCL_CACHE_DIR", str(folder))
-    return folder
 
 
 def _kernel(program: Any, entry: str) -> Any:
@@ -178,7 +163,7 @@ class OpenCL:
 
     def __init__(self, device: Any, kept: Binaries, folder: Path | None = None) -> None:
         self._device, self._kept = device, kept
-        is_pocl = "pocl" in device.version.lower()
+        is_pocl = pocl.is_pocl(device)
         self._folder = folder if is_pocl else None  # where it compiles
         self._opened: tuple[Any, Any] | None = None
         self._opening = threading.Lock()
@@ -495,7 +480,7 @@ def _describe(device: Any) -> DeviceInfo:
     kind = DeviceKind.GPU if device.type & cl.device_type.GPU else DeviceKind.CPU
     block = tuple(device.max_work_item_sizes)[:3]
     traits = {}
-    if "pocl" in device.version.lower():
+    if pocl.is_pocl(device):
         # Measured to change which schedule wins: how many threads there are, and whether they move.
         traits = {
             "threads": settings.peek("POCL_MAX_PTHREAD_COUNT") or str(device.max_compute_units),
