@@ -10,7 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import vyre
+from vyre.backend.base import Unusable
+from vyre.backend.reference.device import Reference
 from vyre.cli.main import app
+from vyre.runtime.devices import opened
 
 COMMAND = Path(sys.executable).with_name("vyre")
 
@@ -29,6 +32,43 @@ def test_devices_lists_what_is_here_and_says_how_to_get_what_is_not(run):
     assert value["devices"][-1]["name"] == "reference:0"
     for missing in value["missing"]:
         assert missing["fix"] in shown.stdout.replace("\n", " ")
+
+
+def test_devices_says_why_one_that_is_no_use_is_left_out(inside, monkeypatch):
+    why = Unusable("Acme G1 is left out, because it is broken", "use another")
+    monkeypatch.setitem(opened.BACKENDS, "listed", lambda: [Reference(), why])
+
+    shown, value = inside("devices"), json.loads(inside("devices", "--json").stdout)
+
+    assert "\nlisted:0 " in shown.stdout
+    assert shown.stdout.endswith(
+        "\n\nlisted: Acme G1 is left out, because it is broken\nFix: use another\n"
+    )
+    assert value["devices"][-1]["name"] == "listed:0"
+    assert value["missing"][-1] == {
+        "backend": "listed",
+        "problem": "Acme G1 is left out, because it is broken",
+        "fix": "use another",
+    }
+
+
+@pytest.mark.parametrize(
+    ("listed", "problem", "fix"),
+    [
+        ([], "no {} device is here", "install a driver that offers {}"),
+        ([Unusable("Acme G1 is left out", "mend it")], "Acme G1 is left out", "mend it"),
+    ],
+)
+def test_devices_says_of_a_backend_without_any_what_is_missing_once(
+    inside, monkeypatch, listed, problem, fix
+):
+    name = f"nothing{len(listed)}"
+    monkeypatch.setitem(opened.BACKENDS, name, lambda: listed)
+
+    shown = inside("devices").stdout
+
+    assert shown.endswith(f"\n\n{name}: {problem.format(name)}\nFix: {fix.format(name)}\n")
+    assert shown.count(f"{name}:") == 1
 
 
 def test_explain_says_what_is_proved_and_what_may_run(run):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import vyre
 from vyre import ir
 from vyre.analysis import analyse
 from vyre.emit import CUDA, OPENCL, emit
@@ -260,8 +261,7 @@ class TestPower:
         all_numbers = np.concatenate([self.NUMBERS, -self.NUMBERS])
         a, b = (np.ascontiguousarray(g.ravel()) for g in np.meshgrid(all_numbers, all_numbers))
         out = np.zeros_like(a)
-        device = cl.get_platforms()[0].get_devices()[0]
-        context = cl.Context([device])
+        context, _ = vyre.open("opencl").backend._open()
         queue, flags = cl.CommandQueue(context), cl.mem_flags
         memory = [
             cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=one)

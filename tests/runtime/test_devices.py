@@ -11,9 +11,12 @@ import pytest
 
 import vyre
 from vyre import In, Out, ir, kernels, u8, u32
+from vyre.backend.base import Unusable
+from vyre.backend.reference.device import Reference
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Schedule
+from vyre.runtime.devices import opened
 
 REFERENCE = vyre.open("reference")
 EVERY = pytest.mark.parametrize("device", vyre.devices(), ids=lambda device: device.name)
@@ -306,6 +309,40 @@ def test_an_unknown_device_is_named_with_what_there_is():
     assert caught.value.problem == "no device 'reference:7'; reference has 1"
 
 
+def test_a_device_that_is_no_use_is_left_out_and_told_of(monkeypatch):
+    why = Unusable("Acme G1 is left out, because it is broken", "use another")
+    monkeypatch.setitem(opened.BACKENDS, "half", lambda: [why, Reference(), why])
+
+    assert [device.name for device in vyre.devices() if device.name.startswith("half")] == [
+        "half:0"
+    ]
+    assert vyre.open("half").backend.info.model == vyre.open("reference").info.model
+    assert opened.left_out("half") == (why,)
+    with pytest.raises(InvalidInput) as caught:
+        vyre.open("half:1")
+    assert str(caught.value) == (
+        "no device 'half:1'; half has 1; Acme G1 is left out, because it is broken\n"
+        f"Fix: use one of {', '.join(device.name for device in vyre.devices())}"
+    )
+
+
+def test_where_no_device_of_a_backend_is_any_use_that_is_the_error(monkeypatch):
+    asked = []
+
+    def none_of_use():
+        asked.append(1)
+        return [Unusable("Acme G1 is left out", "mend it"), Unusable("Acme G2 is left out", "")]
+
+    monkeypatch.setitem(opened.BACKENDS, "useless", none_of_use)
+
+    for _ in range(2):
+        with pytest.raises(UnsupportedFeature) as caught:
+            vyre.open("useless")
+        assert str(caught.value) == "Acme G1 is left out\nFix: mend it"
+    assert not any(device.name.startswith("useless") for device in vyre.devices())
+    assert len(asked) == 1
+
+
 def test_the_environment_names_the_device():
     shown = child("import vyre; print(vyre.open())", VYRE_DEVICE="reference")
 
@@ -485,7 +522,7 @@ def test_cuda_without_its_library_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(importlib.util, "find_spec", missing)
     with pytest.raises(UnsupportedFeature) as caught:
-        vyre.runtime.devices.opened.BACKENDS["cuda"]()
+        opened.BACKENDS["cuda"]()
 
     assert str(caught.value) == (
         'backend "cuda" needs cuda-bindings, which is not installed\nFix: pip install "vyre[cuda]"'

@@ -35,6 +35,15 @@ class Unbuilt:
 
     reason: str
     log: str = ""
+    fix: str = ""  # where it is the device that has to be mended, and not the program
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A device that its driver lists and that can run nothing: why, and what to do about it."""
+
+    problem: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)

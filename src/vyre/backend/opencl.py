@@ -17,9 +17,9 @@ import pyopencl as cl
 
 from vyre import settings
 from vyre.backend import cpufreq, host, pocl, scratch
-from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
+from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt, Unusable
 from vyre.backend.binaries import Binaries, name_of
-from vyre.emit import OPENCL, OPENCL_BY_CLANG, Source, WordLayout, bundle, emit
+from vyre.emit import OPENCL, OPENCL_BY_CLANG, WordLayout, bundle, emit
 from vyre.emit.layout import arguments_of, taken
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
@@ -27,11 +27,12 @@ from vyre.model import U32_MAX, Clocks, DeviceInfo, DeviceKind, Limits
 
 # Of fast_math kernels as well: they say in the program what is fused, and native_* promise nothing.
 _OPTIONS = "-cl-fp32-correctly-rounded-divide-sqrt"
+_TRIAL = "__kernel void vyre_trial(__global int* x) { x[0] = 1; }"
 _ASKED_FOR = 64 << 20  # bytes from which it is worth asking what is free, which takes 50 us
 
 
-def found(private: Path | None) -> list[OpenCL]:
-    """Every OpenCL device of this machine, in the order of the drivers.
+def found(private: Path | None) -> list[OpenCL | Unusable]:
+    """Every OpenCL device of this machine, in the order of the drivers, or why it is no use.
 
     Args:
         private: a folder for compiled code that nobody else can write, if there is one.
@@ -49,7 +50,13 @@ def found(private: Path | None) -> list[OpenCL]:
         )
     kept = Binaries(None if private is None else private / "opencl")
     kept.prune()
-    return [OpenCL(device, kept, folder) for device in devices]
+    listed = [OpenCL(device, kept, folder) for device in devices]
+    refused = {one: log for one in listed if (log := one.refusal()) is not None}
+    replaced = any(one.info.kind is DeviceKind.CPU for one in listed if one not in refused)
+    return [
+        pocl.unusable(one.info, refused[one], replaced=replaced) if one in refused else one
+        for one in listed
+    ]
 
 
 def _devices() -> Iterator[Any]:
@@ -194,6 +201,26 @@ class OpenCL:
                     self._opened = opened
         return opened
 
+    def refusal(self) -> str | None:
+        """What the compiler says that can build nothing here; None where it can.
+
+        Only the doubtful are tried: a build takes 35 ms, and 800 on a machine's first (PoCL 3.1, 2
+        cores of an EPYC), a refusal 1 to 7. That one could be built is remembered.
+        """
+        if not pocl.is_doubtful(self._device):
+            return None
+        name = name_of(self.info.model, self.info.toolchain, self._device.version, _TRIAL, "built")
+        if self._kept.get(name) is not None:
+            return None
+        try:
+            built = self._compile(_TRIAL)
+        except (DeviceFailed, cl.Error):  # it was not asked: there is no room, for instance
+            return None
+        if isinstance(built, Unbuilt):
+            return built.log
+        self._kept.put(name, b"")
+        return None
+
     # -- building and running
 
     def source(self, job: Job) -> str:
@@ -205,7 +232,7 @@ class OpenCL:
             emit(job.program, job.code, self._dialect, job.facts, f"vyre_kernel_{number}")
             for number, job in enumerate(jobs)
         ]
-        together = self._compile(sources)
+        together = self._compile(bundle(sources))
         if isinstance(together, Unbuilt) and len(sources) > 1:
             return [built for job in jobs for built in self.build([job])]
         if isinstance(together, Unbuilt):
@@ -251,11 +278,10 @@ class OpenCL:
         asked = cl.kernel_work_group_info.WORK_GROUP_SIZE
         return int(_kernel(program, entry).get_work_group_info(asked, self._device))
 
-    def _compile(self, sources: Sequence[Source]) -> tuple[Any, str] | Unbuilt:
-        """The program of these sources, and its name among those that are kept."""
+    def _compile(self, text: str) -> tuple[Any, str] | Unbuilt:
+        """The program of a text, and its name among those that are kept."""
         context, _ = self._open()
         self._refuse_full()
-        text = bundle(sources)
         name = name_of(self.info.model, self.info.toolchain, _OPTIONS, text)
         with warnings.catch_warnings():  # the compiler's own, about names nobody reads
             warnings.simplefilter("ignore", cl.CompilerWarning)
@@ -265,7 +291,9 @@ class OpenCL:
             try:
                 program = cl.Program(context, text).build(_OPTIONS)
             except cl.RuntimeError as error:
-                return Unbuilt(f"{self.info.model} could not build the kernel", str(error))
+                log = str(error)
+                reason = f"{self.info.model} could not build the kernel"
+                return Unbuilt(reason, log, fix=pocl.fix_of(log))
         return program, name
 
     def _refuse_full(self) -> None:

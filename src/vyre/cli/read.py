@@ -27,7 +27,7 @@ from vyre.report.values import (
 from vyre.report.words import amount, sure
 from vyre.runtime.call.look import Look, source_of
 from vyre.runtime.devices.device import Device
-from vyre.runtime.devices.opened import BACKENDS, found
+from vyre.runtime.devices.opened import BACKENDS, found, left_out
 from vyre.stats import Interval, ratio_interval, spread
 
 ROUNDS = 25
@@ -39,23 +39,21 @@ _FASTEST = 8  # schedules that an explanation lists
 def show_devices(console: Console, *, json: bool) -> None:
     """Print what can run kernels here, and what is missing with the line that installs it."""
     here: list[Device] = []
-    missing: dict[str, UnsupportedFeature | None] = {}
+    missing: list[dict[str, str]] = []
     for backend in BACKENDS:
         try:
-            devices = found(backend)
+            devices, unusable = found(backend), left_out(backend)
         except UnsupportedFeature as error:
-            missing[backend] = error
-        else:
-            here += devices
-            if not devices:
-                missing[backend] = None
+            missing.append(_missing(backend, error.problem, error.fix))
+            continue
+        here += devices
+        missing += [_missing(backend, one.problem, one.fix) for one in unusable]
+        if not devices:
+            why, fix = f"no {backend} device is here", f"install a driver that offers {backend}"
+            missing.append(_missing(backend, why, fix))
     if json:
-        problems = [
-            {"backend": name, "problem": _problem(name, why), "fix": _fix(name, why)}
-            for name, why in missing.items()
-        ]
         listed = [device_value(device.name, device.info) for device in here]
-        say_json({"devices": listed, "missing": problems})
+        say_json({"devices": listed, "missing": missing})
         return
     rows = [
         (
@@ -71,16 +69,12 @@ def show_devices(console: Console, *, json: bool) -> None:
         table(["device", "kind", "units", "memory", "model"], rows, right=("units", "memory"))
     )
     console.print(f"\n{here[0].name} is used unless --device or VYRE_DEVICE names another")
-    for name, why in missing.items():
-        console.print(f"\n{name}: {_problem(name, why)}\nFix: {_fix(name, why)}", overflow="fold")
+    for one in missing:
+        console.print(f"\n{one['backend']}: {one['problem']}\nFix: {one['fix']}", overflow="fold")
 
 
-def _problem(backend: str, why: UnsupportedFeature | None) -> str:
-    return f"no {backend} device is here" if why is None else why.problem
-
-
-def _fix(backend: str, why: UnsupportedFeature | None) -> str:
-    return f"install a driver that offers {backend}" if why is None else why.fix
+def _missing(backend: str, problem: str, fix: str) -> dict[str, str]:
+    return {"backend": backend, "problem": problem, "fix": fix}
 
 
 def explain(target: Target, look: Look, console: Console, *, json: bool) -> None:

@@ -162,7 +162,8 @@ class Device:
         if isinstance(built, Unbuilt):
             raise DeviceFailed(
                 f"{built.reason}:\n{built.log.strip()}",
-                "look for the construct that the compiler names; if the kernel is right, "
+                built.fix
+                or "look for the construct that the compiler names; if the kernel is right, "
                 "report it with this text",
             )
         return built

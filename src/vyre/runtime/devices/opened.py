@@ -11,11 +11,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from vyre import settings
 from vyre.backend import scratch
-from vyre.backend.base import Backend
+from vyre.backend.base import Backend, Unusable
 from vyre.backend.cpu import device as cpu
 from vyre.backend.reference.device import Reference
 from vyre.errors import InvalidInput, StoreFailed, UnsupportedFeature, labelled
@@ -29,7 +30,7 @@ class SlowDeviceWarning(UserWarning):
     """Kernels run on the reference, because no compiled device is there."""
 
 
-def _cuda() -> list[Backend]:
+def _cuda() -> list[Backend | Unusable]:
     try:
         installed = importlib.util.find_spec("cuda.bindings") is not None
     except ModuleNotFoundError:  # not even the package that holds it
@@ -57,7 +58,7 @@ def _has_driver() -> bool:
     return True
 
 
-def _opencl() -> list[Backend]:
+def _opencl() -> list[Backend | Unusable]:
     if importlib.util.find_spec("pyopencl") is None:
         raise UnsupportedFeature(
             'backend "opencl" needs pyopencl, which is not installed',
@@ -86,7 +87,7 @@ def _private() -> Path | None:
     return folder
 
 
-def _cpu() -> list[Backend]:
+def _cpu() -> list[Backend | Unusable]:
     if importlib.util.find_spec("llvmlite") is None:
         raise UnsupportedFeature(
             'backend "cpu" needs llvmlite, which is not installed', "pip install llvmlite"
@@ -94,11 +95,11 @@ def _cpu() -> list[Backend]:
     return list(cpu.found(_private()))
 
 
-def _reference() -> list[Backend]:
+def _reference() -> list[Backend | Unusable]:
     return [Reference()]
 
 
-BACKENDS: dict[str, Callable[[], list[Backend]]] = {
+BACKENDS: dict[str, Callable[[], list[Backend | Unusable]]] = {
     "cuda": _cuda,
     "cpu": _cpu,
     "opencl": _opencl,
@@ -113,17 +114,45 @@ _ORDINAL = re.compile("[0-9]{0,9}")
 _lock = threading.Lock()
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a backend's drivers list: what can run kernels, and what cannot."""
+
+    devices: tuple[Device, ...]
+    unusable: tuple[Unusable, ...]
+
+
 @functools.cache
-def _found(backend: str) -> tuple[Device, ...]:
-    return tuple(
-        Device(f"{backend}:{number}", made) for number, made in enumerate(BACKENDS[backend]())
+def _found(backend: str) -> _Found:
+    listed = BACKENDS[backend]()
+    usable = [one for one in listed if not isinstance(one, Unusable)]
+    return _Found(
+        tuple(Device(f"{backend}:{number}", made) for number, made in enumerate(usable)),
+        tuple(dict.fromkeys(one for one in listed if isinstance(one, Unusable))),
     )
 
 
 def found(backend: str) -> tuple[Device, ...]:
-    """The devices of one backend, the same objects each time."""
+    """The devices of one backend, the same objects each time.
+
+    Raises:
+        UnsupportedFeature: the backend's library is not installed, or no device of it is any use.
+    """
     with _lock:
-        return _found(backend)
+        here = _found(backend)
+    if here.unusable and not here.devices:
+        raise UnsupportedFeature(here.unusable[0].problem, here.unusable[0].fix)
+    return here.devices
+
+
+def left_out(backend: str) -> tuple[Unusable, ...]:
+    """Devices that a backend's drivers list beside its own, and that can run nothing.
+
+    Raises:
+        UnsupportedFeature: the backend's library is not installed.
+    """
+    with _lock:
+        return _found(backend).unusable
 
 
 def sharing(dlpack_type: int) -> tuple[Device, ...]:
@@ -162,7 +191,7 @@ def open(name: str | None = None) -> Device:  # noqa: A001  # read as vyre.open
 
     Raises:
         InvalidInput: there is no device of that name.
-        UnsupportedFeature: the backend's library is not installed.
+        UnsupportedFeature: the backend's library is not installed, or no device of it is any use.
     """
     return default() if name is None else _named(name)
 
@@ -178,8 +207,9 @@ def _named(name: object) -> Device:
         )
     here = found(backend)
     if not _ORDINAL.fullmatch(number) or int(number or 0) >= len(here):
+        others = "".join(f"; {one.problem}" for one in left_out(backend))
         raise InvalidInput(
-            f"no device {shown(name)}; {backend} has {len(here)}",
+            f"no device {shown(name)}; {backend} has {len(here)}{others}",
             f"use one of {', '.join(device.name for device in devices())}",
         )
     return here[int(number or 0)]
