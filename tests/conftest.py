@@ -1,4 +1,4 @@
-"""What all tests share: golden files, and a cache folder of their own."""
+"""What all tests share: golden files, a cache folder of their own, and an OpenCL device."""
 
 import os
 import sys
@@ -8,6 +8,9 @@ from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import vyre
+from vyre.errors import InvalidInput, UnsupportedFeature
 
 # What depends on the clock fails on a busy machine, and says nothing of the code.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,6 +28,15 @@ def pytest_addoption(parser):
 def own_cache(tmp_path_factory):
     """No test reads or writes what a user has learned."""
     os.environ["VYRE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def opencl():
+    """The first OpenCL device; where there is none, tests that take it are skipped, and say why."""
+    try:
+        return vyre.open("opencl")
+    except (InvalidInput, UnsupportedFeature) as error:
+        pytest.skip(error.problem)
 
 
 @pytest.fixture

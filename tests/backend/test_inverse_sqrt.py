@@ -131,14 +131,14 @@ class TestCuda:
     """
 
     @pytest.mark.parametrize("away", [-2, -1, 0, 1, 2])
-    def test_it_makes_the_nearest_of_any_estimate(self, away):
+    def test_it_makes_the_nearest_of_any_estimate(self, opencl, away):
         cl = pytest.importorskip("pyopencl")
         helpers = Helpers(CUDA)
         helpers.unary(UnaryOp.INVERSE_SQRT, DataType.F32)
         helper = helpers.texts["inverse_sqrt_f32"].replace(CUDA.function, OPENCL.function)
         x = of_every_exponent(12, 64)
         out = np.zeros_like(x)
-        context, _ = vyre.open("opencl").backend._open()
+        context, _ = opencl.backend._open()
         queue, flags = cl.CommandQueue(context), cl.mem_flags
         memory = [
             cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=one)

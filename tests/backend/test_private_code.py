@@ -1,6 +1,5 @@
 """Compiled code stays with its user, also where what was learned is shared."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -22,9 +21,7 @@ print(os.environ["POCL_CACHE_DIR"])
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        importlib.util.find_spec("pyopencl") is None, reason="needs an OpenCL device"
-    ),
+    pytest.mark.usefixtures("opencl"),
     pytest.mark.skipif(os.name != "posix", reason="files have no owners there"),
 ]
 

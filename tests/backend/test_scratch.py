@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import vyre
+from vyre import In, Out, f32
 from vyre.backend import scratch
 from vyre.errors import DeviceFailed, UnsupportedFeature
 
@@ -98,9 +100,8 @@ def test_a_temporary_folder_serves_instead_and_the_log_says_so(nowhere, caplog):
     assert not folder.exists()
 
 
+@pytest.mark.usefixtures("opencl")
 def test_kernels_run_on_opencl_where_the_cache_folder_cannot_be_written(nowhere):
-    pytest.importorskip("pyopencl")
-
     done = child(VYRE_CACHE_DIR=str(nowhere), XDG_CACHE_HOME=str(nowhere))
 
     assert done.stdout == "opencl:0 3.0 1000\n", done.stderr
@@ -112,35 +113,29 @@ def test_kernels_run_on_opencl_where_the_cache_folder_cannot_be_written(nowhere)
     assert done.stderr.count(said) == 1
 
 
+@pytest.mark.usefixtures("opencl")
 def test_kernels_run_on_opencl_where_the_disk_is_full(tiny):
     """LLVM would end the process."""
-    pytest.importorskip("pyopencl")
-
     done = child(VYRE_CACHE_DIR=str(tiny), XDG_CACHE_HOME=str(tiny))
 
     assert done.stdout == "opencl:0 3.0 1000\n", done.stderr
     assert done.stderr.count("compilers cannot use ") == 1
 
 
-def test_a_disk_that_fills_up_later_is_an_error_and_not_the_end(monkeypatch, tmp_path):
-    pytest.importorskip("pyopencl")
-    import vyre
-    from vyre import In, Out, f32
-
+def test_a_disk_that_fills_up_later_is_an_error_and_not_the_end(opencl, monkeypatch, tmp_path):
     @vyre.kernel
     def fresh(x: In[f32], out: Out[f32]):
         i = vyre.gid()
         out[i] = 17.0 * x[i]
 
-    device = vyre.open("opencl")
-    monkeypatch.setattr(device.backend, "_folder", tmp_path)
+    monkeypatch.setattr(opencl.backend, "_folder", tmp_path)
     monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: Usage(9, 8, 1000))
 
     with pytest.raises(DeviceFailed) as caught:
-        fresh(device.zeros(4, "f4"))
+        fresh(opencl.zeros(4, "f4"))
 
     assert str(caught.value) == (
-        f"{device.info.model} cannot compile in {tmp_path}: "
+        f"{opencl.info.model} cannot compile in {tmp_path}: "
         "1,000 bytes are free there, 4,194,304 are needed\n"
         "Fix: make room there, or set POCL_CACHE_DIR to another folder"
     )

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-import vyre
 from vyre import ir
 from vyre.analysis import analyse
 from vyre.emit import CUDA, OPENCL, emit
@@ -253,7 +252,7 @@ class TestPower:
         [0, 1, 2, 3, 0.5, 1.5, 2.5, 7, 1e-3, 255, 16777216, 1e30, np.inf, np.nan], np.float32
     )
 
-    def test_it_is_ieee_754s_where_there_is_no_logarithm(self):
+    def test_it_is_ieee_754s_where_there_is_no_logarithm(self, opencl):
         cl = pytest.importorskip("pyopencl")
         helpers = Helpers(CUDA)
         approximate(helpers, BinaryOp.POW, F32)
@@ -261,7 +260,7 @@ class TestPower:
         all_numbers = np.concatenate([self.NUMBERS, -self.NUMBERS])
         a, b = (np.ascontiguousarray(g.ravel()) for g in np.meshgrid(all_numbers, all_numbers))
         out = np.zeros_like(a)
-        context, _ = vyre.open("opencl").backend._open()
+        context, _ = opencl.backend._open()
         queue, flags = cl.CommandQueue(context), cl.mem_flags
         memory = [
             cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=one)

@@ -30,7 +30,7 @@ def bump(x: InOut[f32]):
 @pytest.fixture(params=["reference", "cpu", "opencl"])
 def device(request):
     if request.param == "opencl":
-        pytest.importorskip("pyopencl")
+        request.getfixturevalue("opencl")
     return vyre.open(request.param)
 
 

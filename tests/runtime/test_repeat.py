@@ -232,9 +232,9 @@ def run_all(name, device, sequence) -> None:
 @pytest.mark.parametrize("place", ["reference", "cpu", "opencl"])
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_sequence_of_calls_gives_what_each_would_give_alone(name, place, data):
+def test_a_sequence_of_calls_gives_what_each_would_give_alone(name, place, request, data):
     if place == "opencl":
-        pytest.importorskip("pyopencl")
+        request.getfixturevalue("opencl")
     sequence = data.draw(st.lists(calls(name), min_size=2, max_size=16))
     with vyre.mode("off"):
         run_all(name, vyre.open(place), sequence)

@@ -1,6 +1,5 @@
 """What another user wrote to a shared store: at most it chooses among legal schedules."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -33,9 +32,7 @@ ILLEGAL = (
     Schedule((64, 1, 1), Code(items=3, vector=7, unroll=5, order=Order.BLOCKED, checked=False)),
 )
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pyopencl") is None, reason="needs an OpenCL device"
-)
+pytestmark = pytest.mark.usefixtures("opencl")
 
 
 def run(cache: Path, *words: str) -> str:
