@@ -43,7 +43,9 @@ def refuse_shared_work(kernel: Translation) -> None:
 
 
 def _objections(kernel: Translation) -> Iterator[tuple[str, str]]:
-    if kernel.rank != 1:
+    if kernel.rank == 0:
+        yield "it asks for no position, and runs once", "let one invocation do one item: use gid()"
+    elif kernel.rank != 1:
         yield f"it covers {kernel.rank} axes", "use gid(0) alone, and compute the rest from it"
     for param in kernel.params:
         if param.role is Role.INOUT:

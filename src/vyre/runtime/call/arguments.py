@@ -36,7 +36,7 @@ class CopyWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A call's arguments by parameter name, and the shape it covers.
+    """A call's arguments by parameter name, and the shape it covers, which is () for one element.
 
     Outputs that were not given are missing from `arrays`; `out_shape` says what to make.
     """
@@ -79,7 +79,9 @@ def out_shape(kernel: Translation, param: Param, covered: Shape) -> Shape:
     """The shape of an output that the call must make."""
     if param.count:
         return param.shape
-    if param.rank == kernel.rank:
+    if kernel.rank == 0 and not covered:
+        return (1,) * param.rank  # it runs once, and its author said nothing else
+    if param.rank == (kernel.rank or len(covered)):
         return covered
     raise InvalidInput(
         f"{param.name} of {kernel.name} has {param.rank} axes, the call covers {covered}",
@@ -320,9 +322,14 @@ def _to_one_place(kernel: Translation, places: Mapping[str, str]) -> str:
 def _shape(
     kernel: Translation, arrays: Mapping[str, AnyArray], shape: int | Sequence[int] | None
 ) -> Shape:
-    """What the dispatch covers: `shape=`, else the shape of `out=`, else that of the inputs."""
+    """What the dispatch covers: `shape=`, else the shape of `out=`, else that of the inputs.
+
+    A kernel that asks for no position runs once; `shape=` says what its outputs are.
+    """
     if shape is not None:
         return _stated_shape(kernel, shape)
+    if kernel.rank == 0:
+        return ()
     for roles, what in (((Role.OUT,), "outputs"), ((Role.IN, Role.INOUT), "inputs")):
         shapes = {
             param.name: arrays[param.name].shape
@@ -382,6 +389,8 @@ def _stated_shape(kernel: Translation, shape: int | Sequence[int]) -> Shape:
 
 def _extent(kernel: Translation, covered: Shape) -> Dim3:
     """The covered shape along x, y, z: the last axis is the fastest one."""
+    if kernel.rank == 0:
+        return (1, 1, 1)
     if kernel.rank == 1:
         return (prod(covered), 1, 1)
     x, y, z = (*reversed(covered), 1, 1)[:3]
