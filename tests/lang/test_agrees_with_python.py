@@ -37,6 +37,7 @@ class Writer:
         self.random = Random(seed)
         self.lines: list[str] = []
         self.loops = 0
+        self.generators = 0
 
     def kernel(self) -> str:
         self.lines = [FUNCTIONS + "def kernel(x: In[i64], out: InOut[i64]):"]
@@ -60,7 +61,7 @@ class Writer:
         return str(self.random.randint(-9, 9))
 
     def expression(self, known: list[str], depth: int = 0) -> str:
-        choice = self.random.randrange(11)
+        choice = self.random.randrange(13)
         if depth > 1 or choice < 2:
             return self.atom(known)
         left, right = self.expression(known, depth + 1), self.expression(known, depth + 1)
@@ -79,12 +80,37 @@ class Writer:
                 return f"nearer({left}, {right})"
             case 10:
                 return f"twice({left})"
+            case 11:
+                return self.reduction(known, depth + 1)
+            case 12:
+                least, most = self.random.choice(("min", "max")), self.random.randint(-2, 4)
+                inner, over = self.generator(known, f"range(-3, {most}, 2)")
+                return f"{least}({self.expression(inner, depth + 1)} for {over})"
             case 7:
                 return f"(({left}) % 10) ** {self.random.randint(0, 4)}"
             case _:
                 return f"({left} {self.random.choice('+-*')} {right})"
 
+    def generator(self, known: list[str], over: str) -> tuple[list[str], str]:
+        """The names that an element sees, and what counts; a name may hide one around it."""
+        self.generators += 1
+        name = self.random.choice((f"g{self.generators}", f"g{self.generators}", "a", "k1", "x_"))
+        return [*(one for one in known if one != name), name], f"{name} in {over}"
+
+    def reduction(self, known: list[str], depth: int) -> str:
+        start, stop = self.random.randint(-4, 4), self.random.randint(-4, 40)
+        first = self.random.choice((str(start), f"{self.random.choice(known)} % 5 - {abs(start)}"))
+        last = self.random.choice((str(stop), f"{self.random.choice(known)} % 70 - {abs(stop)}"))
+        step = self.random.choice((1, 1, 2, 3, -1, -2))
+        inner, over = self.generator(known, f"range({first}, {last}, {step})")
+        tests = [f" if {self.condition(inner, 2)}" for _ in range(self.random.randint(0, 2))]
+        return f"sum({self.expression(inner, depth)} for {over}{''.join(tests)})"
+
     def condition(self, known: list[str], depth: int = 0) -> str:
+        if depth < 2 and self.random.random() < 0.15:
+            inner, over = self.generator(known, f"range({self.random.randint(-1, 40)})")
+            word = self.random.choice(("any", "all"))
+            return f"{word}({self.condition(inner, 2)} for {over})"
         left, right = self.expression(known, depth + 1), self.expression(known, depth + 1)
         sign = self.random.choice(("<", "<=", "==", "!=", ">", ">="))
         test = f"{left} {sign} {right}"

@@ -16,6 +16,7 @@ from vyre.lang import In, InOut, Out, f32, i32, u32
 
 Run = Callable[..., None]
 Translate = Callable[..., lang.Translation]
+Written = Callable[..., Callable[..., None]]
 
 
 def names_bound(found: lang.Translation) -> list[str]:
@@ -54,6 +55,25 @@ def test_the_result_of_an_atomic_has_the_authors_name(translate: Translate):
         out[ticket] = 1
 
     assert names_bound(translate(kernel)) == ["ticket"]
+
+
+def test_the_result_of_an_atomic_may_go_by_two_names(run: Run, written: Written):
+    kernel = written(
+        "@vyre.function\n"
+        "def same(p):\n"
+        "    return p\n"
+        "@vyre.function\n"
+        "def both(p):\n"
+        "    q = same(p)\n"
+        "    return 10 * q + p\n"
+        "def kernel(c: InOut[u32], out: Out[u32]):\n"
+        "    out[0] = both(vyre.atomic_add(c, 0, 1))\n"
+    )
+
+    out = np.zeros(1, np.uint32)
+    run(kernel, c=np.array([7], np.uint32), out=out)
+
+    assert out.tolist() == [77]
 
 
 def test_a_variable_may_be_annotated_again(run: Run):

@@ -37,11 +37,33 @@ def test_three_axes_work_alike(run: Run):
     assert out.tolist() == (x + np.pad(x, ((0, 0), (0, 0), (0, 1)))[:, :, 1:]).tolist()
 
 
-def test_the_rank_is_one_without_positions(translate: Translate):
-    def kernel(out: Out[f32]):
-        out[0] = 1
+def test_a_kernel_that_asks_for_no_position_has_no_axes(translate: Translate):
+    def kernel(x: In[f32], out: Out[f32], c: InOut[u32]):
+        out[0] = sum(x[k] for k in range(len(x)))
+        lang.atomic_add(c, 0, 1)
 
-    assert translate(kernel).rank == 1
+    assert translate(kernel).rank == 0
+    assert translate(kernel, workgroup=64).rank == 0
+
+
+def test_a_kernel_that_asks_for_any_position_or_size_has_axes(
+    translate: Translate, written: Callable[..., Callable[..., None]]
+):
+    for line in (
+        "out[0] = vyre.gid()",
+        "out[0] = vyre.extent()",
+        "out[0] = vyre.local_id()",
+        "out[0] = vyre.workgroup_id()",
+        "out[0] = vyre.workgroup_size()",
+        "out[0] = sum(vyre.gid() for k in range(3))",
+        "vyre.barrier()",
+        "tile = vyre.shared(f32, 4)",
+        "out[0] = here()",
+    ):
+        text = "@vyre.function\ndef here():\n    return vyre.gid()\n\n"
+        kernel = written(f"{text}def kernel(out: Out[u32]):\n    {line}\n")
+
+        assert translate(kernel, workgroup=64).rank == 1, line
 
 
 def test_a_workgroup_is_given_in_numpys_order_and_kept_in_the_programs(translate: Translate):

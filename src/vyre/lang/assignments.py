@@ -173,7 +173,7 @@ class Assignments(Tuples):
     def let(self, variable: Variable, value: Value) -> None:
         expr = self.give(variable, value)
         match self.out[-1:]:
-            case [Let(name, Atomic() as atomic)] if expr == Var(name):
+            case [Let(name, Atomic() as atomic)] if expr == Var(name) and name not in self.aliased:
                 self.out[-1] = Let(variable.ir_name, atomic)  # the author's name for its result
             case _:
                 self.out.append(Let(variable.ir_name, expr))
@@ -250,8 +250,8 @@ class Assignments(Tuples):
         value = self.binary(whole, node.op, left, right)
         element = buffer.decl.element.computed
         expr = self.fit(value, element, self.text(node.target))
+        self.effect(node, "a store")
         self.out.append(Store(buffer.name, at.expr, expr))
-        self.effects += 1
 
     def store(self, target: ast.Subscript, value: Value) -> None:
         buffer = self.written(target)
@@ -260,8 +260,8 @@ class Assignments(Tuples):
         if self.effects != before and value.dtype and self.reads_changing_memory(value.expr):
             value = self.spill(value, "value", mark)
         expr = self.fit(value, buffer.decl.element.computed, self.text(target))
+        self.effect(target, "a store")
         self.out.append(Store(buffer.name, position, expr))
-        self.effects += 1
 
     def written(self, target: ast.Subscript) -> Buffer:
         """The array that a subscript writes to."""
@@ -311,6 +311,7 @@ class Assignments(Tuples):
         if len(extents[0]) > 1:
             decl = decl.with_shape(*extents[0])
         self.frame.env[target.id] = self.declare(decl, extents)
+        self.is_placed = True
 
 
 def _names(count: int) -> str:

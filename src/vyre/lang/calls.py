@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import re
 from abc import abstractmethod
@@ -29,12 +30,13 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.node import Let
+from vyre.ir.node import Let, ReduceOp
 from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
 from vyre.lang.expressions import SPLIT_EVERY
 from vyre.lang.intrinsics import (
+    INTRINSICS,
     Domain,
     Function,
     Intrinsic,
@@ -43,7 +45,7 @@ from vyre.lang.intrinsics import (
     is_host_math,
 )
 from vyre.lang.params import MAX_RANK, instead_of
-from vyre.lang.ranges import Ranges
+from vyre.lang.reductions import Reductions, elements_of
 from vyre.lang.scopes import Buffer
 from vyre.lang.several import Parts, count_of, form_of
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
@@ -52,15 +54,20 @@ _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
 _ROTATES = (BinaryOp.ROT_L, BinaryOp.ROT_R)
 _FLOAT_ATOMICS = (AtomicOp.ADD, AtomicOp.MIN, AtomicOp.MAX, AtomicOp.EXCHANGE)
 _NEEDS_WORKGROUP = (IdKind.LOCAL, IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE)
+_EXTREMES = (Structural.MIN, Structural.MAX)
 _SMALLEST_ATOMIC = 4  # bytes
 _NAN_KEEPING: tuple[tuple[object, str], ...] = (
     (np.minimum, "min"),
     (np.maximum, "max"),
     (np.clip, "vyre.clamp"),
+    (np.min, "min"),
+    (np.max, "max"),
+    (np.argmin, "vyre.argmin"),
+    (np.argmax, "vyre.argmax"),
 )
 
 
-class Calls(Ranges):
+class Calls(Reductions):
     """Turns calls into values; functions under @vyre.function are left to whoever extends it."""
 
     @abstractmethod
@@ -109,6 +116,10 @@ class Calls(Ranges):
                 return self.position_of(node, intrinsic, IdKind.INVOCATION)
             case AtomicOp() as op:
                 return self.atomic(node, intrinsic, op)
+            case ReduceOp() as op:
+                return self.reduction(node, op)
+            case Structural.MIN | Structural.MAX as which if self.holds_elements(node):
+                return self.reduction(node, ReduceOp[which.name])
             case Structural.BARRIER:
                 raise self.error(
                     node, "vyre.barrier() has no value", "write vyre.barrier() on a line of its own"
@@ -122,7 +133,7 @@ class Calls(Ranges):
 
     def mathematics(self, node: ast.Call, intrinsic: Intrinsic, target: object) -> Value:
         names = intrinsic.parameters
-        if intrinsic.operation in (Structural.MIN, Structural.MAX):
+        if intrinsic.operation in _EXTREMES:
             names += tuple(f"x{n}" for n in range(2, len(node.args)))
         values = self.values(*self.arguments(node, names))
         numbers = [value.constant for value in values]
@@ -131,12 +142,8 @@ class Calls(Ranges):
         return self.function_of(node, intrinsic, values)
 
     def target(self, node: ast.Call) -> object:
-        if isinstance(node.func, ast.Attribute) and self.buffer(node.func.value):
-            raise self.error(
-                node,
-                f"arrays have no methods in a kernel, such as {node.func.attr!r}",
-                "write what one element does, with a loop where several are needed",
-            )
+        if isinstance(node.func, ast.Attribute) and (buffer := self.buffer(node.func.value)):
+            raise self.no_method(node, node.func, buffer)
         target = self.static(node.func)
         if target is NOTHING:
             self.expression(node.func)  # says what is wrong with a name that is not there
@@ -144,6 +151,17 @@ class Calls(Ranges):
                 node.func, f"{self.text(node.func)} is a number, not a function", "call a function"
             )
         return target
+
+    def no_method(self, node: ast.Call, method: ast.Attribute, buffer: Buffer) -> LanguageError:
+        known = INTRINSICS.get(method.attr)
+        fix = "write what one element does, with a loop where several are needed"
+        if known is not None and (
+            isinstance(known.operation, ReduceOp) or known.operation in _EXTREMES
+        ):
+            word = method.attr if hasattr(builtins, method.attr) else f"vyre.{method.attr}"
+            elements = elements_of(self.text(method.value), buffer.decl.rank)
+            fix = f"say which elements: {word}({elements})"
+        return self.error(node, f"arrays have no methods in a kernel, such as {method.attr!r}", fix)
 
     def arguments(self, node: ast.Call, names: Sequence[str]) -> list[ast.expr]:
         """The arguments of a call in the order of `names`, each given once."""
@@ -297,6 +315,7 @@ class Calls(Ranges):
         """A position or size of the launch along one axis, outermost first."""
         if kind in _NEEDS_WORKGROUP:
             self.check_workgroup(node, intrinsic.name)
+        self.is_placed = True
         if axis >= self.decisions.rank:
             self.decide_rank(axis + 1)
         found = Id(kind, self.decisions.rank - 1 - axis)
@@ -388,8 +407,8 @@ class Calls(Ranges):
         fitted = [self.fit(part, element, f"an element of {buffer.name}") for part in parts]
         expected = fitted[0] if len(fitted) > 1 else None
         old = self.names.fresh("old_value", anywhere=True)
+        self.effect(node, f"vyre.{intrinsic.name}()")
         self.out.append(Let(old, Atomic(op, buffer.name, position, fitted[-1], expected)))
-        self.effects += 1
         return Value.typed(node, element, Var(old))
 
     def check_atomic(self, node: ast.Call, buffer: Buffer, name: str, op: AtomicOp) -> None:

@@ -58,9 +58,12 @@ class Context:
         self.buffers: dict[str, BufferDecl] = {}
         self.by_workgroup: dict[str, tuple[tuple[int, ...], ...]] = {}
         self.variables: list[Variable] = []
+        self.aliased: set[str] = set()  # IR names that a function's parameter stands for
         self.effects = 0  # counts what must not move past a load
         self.has_signed_positions = False
         self.unpacked: list[tuple[Place, str, int]] = []  # positions, and how many names took them
+        self.reducing: str | None = None  # whose elements are computed here, as it is called
+        self.is_placed = False  # whether the kernel asks for a position, so that it has several
         self.is_stale = False  # whether this pass decided something that its start did not know
 
     def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:
@@ -84,6 +87,16 @@ class Context:
     def decide_rank(self, rank: int) -> None:
         self.decisions.rank = rank
         self.is_stale = True
+
+    def effect(self, node: Pointed, what: str) -> None:
+        """Something happens here that must not move past a load, nor stand in an element."""
+        if self.reducing is not None:
+            raise self.error(
+                node,
+                f"{what} inside {self.reducing}, whose elements are computed in any order",
+                "write a for loop, or do it before or after this line",
+            )
+        self.effects += 1
 
     def error(self, node: Pointed, problem: str, fix: str) -> LanguageError:
         return self.frame.source.error(node, problem, fix, self.frame.called_from)
@@ -176,10 +189,26 @@ class Context:
             raise self.unfit(value, value.constant, dtype, other, is_operand=is_operand)
         if not fit_all or (ranged and not dtype.is_int) or (value.is_float and dtype.is_int):
             raise self.mixed(value, dtype, other, is_operand=is_operand)
-        if is_narrow(dtype) and value.needs and not is_operand:
-            self.check_narrow(value, dtype, other)
+        if is_narrow(dtype) and value.needs:
+            self.check_reduced(value, dtype, other, is_operand=is_operand)
+            if not is_operand:
+                self.check_narrow(value, dtype, other)
         self.decide_types(value.needs, dtype)
         return PLACEHOLDER if value.needs else value.build(dtype)
+
+    def check_reduced(self, value: Value, dtype: DataType, other: str, *, is_operand: bool) -> None:
+        """Refuse a reduction of open elements that would become a small number."""
+        reduced = next((variable for variable in value.needs if variable.is_reduced), None)
+        if reduced is None:
+            return
+        wide = DataType.I32 if dtype.is_signed else DataType.U32
+        cast, side = (wide, other) if is_operand else (dtype, self.text(value.node))
+        call = f"{cast}({'...' if side == 'this' else side})"
+        raise self.error(
+            value.node,
+            f"{reduced.name} would be {dtype} as {other} is, and comes to 32 or 64 bits",
+            f"write {call}" + ("" if is_operand else f" to keep the low {dtype.bits} bits"),
+        )
 
     def check_narrow(self, value: Value, dtype: DataType, other: str) -> None:
         """Refuse an open value that would become a small number by where it goes."""

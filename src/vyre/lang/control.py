@@ -112,8 +112,9 @@ class Control(Loops):
             if operation is Structural.BARRIER:
                 self.arguments(call, ())
                 self.check_workgroup(call, "barrier")
+                self.effect(call, "vyre.barrier()")
+                self.is_placed = True
                 self.out.append(Barrier())
-                self.effects += 1
                 return
             value = self.call_or_nothing(call)
             if value is None or isinstance(target, Function) or isinstance(operation, AtomicOp):

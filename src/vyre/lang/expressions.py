@@ -47,7 +47,10 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.ListComp: ("a comprehension", "write a for loop over range()"),
     ast.SetComp: ("a comprehension", "write a for loop over range()"),
     ast.DictComp: ("a comprehension", "write a for loop over range()"),
-    ast.GeneratorExp: ("a generator expression", "write a for loop over range()"),
+    ast.GeneratorExp: (
+        "a generator outside a reduction",
+        "write sum() of it, or min, max, any, all, vyre.prod, vyre.argmin or vyre.argmax",
+    ),
     ast.JoinedStr: ("an f-string", "compute with numbers; make text of them on the host"),
     ast.NamedExpr: ("an assignment inside an expression", "assign on a line of its own"),
     ast.Await: ("await", "remove it; a kernel runs to its end"),

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from vyre.ir.declare import Dim3
+from vyre.ir.expr import Var
 from vyre.ir.node import Let
 from vyre.ir.types import DataType
 from vyre.lang.annotations import annotation_of, check_default, defaults_of, parameters_of
@@ -189,7 +190,10 @@ class Inliner(Control):
                 self.let(variable, value)
                 env[parameter.arg] = Bound(variable)
             else:
-                env[parameter.arg] = Alias(self.once(value, parameter.arg))
+                value = self.once(value, parameter.arg)
+                if value.dtype is not None and isinstance(value.expr, Var):
+                    self.aliased.add(value.expr.name)
+                env[parameter.arg] = Alias(value)
         return env
 
     def typed_argument(

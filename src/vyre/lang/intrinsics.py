@@ -14,6 +14,7 @@ import numpy as np
 
 from vyre.errors import LanguageError
 from vyre.ir.expr import AtomicOp, BinaryOp, IdKind, UnaryOp
+from vyre.ir.node import ReduceOp
 
 
 class Domain(Enum):
@@ -38,7 +39,7 @@ class Structural(Enum):
     MAX = "max"
 
 
-Operation = UnaryOp | BinaryOp | AtomicOp | IdKind | Structural
+Operation = UnaryOp | BinaryOp | AtomicOp | IdKind | ReduceOp | Structural
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,10 @@ def _bits(name: str, op: UnaryOp) -> Intrinsic:
 
 def _two(name: str, op: BinaryOp, domain: Domain) -> Intrinsic:
     return Intrinsic(name, op, ("a", "b"), domain)
+
+
+def _reduction(name: str, op: ReduceOp) -> Intrinsic:
+    return Intrinsic(name, op, ("elements",))
 
 
 def _atomic(name: str, op: AtomicOp) -> Intrinsic:
@@ -155,6 +160,13 @@ fma = Intrinsic("fma", Structural.FMA, ("a", "b", "c"), Domain.FLOAT)
 clamp = Intrinsic("clamp", Structural.CLAMP, ("x", "lo", "hi"))
 select = Intrinsic("select", Structural.SELECT, ("condition", "a", "b"))
 
+sum = _reduction("sum", ReduceOp.SUM)  # noqa: A001  # the kernel language's own
+prod = _reduction("prod", ReduceOp.PROD)
+any = _reduction("any", ReduceOp.ANY)  # noqa: A001  # the kernel language's own
+all = _reduction("all", ReduceOp.ALL)  # noqa: A001  # the kernel language's own
+argmin = _reduction("argmin", ReduceOp.ARGMIN)
+argmax = _reduction("argmax", ReduceOp.ARGMAX)
+
 atomic_add = _atomic("atomic_add", AtomicOp.ADD)
 atomic_min = _atomic("atomic_min", AtomicOp.MIN)
 atomic_max = _atomic("atomic_max", AtomicOp.MAX)
@@ -174,12 +186,20 @@ INTRINSICS: dict[str, Intrinsic] = {
 """Every function of the kernel language, by name."""
 
 # By object, so that `from math import sqrt as root` is understood too. Left out on purpose:
-# np.minimum, np.maximum and np.clip, which hand NaN on where min, max and clamp ignore it.
+# np.minimum, np.min, np.argmin, np.clip and so on, which hand NaN on where ours ignore it.
 _SAME: tuple[tuple[object, Intrinsic], ...] = (
     (builtins.abs, abs),
     (builtins.min, min),
     (builtins.max, max),
     (builtins.round, round),
+    (builtins.sum, sum),
+    (builtins.any, any),
+    (builtins.all, all),
+    (math.prod, prod),
+    (np.sum, sum),
+    (np.prod, prod),
+    (np.any, any),
+    (np.all, all),
     *((getattr(math, name), INTRINSICS[name]) for name in (
         "exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",
         "cosh", "tanh", "sqrt", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "pow",
@@ -229,7 +249,7 @@ def position_kind(intrinsic: Intrinsic) -> IdKind | None:
 
 def is_host_math(thing: object) -> bool:
     """Whether `thing` is Python's or NumPy's own, and may be called while translating."""
-    return any(same is thing and not isinstance(same, Intrinsic) for same, _ in _SAME)
+    return builtins.any(same is thing and not isinstance(same, Intrinsic) for same, _ in _SAME)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

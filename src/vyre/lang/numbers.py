@@ -27,7 +27,20 @@ from vyre.ir.expr import (
     UnaryOp,
     Var,
 )
-from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, Store, While
+from vyre.ir.node import (
+    Assign,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Reduce,
+    Return,
+    Store,
+    While,
+    Yield,
+)
 from vyre.ir.program import Program
 from vyre.ir.types import DataType, int_range
 from vyre.ir.typing import COMPARISONS, LOGICAL
@@ -120,6 +133,10 @@ class Numbers(ABC):
                 return self.branches(node)
             case Loop() | While():
                 self.rounds(node)
+            case Reduce():
+                self.reduced(node)
+            case Yield(value):
+                self.number(value)
             case Break() | Continue() | Return():
                 return False
             case _:
@@ -205,6 +222,31 @@ class Numbers(ABC):
         left = stop.total.plus(made.total, -1).plus(Sum.of(1), -1)
         right = [] if self.may_wrap(stop) else [left]
         self.bounds.relations[key] = (made.total.plus(start.total, -1), *right)
+        return made
+
+    def reduced(self, node: Reduce) -> None:
+        counter = self.round_of(node)
+        mark, back = len(self.journal), self.bounds.mark()
+        self.give(node.var, counter)
+        self.body(node.body)
+        self.bounds.back_to(back)
+        self.rolled_back(mark)
+        self.give(node.name, self.opaque(node.result.computed))
+
+    def round_of(self, node: Reduce) -> Number:
+        """A round of a reduction, which begins at 0 and ends by the bounds of its range."""
+        self.number(node.rounds)
+        made = self.opaque(DataType.U32, Unknown(0, starts=self.bounds.doubts))
+        low, high, step = _range(node.rounds)
+        start, stop = self.number(low), self.number(high)
+        for bound in (start, stop):
+            self.counted(bound)
+        if start.total is None or stop.total is None or self.first_wrapped(start, stop):
+            return made
+        assert made.total is not None, "it is unsigned"
+        (key,) = made.total.factors
+        distance = stop.total.plus(start.total, -1)
+        self.bounds.relations[key] = (distance.plus(made.total, -step).plus(Sum.of(1), -1),)
         return made
 
     def forget(self, body: Sequence[Node]) -> None:
@@ -520,3 +562,22 @@ def _most(dtype: DataType | None) -> float:
     if dtype is None or not dtype.is_unsigned or dtype.bits > 16:
         return inf
     return int_range(dtype)[1]
+
+
+def _range(rounds: Expr) -> tuple[Expr, Expr, int]:
+    """The least bound of a range, the greatest and the step between, as its rounds were made."""
+    match rounds:
+        case Cast(_, inner) | Binary(BinaryOp.MIN, inner, Lit()):
+            return _range(inner)
+        case Select(Binary(BinaryOp.LT, low, high), count, Lit()):
+            return low, high, _step(count)
+        case _:
+            return Lit.of(DataType.U32, 0), rounds, 1
+
+
+def _step(count: Expr) -> int:
+    match count:
+        case Binary(BinaryOp.ADD, Binary(BinaryOp.DIV, _, Lit() as size)):
+            return int(size.value)
+        case _:
+            return 1

@@ -76,7 +76,9 @@ class Operators(Context):
         """`left op right`, by Python's meaning of the sign."""
         if type(op) not in _ARITHMETIC:
             raise self.error(
-                node, "@ is not part of the kernel language", "write the sum as a loop"
+                node,
+                "@ is not part of the kernel language",
+                "write sum(a[k] * b[k] for k in range(n))",
             )
         sign, kind = SYMBOLS[type(op)], _ARITHMETIC[type(op)]
         for value in (left, right):

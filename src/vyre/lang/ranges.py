@@ -13,6 +13,7 @@ from vyre.lang.expressions import Expressions
 from vyre.lang.values import Value, fits
 
 _UNSIGNED = {8: DataType.U8, 16: DataType.U16, 32: DataType.U32, 64: DataType.U64}
+_INDEXED = "write for k in range(len(x)): and index with k"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Rounds:
         distance = reinterpreted(counted, counter or self.counter, self.dtype)
         if abs(self.step) != 1:
             distance = Binary(BinaryOp.MUL, distance, Lit.of(self.dtype, abs(self.step)))
+        if self.step > 0 and self.origin == Lit(self.dtype, 0):
+            return distance
         op = BinaryOp.ADD if self.step > 0 else BinaryOp.SUB
         return Binary(op, self.origin, distance)
 
@@ -69,14 +72,20 @@ class Rounds:
 class Ranges(Expressions, ABC):
     """Turns calls of `range()` into bounds and rounds."""
 
-    def range_of(self, call: ast.expr, counts: str) -> Range:
-        """What a call of `range()` was given; `counts` says in a message what runs over it."""
+    def range_of(self, call: ast.expr, counts: str, fix: str = _INDEXED) -> Range:
+        """What a call of `range()` was given.
+
+        Args:
+            call: The call.
+            counts: What runs over it, as a message says it.
+            fix: What to write where it is something else.
+        """
         is_range = isinstance(call, ast.Call) and self.static(call.func) is range
         if not isinstance(call, ast.Call) or not is_range:
             raise self.error(
                 call,
                 f"{counts} runs over range(), and {self.text(call)} is not one",
-                "write for k in range(len(x)): and index with k",
+                fix,
             )
         if call.keywords or not 1 <= len(call.args) <= 3:
             raise self.error(

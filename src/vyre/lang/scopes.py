@@ -190,13 +190,14 @@ def _numbered(name: str, number: int) -> str:
 
 
 def assigned_names(body: Iterable[ast.stmt]) -> frozenset[str]:
-    """Every name that the statements give a value to."""
-    return frozenset(
-        node.id
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
+    """Every name that the statements give a value to; those of a generator are its own."""
+    found, of_generators = list[ast.Name](), set[ast.AST]()
+    for node in (node for statement in body for node in ast.walk(statement)):
+        if isinstance(node, ast.comprehension):
+            of_generators.update(ast.walk(node.target))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.append(node)
+    return frozenset(node.id for node in found if node not in of_generators)
 
 
 def growing_names(body: Iterable[ast.stmt]) -> frozenset[str]:

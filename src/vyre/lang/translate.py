@@ -42,7 +42,7 @@ class Translation:
     name: str
     program: Program
     params: tuple[Param, ...]
-    rank: int  # dimensions of the dispatch
+    rank: int  # dimensions of the dispatch; 0 where the kernel asks for no position, and runs once
     declared_workgroup: Dim3 | None  # fastest axis first, as in the program
     location: Location
     has_signed_positions: bool = False  # whether it takes positions as i32
@@ -115,6 +115,7 @@ def _translate_once(
     _check_unpacked(work, decisions.rank)
     for axes in sizes:
         _check_rank(source.name, axes, decisions.rank)
+    rank = decisions.rank if work.is_placed else 0
     nodes: list[Node] = work.out
     if nodes and isinstance(nodes[-1], Return):
         nodes.pop()
@@ -131,7 +132,7 @@ def _translate_once(
         name=source.name,
         program=program,
         params=params,
-        rank=decisions.rank,
+        rank=rank,
         declared_workgroup=declared_workgroup,
         location=source.location,
         has_signed_positions=work.has_signed_positions,
@@ -226,7 +227,9 @@ def _too_large(variable: Variable, number: float, node: ast.expr, source: Source
     return source.error(
         node,
         f"{number!r} does not fit {variable.default}, which {variable.name} is by default",
-        f"give it a type, for example {variable.name}: {wider} = {number!r}",
+        f"cast it, for example {wider}({number!r})"
+        if variable.is_reduced or variable.is_ranged
+        else f"give it a type, for example {variable.name}: {wider} = {number!r}",
     )
 
 

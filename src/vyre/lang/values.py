@@ -59,6 +59,7 @@ class Variable:
     is_float: bool = False
     is_open: bool = False
     grows: bool = False  # whether it is counted with, or given what was computed
+    is_reduced: bool = False  # whether it is what elements come to, which no line names
     constants: list[tuple[Constant, Source]] = field(default_factory=list)
     sources: list[Variable] = field(default_factory=list)  # whose values it was given, still open
 
@@ -87,7 +88,7 @@ class Variable:
         """Whether all that it was given so far fits a type, and what it may grow to."""
         if (dtype.is_int and self.is_float) or (self.is_ranged and not dtype.is_int):
             return False
-        if self.grows and is_narrow(dtype):
+        if (self.grows or self.is_reduced) and is_narrow(dtype):
             return False
         return all(fits(constant.value, dtype) for constant, _ in self.constants)
 

@@ -1,0 +1,489 @@
+"""What a reader is told of a reduction that is not one: each message whole, as it is printed."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from vyre.errors import LanguageError
+
+Written = Callable[..., Callable[..., None]]
+Refusal = Callable[..., LanguageError]
+
+HEAD = """\
+@vyre.function
+def bump(c, k):
+    return vyre.atomic_add(c, k, 1)
+@vyre.function
+def put(c, k):
+    c[k] = 1
+    return 1
+@vyre.function
+def add(c, k):
+    c[k] += 1
+    return 1
+@vyre.function
+def wait(k):
+    vyre.barrier()
+    return k
+def kernel(x: In[f32], b: In[u8], s: In[i16], y: In[f32, 2], z: In[f32, 3], n: In[i32],
+           out: Out[f32], r: Out[u8], acc: InOut[u32], a: f32, m: u32, w: u64):
+    i = vyre.gid()
+"""
+LINE = 1 + HEAD.count("\n")
+
+EXAMPLE = "x[k] for k in range(len(x))"
+OF_OPEN = "and comes to 32 or 64 bits"
+IN_ANY_ORDER = "whose elements are computed in any order"
+AS_A_LOOP = "write a for loop, or do it before or after this line"
+
+MISUSES = {
+    "a start": (
+        "out[i] = sum((x[k] for k in range(4)), 1.0)",
+        "1.0",
+        "sum() begins with its first element, and takes no other start",
+        "write 1.0 + sum(...)",
+    ),
+    "a start by name": (
+        "out[i] = sum((x[k] for k in range(4)), start=a)",
+        "a",
+        "sum() begins with its first element, and takes no other start",
+        "write a + sum(...)",
+    ),
+    "a start of a product": (
+        "out[i] = math.prod((x[k] for k in range(4)), start=m)",
+        "m",
+        "math.prod() begins with its first element, and takes no other start",
+        "write m * math.prod(...)",
+    ),
+    "a default": (
+        "out[i] = min((x[k] for k in range(m)), default=0.5)",
+        "0.5",
+        "min() of no elements is infinity, or the largest whole number, and takes no default",
+        "write min(...) if n > 0 else 0.5",
+    ),
+    "a default where elements are left out": (
+        "out[i] = max((x[k] for k in range(m) if x[k] < 0), default=a)",
+        "a",
+        "max() of no elements is minus infinity, or the smallest whole number, and takes no "
+        "default",
+        "write max(...) if any(c(k) for k in range(n)) else a",
+    ),
+    "a key": (
+        "out[i] = max((x[k] for k in range(4)), key=abs)",
+        "abs",
+        "max() compares its elements themselves, and takes no key",
+        "write k = vyre.argmax(key(k) for k in range(n)), and use k",
+    ),
+    "a key of the least": (
+        "out[i] = min((x[k] for k in range(4)), key=abs)",
+        "abs",
+        "min() compares its elements themselves, and takes no key",
+        "write k = vyre.argmin(key(k) for k in range(n)), and use k",
+    ),
+    "a value behind the elements": (
+        "out[i] = max((x[k] for k in range(4)), a)",
+        "a",
+        "a stands behind the elements of max()",
+        "write max(a, max(...))",
+    ),
+    "a value behind elements that are bools": (
+        "out[i] = any((x[k] > 0 for k in range(4)), a)",
+        "a",
+        "a stands behind the elements of any()",
+        "remove it",
+    ),
+    "NumPy's parameters": (
+        "out[i] = np.sum((x[k] for k in range(4)), axis=0)",
+        "0",
+        "np.sum() has no further parameter 'axis'",
+        f"write np.sum({EXAMPLE})",
+    ),
+    "all of a dictionary": (
+        "out[i] = sum((x[k] for k in range(4)), **y)",
+        "y",
+        "sum() has no further parameter '**'",
+        f"write sum({EXAMPLE})",
+    ),
+    "two for clauses": (
+        "out[i] = sum(y[j, k] for j in range(4) for k in range(3))",
+        "k@2",
+        "a second for in one sum()",
+        "nest them: sum(sum(x[i, j] for j in range(n)) for i in range(m))",
+    ),
+    "two for clauses of a place": (
+        "j = vyre.argmax(y[j, k] for j in range(4) for k in range(3))",
+        "k@2",
+        "a second for in one vyre.argmax()",
+        "count in one: for p in range(m * n), with p // n and p % n for the two",
+    ),
+    "async for": (
+        "out[i] = sum(x[k] async for k in range(4))",
+        "k@2",
+        "async for is not part of the kernel language",
+        "write for k in range(...)",
+    ),
+    "a list comprehension": (
+        "out[i] = sum([x[k] for k in range(4)])",
+        "[x[k] for k in range(4)]",
+        "sum() of a comprehension, which would be kept in memory",
+        f"leave its brackets out: sum({EXAMPLE})",
+    ),
+    "a set comprehension": (
+        "out[i] = max({x[k] for k in range(4)})",
+        "{x[k] for k in range(4)}",
+        "max() of a comprehension, which would be kept in memory",
+        f"leave its brackets out: max({EXAMPLE})",
+    ),
+    "a tuple": (
+        "out[i] = sum((x[0], x[1]))",
+        "(x[0], x[1])",
+        "sum() of a tuple",
+        f"write a + b of its values, or sum({EXAMPLE})",
+    ),
+    "a list": (
+        "out[i] = min([x[0], x[1]])",
+        "[x[0], x[1]]",
+        "min() of a list",
+        f"write min(a, b) of its values, or min({EXAMPLE})",
+    ),
+    "an array": (
+        "out[i] = sum(x)",
+        "x",
+        "sum() of x, which is a whole array",
+        f"say which elements: sum({EXAMPLE})",
+    ),
+    "an array of two axes": (
+        "out[i] = max(y)",
+        "y",
+        "max() of y, which is a whole array",
+        "say which elements: max(y[i, k] for k in range(y.shape[1]))",
+    ),
+    "an array of three axes": (
+        "j = vyre.argmin(z)",
+        "z",
+        "vyre.argmin() of z, which is a whole array",
+        "say which elements: vyre.argmin(z[i, j, k] for k in range(z.shape[2]))",
+    ),
+    "a method": (
+        "out[i] = x.sum()",
+        "x.sum()",
+        "arrays have no methods in a kernel, such as 'sum'",
+        f"say which elements: sum({EXAMPLE})",
+    ),
+    "a method that Python has no function for": (
+        "j = y.argmin()",
+        "y.argmin()",
+        "arrays have no methods in a kernel, such as 'argmin'",
+        "say which elements: vyre.argmin(y[i, k] for k in range(y.shape[1]))",
+    ),
+    "a method of two values": (
+        "out[i] = x.max()",
+        "x.max()",
+        "arrays have no methods in a kernel, such as 'max'",
+        f"say which elements: max({EXAMPLE})",
+    ),
+    "a slice": (
+        "out[i] = sum(x[1:m])",
+        "x[1:m]",
+        "sum() takes a generator, and x[1:m] is not one",
+        "write sum(x[k] for k in range(1, m))",
+    ),
+    "a slice without ends": (
+        "out[i] = sum(x[:])",
+        "x[:]",
+        "sum() takes a generator, and x[:] is not one",
+        f"write sum({EXAMPLE})",
+    ),
+    "a range": (
+        "out[i] = sum(range(4))",
+        "range(4)",
+        "sum() takes a generator, and range(4) is not one",
+        "write sum(k for k in range(4))",
+    ),
+    "one value": (
+        "out[i] = sum(x[i])",
+        "x[i]",
+        "sum() takes a generator, and x[i] is not one",
+        f"write sum({EXAMPLE})",
+    ),
+    "a starred value": (
+        "out[i] = sum(*x)",
+        "*x",
+        "sum() takes a generator, and *x is not one",
+        f"write sum({EXAMPLE})",
+    ),
+    "nothing": (
+        "out[i] = sum()",
+        "sum()",
+        "sum() of nothing",
+        f"write sum({EXAMPLE})",
+    ),
+    "a generator over an array": (
+        "out[i] = sum(v for v in x)",
+        "x",
+        "a generator runs over range(), and x is not one",
+        "write for k in range(len(x)), and x[k]",
+    ),
+    "a generator over something else": (
+        "out[i] = sum(v for v in zip(x, x))",
+        "zip(x, x)",
+        "a generator runs over range(), and zip(x, x) is not one",
+        "write for k in range(n), and compute with k",
+    ),
+    "two names": (
+        "out[i] = sum(v for j, v in enumerate(x))",
+        "j, v",
+        "a generator counts with one name, and j, v is not one",
+        "write for k in range(...), and compute the others from k",
+    ),
+    "an element of an array": (
+        "out[i] = sum(x[0] for acc[0] in range(3))",
+        "acc[0]",
+        "a generator counts with one name, and acc[0] is not one",
+        "write for k in range(...), and compute the others from k",
+    ),
+    "a walrus": (
+        "out[i] = sum((q := x[k]) * q for k in range(4))",
+        "q := x[k]",
+        "an assignment inside sum() is not part of the kernel language",
+        "compute the element in a function under @vyre.function, and call that",
+    ),
+    "an atomic": (
+        "m_ = sum(vyre.atomic_add(acc, k, 1) for k in range(4))",
+        "vyre.atomic_add(acc, k, 1)",
+        f"vyre.atomic_add() inside sum(), {IN_ANY_ORDER}",
+        AS_A_LOOP,
+    ),
+    "an atomic in a condition": (
+        "out[i] = max(x[k] for k in range(4) if vyre.atomic_add(acc, k, 1) > 0)",
+        "vyre.atomic_add(acc, k, 1)",
+        f"vyre.atomic_add() inside max(), {IN_ANY_ORDER}",
+        AS_A_LOOP,
+    ),
+    "narrow elements": (
+        "m_ = sum(b[k] for k in range(4))",
+        "b[k]",
+        "sum() takes numbers of 32 or 64 bits, and b[k] is u8",
+        "cast it, for example u32(b[k])",
+    ),
+    "narrow signed elements": (
+        "m_ = vyre.argmin(s[k] for k in range(4))",
+        "s[k]",
+        "vyre.argmin() takes numbers of 32 or 64 bits, and s[k] is i16",
+        "cast it, for example i32(s[k])",
+    ),
+    "a count that would be narrow": (
+        "r[i] = sum(1 for k in range(m))",
+        "sum(1 for k in range(m))",
+        f"sum() would be u8 as r[i] is, {OF_OPEN}",
+        "write u8(sum(1 for k in range(m))) to keep the low 8 bits",
+    ),
+    "a count that meets a narrow number": (
+        "m_ = s[i] + sum(1 for k in range(m))",
+        "sum(1 for k in range(m))",
+        f"sum() would be i16 as s[i] is, {OF_OPEN}",
+        "write i32(s[i])",
+    ),
+    "a product of bools": (
+        "m_ = vyre.prod(x[k] > 0 for k in range(4))",
+        "x[k] > 0",
+        "vyre.prod() takes a number, and x[k] > 0 is bool",
+        "cast it, for example i32(x[k] > 0)",
+    ),
+    "any of numbers": (
+        "out[i] = 1.0 if any(x[k] for k in range(4)) else 0.0",
+        "x[k]",
+        "x[k] is f32, and a condition is true or false",
+        "compare it, for example x[k] != 0",
+    ),
+    "a condition that is a number": (
+        "out[i] = sum(x[k] for k in range(4) if n[k])",
+        "n[k]",
+        "n[k] is i32, and a condition is true or false",
+        "compare it, for example n[k] != 0",
+    ),
+    "a count for a float": (
+        "out[i] = sum(x[k] > 0 for k in range(4))",
+        "sum(x[k] > 0 for k in range(4))",
+        "out[i] is f32 and sum(x[k] > 0 for k in range(4)) is u32",
+        "cast one side, for example f32(sum(x[k] > 0 for k in range(4)))",
+    ),
+    "whole numbers for a float": (
+        "out[i] = sum(j for j in range(4))",
+        "j",
+        "sum() is f32 and j is i32",
+        "cast one side, for example f32(j)",
+    ),
+    "mixed elements": (
+        "out[i] = sum(x[k] + n[k] for k in range(3))",
+        "n[k]",
+        "x[k] is f32 and n[k] is i32",
+        "cast one side, for example f32(n[k])",
+    ),
+    "a step of 0": (
+        "out[i] = sum(x[k] for k in range(0, 4, 0))",
+        "0@2",
+        "the step 0 is not a constant other than 0",
+        "write a number, or count with while",
+    ),
+    "bounds that are floats": (
+        "out[i] = sum(x[k] for k in range(a))",
+        "a",
+        "range() takes a whole number, and a is f32",
+        "cast it, for example i32(a)",
+    ),
+    "a variable after its generator": (
+        "out[i] = sum(x[k] for k in range(4)) + k",
+        "k@3",
+        "no name 'k' here",
+        "give 'k' a value before this line, or make it a parameter",
+    ),
+    "too many rounds": (
+        "out[i] = sum(f32(w + k) for k in range(2**33))",
+        "range(2**33)",
+        "8,589,934,592 rounds of sum(); 4,294,967,295 allowed",
+        "split the range",
+    ),
+    "a bound that no default holds": (
+        "out[i] = sum(a for k in range(5000000000))",
+        "5000000000",
+        "5000000000 does not fit i32, which k is by default",
+        "cast it, for example i64(5000000000)",
+    ),
+    "an element that no default holds": (
+        "m_ = sum(5000000000 for k in range(3))",
+        "5000000000",
+        "5000000000 does not fit i32, which sum() is by default",
+        "cast it, for example i64(5000000000)",
+    ),
+    "a bound that wraps": (
+        "out[i] = sum(x[k] for k in range(i - 2))",
+        "i - 2",
+        "i - 2 wraps around below 0, as it is u32, and range() takes it for a large number",
+        "compute it in a signed type, for example i32(i) - 2, or write vyre.wrap_sub(i, 2) if it "
+        "is meant to wrap",
+    ),
+    "a start that wraps": (
+        "out[i] = sum(x[k] for k in range(i - 2, i + 3))",
+        "i - 2",
+        "i - 2 wraps around below 0, as it is u32, and range() takes it for a large number",
+        "compute it in a signed type, for example i32(i) - 2, or write vyre.wrap_sub(i, 2) if it "
+        "is meant to wrap",
+    ),
+    "an element that wraps": (
+        "out[i] = sum(f32(k - 1) for k in range(m))",
+        "f32(k - 1)",
+        "k - 1 wraps around below 0, as it is u32, and f32() takes it for a large number",
+        "compute it in a signed type, for example i32(k) - 1, or write vyre.wrap_sub(k, 1) if it "
+        "is meant to wrap",
+    ),
+    "a value that is not used": (
+        "sum(x[k] for k in range(4))",
+        "sum(x[k] for k in range(4))",
+        "the value of sum(x[k] for k in range(4)) is not used",
+        "assign it to a name or an element, or remove the line",
+    ),
+    "a generator of its own": (
+        "m_ = (x[k] for k in range(3))",
+        "(x[k] for k in range(3))",
+        "a generator outside a reduction is not part of the kernel language",
+        "write sum() of it, or min, max, any, all, vyre.prod, vyre.argmin or vyre.argmax",
+    ),
+    "NumPy's least": (
+        "out[i] = np.min(x[k] for k in range(3))",
+        "np.min(x[k] for k in range(3))",
+        "np.min() hands NaN on, and min() ignores it",
+        "write min(...)",
+    ),
+    "NumPy's place": (
+        "m_ = np.argmax(x[k] for k in range(3))",
+        "np.argmax(x[k] for k in range(3))",
+        "np.argmax() hands NaN on, and vyre.argmax() ignores it",
+        "write vyre.argmax(...)",
+    ),
+    "a name that hides an array": (
+        "out[i] = sum(x[k] for x in range(4))",
+        "x[k]",
+        "x is a number, not an array",
+        "index an array parameter",
+    ),
+}
+
+
+@pytest.fixture
+def told(written: Written, refusal: Refusal) -> Callable[[str], str]:
+    def told(line: str) -> str:
+        kernel = written(f"{HEAD}    {line}\n", math=math, np=np)
+        return str(refusal(kernel, workgroup=64))
+
+    return told
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_a_misuse_is_named_with_a_way_out(told: Callable[[str], str], misuse: str):
+    line, at, problem, fix = MISUSES[misuse]
+    part, _, turn = at.partition("@")
+
+    assert told(line) == (
+        f"<cell 0>:{LINE}: {problem}\n"
+        f"    {line}\n"
+        f"    {' ' * _column(line, part, int(turn or 1))}{'^' * len(part)}\n"
+        f"Fix: {fix}"
+    )
+
+
+def _column(line: str, part: str, turn: int) -> int:
+    """Where a part stands on its own behind the first bracket, for the so-manieth time."""
+    column = -1 if line.startswith(part) else line.index(" ")
+    for _ in range(turn):
+        column = line.index(part, column + 1)
+        while part.isalnum() and _is_inside_a_word(line, part, column):
+            column = line.index(part, column + 1)
+    return column
+
+
+def _is_inside_a_word(line: str, part: str, column: int) -> bool:
+    around = f" {line} "[column], f" {line} "[column + len(part) + 1]
+    return any(one.isalnum() or one in "_." for one in around)
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "line", "part", "what"),
+    [
+        ("bump(acc, k)", 3, "return vyre.atomic_add(c, k, 1)", 7, "vyre.atomic_add()"),
+        ("put(acc, k)", 6, "c[k] = 1", 0, "a store"),
+        ("add(acc, k)", 10, "c[k] += 1", 0, "a store"),
+        ("wait(k)", 14, "vyre.barrier()", 0, "vyre.barrier()"),
+    ],
+)
+def test_an_effect_of_a_function_is_named_where_it_is(
+    told: Callable[[str], str], call: str, number: int, line: str, part: int, what: str
+):
+    width = 4 if what == "a store" and "+" not in line else len(line) - part
+
+    assert told(f"m_ = sum({call} for k in range(4))") == (
+        f"<cell 0>:{number}: {what} inside sum(), {IN_ANY_ORDER}\n"
+        f"    {line}\n"
+        f"    {' ' * part}{'^' * width}\n"
+        f"    called from <cell 0>:{LINE}\n"
+        f"Fix: {AS_A_LOOP}"
+    )
+
+
+def test_a_part_that_is_long_is_not_repeated(told: Callable[[str], str]):
+    long = "x[k] * x[k] + x[k] * x[k] + x[k] * x[k] + x[k]"
+
+    assert told(f"r[i] = sum(1 for k in range(len(x)) if {long} > 0)").endswith(
+        "Fix: write u8(...) to keep the low 8 bits"
+    )
+    assert told(f"out[i] = sum((x[k] for k in range(4)), {long.replace('k', '0')})").endswith(
+        "Fix: write ... + sum(...)"
+    )
+    assert told("out[i] = sum(range(m * m * m * m * m * m * m * m * m * m * m))").endswith(
+        "Fix: write sum(k for k in range(...))"
+    )
+    assert told(
+        "m_ = sum(b[k + k + k + k + k + k + k + k + k + k + k] for k in range(9))"
+    ).endswith("Fix: cast it, for example u32(...)")
