@@ -158,8 +158,15 @@ def test_of_another_driver_or_processor_nothing_is_remembered(driver, tmp_path):
         assert isinstance(unusable, Unusable), other
 
 
-def test_a_refusal_is_not_remembered(driver, tmp_path):
+def test_that_the_processor_is_refused_is_remembered(driver, tmp_path):
     built = driver(Listed())
+
+    assert opencl.found(tmp_path) == opencl.found(tmp_path)
+    assert len(built) == 1
+
+
+def test_any_other_refusal_may_be_mended_by_the_next_time(driver, tmp_path):
+    built = driver(Listed(said="error: unknown argument: '-march=native'"))
     opencl.found(tmp_path)
     driver(Listed(said=""))
 

@@ -205,21 +205,23 @@ class OpenCL:
         """What the compiler says that can build nothing here; None where it can.
 
         Only the doubtful are tried: a build takes 35 ms, and 800 on a machine's first (PoCL 3.1, 2
-        cores of an EPYC), a refusal 1 to 7. That one could be built is remembered.
+        cores of an EPYC), a refusal 1 to 7, and each leaves files in PoCL's folder. So what came of
+        it is remembered, unless it was refused for what may be mended by the next time.
         """
         if not pocl.is_doubtful(self._device):
             return None
         name = name_of(self.info.model, self.info.toolchain, self._device.version, _TRIAL, "built")
-        if self._kept.get(name) is not None:
-            return None
+        known = self._kept.get(name)
+        if known is not None:
+            return known.decode() or None
         try:
             built = self._compile(_TRIAL)
         except (DeviceFailed, cl.Error):  # it was not asked: there is no room, for instance
             return None
-        if isinstance(built, Unbuilt):
-            return built.log
-        self._kept.put(name, b"")
-        return None
+        log = built.log or built.reason if isinstance(built, Unbuilt) else ""
+        if not log or pocl.refuses_processor(log):
+            self._kept.put(name, log.encode(errors="replace"))
+        return log or None
 
     # -- building and running
 
@@ -293,7 +295,7 @@ class OpenCL:
             except cl.RuntimeError as error:
                 log = str(error)
                 reason = f"{self.info.model} could not build the kernel"
-                return Unbuilt(reason, log, fix=pocl.fix_of(log))
+                return Unbuilt(reason, log, pocl.NEWER if pocl.refuses_processor(log) else "")
         return program, name
 
     def _refuse_full(self) -> None:

@@ -65,6 +65,6 @@ def unusable(info: DeviceInfo, log: str, *, replaced: bool) -> Unusable:
     )
 
 
-def fix_of(log: str) -> str:
-    """What helps where a build failed for the processor's sake; empty where it did not."""
-    return NEWER if "unknown target CPU" in log else ""
+def refuses_processor(log: str) -> bool:
+    """Whether a build failed for the processor's sake, whatever was to be built."""
+    return "unknown target CPU" in log
