@@ -625,16 +625,42 @@ def test_workgroup_memory_is_declared_once_at_the_top(
         ("a: In[bool_]", "array 'a' holds bool_", "write In[u8]; NumPy bools bind to it"),
         (
             "a: In[f32, -1]",
-            "In[f32, -1] is not 1 to 3 axes of fewer than 4294967295 elements",
+            "In[f32, -1] is not 1 to 4 axes of fewer than 4294967295 elements",
             "write In[f32], In[f32, 2] or In[f32, (3, 3)]",
         ),
         (
-            "a: In[f32, (1, 2, 3, 4)]",
-            "In[f32, (1, 2, 3, 4)] is not 1 to 3 axes of fewer than 4294967295 elements",
+            "a: In[f32, (1, 2, 3, 4, 5)]",
+            "In[f32, (1, 2, 3, 4, 5)] is not 1 to 4 axes of fewer than 4294967295 elements",
             "write In[f32], In[f32, 2] or In[f32, (3, 3)]",
         ),
         ("a: VEC", "scalar 'a' is vec<f32, 4>", "write a: f32 or another number type"),
         ("a: In[VEC]", "array 'a' holds vec<f32, 4>", "write In[f32]"),
+        (
+            "a: InOut[u32, 256]",
+            "InOut[u32, 256] has 256 axes; an array has 1 to 4, and a fixed size is a tuple",
+            "write InOut[u32, (256,)]",
+        ),
+        (
+            "a: In[f32, 5]",
+            "In[f32, 5] has 5 axes; an array has 1 to 4, and a fixed size is a tuple",
+            "write In[f32, (5,)]",
+        ),
+        (
+            "a: In[f32, 'nearest']",
+            '"nearest" says nothing about loads beyond an edge; known: "zero", "clamp", "wrap", '
+            '"broadcast"',
+            'write In[f32, "clamp"], or leave it out',
+        ),
+        (
+            "a: Out[f32, 2, 'clamp']",
+            '"clamp" is about loads, and an Out is never read',
+            "write Out[f32]; what is stored beyond its edge is dropped",
+        ),
+        (
+            "a: InOut[f32, 'broadcast']",
+            '"broadcast" reads one element in many places, and an InOut is written',
+            "write InOut[f32], or In where it is only read",
+        ),
         ("*a: In[f32]", "*a takes any number of arguments", "name each parameter"),
         ("**a: f32", "**a takes any number of arguments", "name each parameter"),
         (

@@ -62,7 +62,7 @@ def test_a_function_in_a_class_is_found_with_its_lines():
 
 
 def test_parameters_are_described_in_order():
-    def kernel(x: In[f32, 2], out: Out[u32, 256], w: In[f32, (3, 3)], a: f32):
+    def kernel(x: In[f32, 2], out: Out[u32, (256,)], w: In[f32, (3, 3)], a: f32):
         out[0] = u32(x[0, 0] * w[2, 2] * a)
 
     params = lang.translate(kernel).params

@@ -386,7 +386,7 @@ class Helpers:
     def flat(self, rank: int, *, wide: bool) -> str:
         """The row-major position of `rank` indices, each axis checked."""
         t = "u64" if wide else "u32"
-        names = "ijk"[:rank]
+        names = "ijkl"[:rank]
         parameters = ", ".join(
             [*(f"{t} {name}" for name in names), *(f"u32 d{a}" for a in range(rank))]
         )

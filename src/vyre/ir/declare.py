@@ -11,6 +11,9 @@ from vyre.ir.types import DataType
 
 Dim3 = tuple[int, int, int]
 
+MOST_AXES = 4
+"""Of an array; a dispatch has three."""
+
 
 class Access(IntEnum):
     """How a program may touch a buffer; the value is the wire tag."""
@@ -64,8 +67,8 @@ class Hints:
 class BufferDecl:
     """A buffer as a program declares it. `count` 0 means: sized at run time.
 
-    `shape` fixes the extents of a 2-D or 3-D array, or with zeros only its rank; it is an extension
-    and empty for a plain, one-dimensional buffer.
+    `shape` fixes the extents of an array of several axes, or with zeros only their number; it is an
+    extension and empty for a plain, one-dimensional buffer.
     """
 
     name: str
@@ -126,8 +129,10 @@ class BufferDecl:
 
     def with_shape(self, *shape: int) -> BufferDecl:
         """The same buffer as an array of that shape; zeros leave an extent to the run time."""
-        if len(shape) not in (2, 3):
-            raise InvalidInput(f"shape {shape} of buffer {self.name!r}", "use 2 or 3 extents")
+        if not 2 <= len(shape) <= MOST_AXES:
+            raise InvalidInput(
+                f"shape {shape} of buffer {self.name!r}", f"use 2 to {MOST_AXES} extents"
+            )
         count = 1
         for extent in shape:
             count *= extent

@@ -10,7 +10,16 @@ from typing import TypeVar
 from blake3 import blake3
 
 from vyre.errors import WireError
-from vyre.ir.declare import Access, BufferDecl, Hints, Locality, MemoryKind, Named, Options
+from vyre.ir.declare import (
+    MOST_AXES,
+    Access,
+    BufferDecl,
+    Hints,
+    Locality,
+    MemoryKind,
+    Named,
+    Options,
+)
 from vyre.ir.encode import (
     ELEMENT_TAGS,
     FLAGS,
@@ -383,7 +392,7 @@ def _options(reader: _Reader) -> _Extras:
     for _ in range(reader.count(MAX_BUFFERS, "shapes")):
         index = reader.u32("buffer index")
         rank = reader.u8("rank")
-        if rank not in (2, 3) or (shapes and index <= shapes[-1][0]):
+        if not 2 <= rank <= MOST_AXES or (shapes and index <= shapes[-1][0]):
             raise reader.error(f"shape of rank {rank} for buffer {index}")
         shapes.append((index, tuple(reader.u32("extent") for _ in range(rank))))
     among: tuple[Named, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blake3 import blake3
 
 from vyre.errors import WireError
-from vyre.ir.declare import BufferDecl, Hints, Named, Options
+from vyre.ir.declare import MOST_AXES, BufferDecl, Hints, Named, Options
 from vyre.ir.expr import (
     Atomic,
     Binary,
@@ -184,8 +184,10 @@ def check_declarations(program: Encodable) -> None:
             )
         if decl.output_range is not None:
             _check_range(decl, *decl.output_range)
-        if decl.shape and len(decl.shape) not in (2, 3):
-            raise WireError(f"shape {decl.shape} of buffer {decl.name!r}", "use 2 or 3 extents")
+        if decl.shape and not 2 <= len(decl.shape) <= MOST_AXES:
+            raise WireError(
+                f"shape {decl.shape} of buffer {decl.name!r}", f"use 2 to {MOST_AXES} extents"
+            )
 
 
 def _check_range(decl: BufferDecl, start: int, stop: int) -> None:

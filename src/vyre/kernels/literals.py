@@ -12,7 +12,7 @@ from vyre.runtime.speculation.call import speculate
 
 
 @kernel
-def may_begin(text: In[u8], pairs: In[u32, 2048], next_pairs: In[u32, 2048], maybe: Out[u8]):
+def may_begin(text: In[u8], pairs: In[u32, (2048,)], next_pairs: In[u32, (2048,)], maybe: Out[u8]):
     """Whether some pattern has the two bytes here, and some the next two as its next."""
     i = vl.gid()
     pair = u32(text[i]) | u32(text[i + 1]) << 8
@@ -24,11 +24,11 @@ def may_begin(text: In[u8], pairs: In[u32, 2048], next_pairs: In[u32, 2048], may
 @kernel
 def longest_at(
     text: In[u8],
-    first: In[u32, 65537],
+    first: In[u32, (65537,)],
     place: In[u32],
     size: In[u32],
     letters: In[u8],
-    single: In[u16, 256],
+    single: In[u16, (256,)],
     found: Out[u16],
 ):
     """The number of the longest pattern that stands here, counted from 1; 0 for none."""

@@ -13,7 +13,7 @@ from vyre.ir.walk import expressions
 from vyre.lang.exits import BROKEN, RESULT, result_name
 from vyre.lang.extents import extents_of
 from vyre.lang.intrinsics import Structural, find_intrinsic
-from vyre.lang.params import instead_of
+from vyre.lang.params import Edge, instead_of
 from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
 from vyre.lang.several import Parts, count_of, form_of, leaves, places
 from vyre.lang.source import Pointed
@@ -240,6 +240,14 @@ class Assignments(Tuples):
             )
         buffer = self.written(node.target)
         self.check_readable(buffer, node.target)
+        if buffer.edge is not Edge.ZERO:
+            text = self.text(node.target)
+            raise self.error(
+                node,
+                f'{buffer.name!r} is read with "{buffer.edge}" beyond its edge and written '
+                "without, and this does both at one index",
+                f"write them apart: v = {text}, and then {text} = ...",
+            )
         at = Value.typed(node.target, DataType.U32, self.position(buffer, node.target))
         at = self.once(at, "at")
         mark, before = len(self.out), self.effects

@@ -18,6 +18,7 @@ from vyre.ir.expr import (
     BufLen,
     Expr,
     FlatIndex,
+    Lit,
     Load,
     Select,
     Unary,
@@ -28,12 +29,13 @@ from vyre.ir.node import Assign, If, Let, Node
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions
 from vyre.lang.context import NOTHING
+from vyre.lang.edges import at_edge, place_at
 from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
 from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
-from vyre.lang.params import spell
+from vyre.lang.params import Edge, spell
 from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Hoistable, Missing
-from vyre.lang.values import Value, zero
+from vyre.lang.values import Value, fits, zero
 
 SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
 DEEPEST = 500  # levels of one expression that are read at all
@@ -310,7 +312,7 @@ class Expressions(Operators, ABC):
                 return self.axis_extent(node, buffer, axis)
         buffer = self.buffer(node.value)
         if buffer is not None:
-            position = self.position(buffer, node)
+            position = self.position(buffer, node, edge=buffer.edge)
             self.check_readable(buffer, node)
             return Value.typed(node, buffer.decl.element, Load(buffer.name, position))
         value = self.static(node)
@@ -329,31 +331,38 @@ class Expressions(Operators, ABC):
                 f"declare it {buffer.name}: InOut[{buffer.decl.element}]",
             )
 
-    def position(self, buffer: Buffer, node: ast.Subscript) -> Expr:
-        """The index of a subscript as the IR counts it."""
+    def position(self, buffer: Buffer, node: ast.Subscript, *, edge: Edge = Edge.ZERO) -> Expr:
+        """The index of a subscript as the IR counts it; `edge` is where a load goes beyond it."""
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return self.flat(buffer, indices, node)
+        return self.flat(buffer, indices, node, edge=edge)
 
-    def flat(self, buffer: Buffer, indices: list[ast.expr], node: ast.expr) -> Expr:
+    def flat(
+        self,
+        buffer: Buffer,
+        indices: list[ast.expr],
+        node: ast.expr,
+        *,
+        edge: Edge = Edge.ZERO,
+    ) -> Expr:
         rank = buffer.decl.rank
         if len(indices) != rank:
-            example = ", ".join(("i", "j", "k")[:rank])
+            example = ", ".join(("i", "j", "k", "l")[:rank])
             raise self.error(
                 node,
                 f"{buffer.name!r} has {_axes(rank)} and is indexed with {len(indices)}",
                 f"write {buffer.name}[{example}]",
             )
         values = self.values(*indices)
-        found = tuple(self.index(buffer, axis, value) for axis, value in enumerate(values))
+        found = tuple(
+            self.index(buffer, axis, value)
+            if edge is Edge.ZERO
+            else self.index_at_edge(buffer, axis, value, edge, node)
+            for axis, value in enumerate(values)
+        )
         return found[0] if rank == 1 else FlatIndex(buffer.name, found)
 
     def index(self, buffer: Buffer, axis: int, value: Value) -> Expr:
-        if value.is_float or not value.default.is_int:
-            raise self.error(
-                value.node,
-                f"the index {self.text(value.node)} is {value.default}",
-                "index with a whole number, for example u32(...)",
-            )
+        self.check_index(value)
         number, extent = value.constant, buffer.extents[axis]
         if number is not None and number < 0:
             size = "len({0})" if axis == 0 else "{0}.shape[" + str(axis) + "]"
@@ -371,6 +380,34 @@ class Expressions(Operators, ABC):
         if number is not None:
             return self.fit(value, DataType.U32, f"the index of {buffer.name}")
         return self.settle(value)[0]
+
+    def check_index(self, value: Value) -> None:
+        if value.is_float or not value.default.is_int:
+            raise self.error(
+                value.node,
+                f"the index {self.text(value.node)} is {value.default}",
+                "index with a whole number, for example u32(...)",
+            )
+
+    def index_at_edge(
+        self, buffer: Buffer, axis: int, value: Value, edge: Edge, node: ast.expr
+    ) -> Expr:
+        """The index of a load from an array that goes on beyond its edge."""
+        self.check_index(value)
+        number, size = value.constant, buffer.extents[axis]
+        if number is not None and size and (found := place_at(edge, int(number), size)) is not None:
+            return Lit.of(DataType.U32, found)
+        if number is not None and number < 0 and edge is Edge.BROADCAST:
+            return self.index(buffer, axis, value)  # says what is wrong with it
+        if number is not None:
+            fitting = DataType.U32 if fits(number, DataType.U32) else DataType.I32
+            expr, dtype = self.fit(value, fitting, f"the index of {buffer.name}"), fitting
+        else:
+            settled, dtype = self.settle(value)
+            expr = self.once(Value.typed(value.node, dtype, settled), "at").expr
+        extent = self.axis_extent(value.node, buffer, axis)
+        size_expr = self.fit(extent, DataType.U32, f"the size of {buffer.name}")
+        return at_edge(edge, expr, dtype, size_expr, lambda made: self.noted(made, node))
 
     def unary(self, node: ast.UnaryOp) -> Value:
         value = self.expression(node.operand)

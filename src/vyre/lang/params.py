@@ -7,7 +7,7 @@ from enum import StrEnum
 from math import prod
 from typing import ClassVar
 
-from vyre.ir.declare import BufferDecl
+from vyre.ir.declare import MOST_AXES, BufferDecl
 from vyre.ir.types import DataType
 
 bool_ = DataType.BOOL
@@ -25,7 +25,18 @@ f32 = DataType.F32
 f64 = DataType.F64
 
 MAX_RANK = 3
+"""Axes of a dispatch."""
+
 _U32_MAX = 0xFFFF_FFFF
+
+
+class Edge(StrEnum):
+    """What a load gives where its index is not one of the array."""
+
+    ZERO = "zero"
+    CLAMP = "clamp"  # the nearest element
+    WRAP = "wrap"  # as if the array went on from its start
+    BROADCAST = "broadcast"  # along an axis of size 1, its one element; else 0
 
 
 class Role(StrEnum):
@@ -53,13 +64,13 @@ class _Array:
 
 
 class In(_Array):
-    """An array that a kernel reads: `In[f32]`, `In[f32, 2]`, `In[f32, (3, 3)]`."""
+    """An array that a kernel reads: `In[f32]`, `In[f32, (3, 3)]`, `In[f32, 2, "clamp"]`."""
 
     role = Role.IN
 
 
 class Out(_Array):
-    """An array that a kernel writes and never reads: `Out[f32]`, `Out[u32, 256]`."""
+    """An array that a kernel writes and never reads: `Out[f32]`, `Out[u32, (256,)]`."""
 
     role = Role.OUT
 
@@ -82,6 +93,7 @@ class Param:
     dtype: DataType
     rank: int = 1  # 0 for a scalar
     shape: tuple[int, ...] = ()
+    edge: Edge = Edge.ZERO
     default: int | float | bool | None = None  # of a scalar that a call need not name
 
     @property
@@ -94,7 +106,8 @@ class Param:
             given = "" if self.default is None else f" = {self.default!r}"
             return f"{self.name}: {self.dtype}{given}"
         size = f", {self.shape}" if self.shape else f", {self.rank}" if self.rank > 1 else ""
-        return f"{self.name}: {_WORDS[self.role]}[{self.dtype}{size}]"
+        edge = "" if self.edge is Edge.ZERO else f', "{self.edge}"'
+        return f"{self.name}: {_WORDS[self.role]}[{self.dtype}{size}{edge}]"
 
     def declare(self, binding: int) -> BufferDecl:
         """The buffer that carries this parameter in a program."""
@@ -172,24 +185,57 @@ def _array(name: str, role: Role, arguments: tuple[object, ...]) -> Param | Refu
         return Refused(f"array {name!r} holds bool_", f"write {word}[u8]; NumPy bools bind to it")
     if not dtype.is_scalar:
         return Refused(f"array {name!r} holds {dtype}", f"write {word}[f32]")
+    edge: Edge | Refused = Edge.ZERO
+    sizes = arguments[1:]
+    if sizes and isinstance(sizes[-1], str):
+        edge = _edge(role, dtype, sizes[-1])
+        sizes = sizes[:-1]
+    if isinstance(edge, Refused):
+        return edge
     rank: int | None = 1
     shape: tuple[object, ...] = ()
-    match arguments[1:]:
+    match sizes:
         case ():
             pass
-        case (int() as size,) if not isinstance(size, bool) and 1 <= size <= MAX_RANK:
+        case (int() as size,) if not isinstance(size, bool) and 1 <= size <= MOST_AXES:
             rank = size
-        case (tuple() as extents,) if 1 <= len(extents) <= MAX_RANK:
+        case (tuple() as extents,) if 1 <= len(extents) <= MOST_AXES:
             rank, shape = len(extents), extents
-        case (int() as size,):
-            shape = (size,)
+        case (int() as size,) if size > MOST_AXES:
+            return Refused(
+                f"{word}[{dtype}, {size}] has {size} axes; an array has 1 to {MOST_AXES}, and a "
+                "fixed size is a tuple",
+                f"write {word}[{dtype}, ({size},)]",
+            )
         case _:
             rank = None
     fixed = tuple(n for n in shape if isinstance(n, int) and not isinstance(n, bool) and n > 0)
     if rank is None or len(fixed) != len(shape) or prod(fixed) >= _U32_MAX:
         given = ", ".join(spell(argument) for argument in arguments)
         return Refused(
-            f"{word}[{given}] is not 1 to {MAX_RANK} axes of fewer than {_U32_MAX} elements",
+            f"{word}[{given}] is not 1 to {MOST_AXES} axes of fewer than {_U32_MAX} elements",
             f"write {word}[f32], {word}[f32, 2] or {word}[f32, (3, 3)]",
         )
-    return Param(name=name, role=role, dtype=dtype, rank=rank, shape=fixed)
+    return Param(name=name, role=role, dtype=dtype, rank=rank, shape=fixed, edge=edge)
+
+
+def _edge(role: Role, dtype: DataType, word: str) -> Edge | Refused:
+    """What stands for loads beyond the edge, where it makes sense."""
+    kind = _WORDS[role]
+    if word not in list(Edge):
+        known = ", ".join(f'"{edge}"' for edge in Edge)
+        return Refused(
+            f'"{word}" says nothing about loads beyond an edge; known: {known}',
+            f'write {kind}[{dtype}, "clamp"], or leave it out',
+        )
+    if role is Role.OUT and word != Edge.ZERO:
+        return Refused(
+            f'"{word}" is about loads, and an Out is never read',
+            f"write Out[{dtype}]; what is stored beyond its edge is dropped",
+        )
+    if role is Role.INOUT and word == Edge.BROADCAST:
+        return Refused(
+            '"broadcast" reads one element in many places, and an InOut is written',
+            f"write InOut[{dtype}], or In where it is only read",
+        )
+    return Edge(word)

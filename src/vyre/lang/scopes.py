@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from vyre.ir.declare import Access, BufferDecl
+from vyre.lang.params import Edge
 from vyre.lang.source import Location, Source
 from vyre.lang.values import Form, Key, Value, Variable
 
@@ -18,6 +19,7 @@ class Buffer:
 
     decl: BufferDecl
     by_workgroup: tuple[tuple[int, ...], ...] = ()  # its extents in each that is named
+    edge: Edge = Edge.ZERO  # of loads; stores beyond the edge are dropped
 
     @property
     def name(self) -> str:

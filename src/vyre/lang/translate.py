@@ -195,7 +195,7 @@ def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:
     env = Env()
     for param, argument in zip(params, parameters_of(work.frame.source), strict=True):
         if param.role is not Role.SCALAR:
-            env[param.name] = Buffer(work.buffers[param.name])
+            env[param.name] = Buffer(work.buffers[param.name], edge=param.edge)
             continue
         node = ast.copy_location(ast.Name(param.name, ast.Load()), argument)
         value = Value.typed(node, param.dtype, Load(param.name, Lit.of(DataType.U32, 0)))

@@ -124,7 +124,7 @@ class _Uses(Numbers):
             case Binary(op, _, right) if op in REMAINDERS:
                 # Of a power of two the remainder is right: it divides what numbers wrap by.
                 if not isinstance(right, Lit) or right.bits.bit_count() != 1:
-                    self.refuse_certain(place, parts[0], "%")
+                    self.refuse_certain(place, parts[0], _named(place, "%"))
                 self.refuse_certain(place, parts[1], "%")
             case Binary(op) if op in QUOTIENTS:
                 for part in parts:
@@ -158,7 +158,7 @@ class _Uses(Numbers):
         if op is BinaryOp.MAX and isinstance(other, Lit) and other.value == 0:
             self.refuse_doubtful(place, number, "max()", SAT_SUB)
         else:
-            self.refuse_certain(place, number, _EXTREMES[op])
+            self.refuse_certain(place, number, _named(place, _EXTREMES[op]))
 
     def refuse_doubtful(self, place: Place, number: Number, what: str, form: str) -> None:
         """Refuse a use that makes sense only of numbers that may be below 0."""
@@ -183,6 +183,13 @@ class _Uses(Numbers):
             "takes it for a large number",
             found.instead(form) if form else found.in_signed(),
         )
+
+
+def _named(place: Place, sign: str) -> str:
+    """What takes a number: what is written, or the edge of the array that it is the index of."""
+    if not isinstance(place.node, ast.Subscript):
+        return sign
+    return 'the "wrap" of a load' if sign == "%" else 'the "clamp" of a load'
 
 
 def _is_of_data(difference: Expr | None) -> bool:

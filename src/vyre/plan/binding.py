@@ -55,8 +55,8 @@ _ROLE_OF_ACCESS = {
 class Binding:
     """One buffer of a launch.
 
-    `element_count` 0 means that nothing said how long it is. `shape` is the declared one of a 2-D
-    or 3-D array, with zeros where only its rank is declared.
+    `element_count` 0 means that nothing said how long it is. `shape` is the declared one of an
+    array of several axes, with zeros where only its rank is declared.
     """
 
     name: str

@@ -15,6 +15,7 @@ from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
+from vyre.lang.params import Edge
 from vyre.plain import shown
 from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
 from vyre.runtime.arrays.array import AnyArray, DeviceArray, extents_of, is_masked
@@ -341,6 +342,8 @@ def _shape(
         }
         if len(set(shapes.values())) == 1:
             return _stated_shape(kernel, next(iter(shapes.values())))
+        if shapes and (common := _broadcast(kernel, shapes)) is not None:
+            return _stated_shape(kernel, common)
         if shapes:
             listed = ", ".join(f"{name} {found}" for name, found in shapes.items())
             raise InvalidInput(
@@ -351,6 +354,17 @@ def _shape(
         f"no array of this call says how many elements {kernel.name} covers",
         "pass shape= with the shape to cover",
     )
+
+
+def _broadcast(kernel: Translation, shapes: Mapping[str, Shape]) -> Shape | None:
+    """The shape that arrays share once those that broadcast do; None where they do not."""
+    spread = {param.name for param in kernel.params if param.edge is Edge.BROADCAST}
+    try:
+        common = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        return None
+    fits = all(name in spread or shape == common for name, shape in shapes.items())
+    return common if fits else None
 
 
 def _to_one_shape(shapes: Mapping[str, Shape], *, written: bool) -> str:
