@@ -330,8 +330,8 @@ def deep(levels: int) -> ir.Program:
             "Fix: give a range that starts no later than it stops and stays inside the buffer",
         ),
         (
-            program(buffers=(replace(OUT, shape=(1, 1, 1, 1)),)),
-            "shape (1, 1, 1, 1) of buffer 'out'\nFix: use 2 or 3 extents",
+            program(buffers=(replace(OUT, shape=(1, 1, 1, 1, 1)),)),
+            "shape (1, 1, 1, 1, 1) of buffer 'out'\nFix: use 2 to 4 extents",
         ),
         (
             program(buffers=(replace(OUT, binding=-1),)),

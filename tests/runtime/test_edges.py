@@ -1,4 +1,5 @@
 """Loads beyond the edge of an array, arrays of four axes, and axes of size 1: as NumPy has them."""
+# ruff: noqa: F821  # the words at arrays are no types, whatever an annotation's strings usually are
 
 import numpy as np
 import pytest

@@ -39,13 +39,15 @@ class CopyWarning(UserWarning):
 class Arguments:
     """A call's arguments by parameter name, and the shape it covers, which is () for one element.
 
-    Outputs that were not given are missing from `arrays`; `out_shape` says what to make.
+    Outputs that were not given are missing from `arrays`; `out_shape` says what to make. What is
+    written and could not be used as it lies is a copy there, and `originals` has what was given.
     """
 
     arrays: Mapping[str, AnyArray]
     scalars: Mapping[str, np.generic]
     covered: Shape
     extent: Dim3
+    originals: Mapping[str, np.ndarray[Any, Any]]
 
 
 def read(
@@ -59,11 +61,18 @@ def read(
     given = _match(kernel, positional, named, out)
     arrays: dict[str, AnyArray] = {}
     scalars: dict[str, np.generic] = {}
+    originals: dict[str, np.ndarray[Any, Any]] = {}
     for param in kernel.params:
         if param.role is Role.SCALAR:
             scalars[param.name] = scalar(kernel, param, given[param.name])
         elif param.name in given:
-            arrays[param.name] = _array(kernel, param, given[param.name])
+            found = arrays[param.name] = _array(kernel, param, given[param.name])
+            if isinstance(found, np.ndarray):
+                used = arrays[param.name] = _contiguous(kernel, param, found)
+                if used is not found and param.role is not Role.IN:
+                    originals[param.name] = found
+    if originals:
+        _refuse_shared(kernel, {**arrays, **originals})
     _same_place(kernel, arrays)
     covered = _shape(kernel, arrays, shape)
     extent = _extent(kernel, covered)
@@ -73,7 +82,7 @@ def read(
             f"an axis are covered; i32 has places for {MOST_SIGNED}",
             "split the call, or use vyre.gid() in the kernel",
         )
-    return Arguments(arrays, scalars, covered, extent)
+    return Arguments(arrays, scalars, covered, extent, originals)
 
 
 def out_shape(kernel: Translation, param: Param, covered: Shape) -> Shape:
@@ -230,7 +239,7 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
         raise InvalidInput(
             f"{where} has {value.size} elements; {MOST_ELEMENTS} allowed", "split the array"
         )
-    return _contiguous(kernel, param, value) if isinstance(value, np.ndarray) else value
+    return value
 
 
 def _to_type(param: Param, value: AnyArray, wanted: np.dtype[Any]) -> str:
@@ -277,19 +286,61 @@ def _contiguous(
     if value.flags.c_contiguous:
         how, make = "not aligned to its elements", "{name}.copy()"
     make = make.format(name=param.name)
+    fix, back = f"pass {make}", ""
     if param.role is not Role.IN:
-        raise InvalidInput(
-            f"{where} is written, but its array is {how}",
-            written_back(make, f"{param.name}[...] = c"),
-        )
+        if _elements_share(value):
+            raise InvalidInput(
+                f"{where} is written, and elements of its array share memory (strides "
+                f"{value.strides})",
+                kept_copy(param.name),
+            )
+        fix, back = written_back(make, f"{param.name}[...] = c"), " there and back"
     if (kernel.name, param.name) not in _said:
         _said.add((kernel.name, param.name))
         warnings.warn(
-            f"{where} is {how}, so it is copied for each call.\nFix: pass {make}",
+            f"{where} is {how}, so it is copied{back} for each call.\nFix: {fix}",
             CopyWarning,
-            stacklevel=7,
+            stacklevel=6,
         )
     return value.copy(order="C")
+
+
+def _elements_share(value: np.ndarray[Any, Any]) -> bool:
+    """Whether two places of an array may be the same bytes."""
+    axes = [(abs(step), n) for step, n in zip(value.strides, value.shape, strict=True) if n > 1]
+    reach = value.itemsize  # bytes from the first of what the axes so far go through to its end
+    for step, count in sorted(axes):
+        if step < reach:
+            return bool(value.size)
+        reach += step * (count - 1)
+    return False
+
+
+MOST_WORK = 100_000
+"""How long NumPy looks whether two strided arrays share an element; beyond, they count as if."""
+
+
+def _refuse_shared(kernel: Translation, arrays: Mapping[str, AnyArray]) -> None:
+    """Refuse two arrays that are both written and share an element."""
+    written = [
+        (param.name, array)
+        for param in kernel.params
+        if param.role is not Role.IN and isinstance(array := arrays.get(param.name), np.ndarray)
+    ]
+    for number, (first, one) in enumerate(written):
+        for second, other in written[number + 1 :]:
+            if _share(one, other):
+                raise InvalidInput(
+                    f"{first} and {second} of {kernel.name} are both written and share memory",
+                    "pass arrays that do not overlap",
+                )
+
+
+def _share(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    try:
+        return np.shares_memory(one, other, max_work=MOST_WORK)  # type: ignore[arg-type]  # any int
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _same_place(kernel: Translation, arrays: Mapping[str, AnyArray]) -> None:

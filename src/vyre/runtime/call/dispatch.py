@@ -72,9 +72,13 @@ class Dispatcher:
             pinned: a schedule that the caller insists on, or the workgroup of the default one.
         """
         bound = self.bind(arrays, out, shape, stream, named)
-        results = [bound.arrays[p.name] for p in self._translation.params if p.role is Role.OUT]
+        originals = bound.call.originals
+        held = {**bound.arrays, **originals}
+        results = [held[p.name] for p in self._translation.params if p.role is Role.OUT]
         if 0 not in bound.call.extent:
             site = self._run(bound, pinned)
+            for name, original in originals.items():
+                original[...] = bound.arrays[name]
             if pinned is None:
                 self.short.keep(bound, site, arrays, out, shape, named)
         return unpacked([result_of(r) if isinstance(r, DeviceArray) else r for r in results])
