@@ -35,7 +35,8 @@ from vyre.plan.config import DispatchConfig
 from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.arguments import CopyWarning
-from vyre.runtime.call.kernel import Kernel, kernel
+from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.call.making import kernel
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import SlowDeviceWarning, devices
 from vyre.runtime.devices.opened import open as open  # noqa: A004  # read as vyre.open; not for a star import

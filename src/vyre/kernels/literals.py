@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import vyre.lang as vl
 from vyre.lang import In, Out, u8, u16, u32
-from vyre.runtime.call.kernel import kernel
+from vyre.runtime.call.making import kernel
 from vyre.runtime.speculation.call import speculate
 
 

@@ -113,6 +113,9 @@ def annotation_of(source: Source, parameter: ast.arg) -> object:
     """
     if parameter.annotation is None:
         return None
+    # Names around a function may be gone when it is translated for further types.
+    if parameter.arg in source.annotations:
+        return source.annotations[parameter.arg]
     try:
         value: object = source.fn.__annotations__.get(parameter.arg)
         while isinstance(value, str):
@@ -123,6 +126,7 @@ def annotation_of(source: Source, parameter: ast.arg) -> object:
             f"the type of {parameter.arg!r} is not known here: {error}",
             "import or define it before the function",
         ) from None
+    source.annotations[parameter.arg] = value
     return value
 
 

@@ -13,7 +13,7 @@ from vyre.ir.walk import expressions
 from vyre.lang.exits import BROKEN, RESULT, result_name
 from vyre.lang.extents import extents_of
 from vyre.lang.intrinsics import Structural, find_intrinsic
-from vyre.lang.params import Edge, instead_of
+from vyre.lang.params import Edge, Types, instead_of
 from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
 from vyre.lang.several import Parts, count_of, form_of, leaves, places
 from vyre.lang.source import Pointed
@@ -207,6 +207,8 @@ class Assignments(Tuples):
             raise self.error(node, "only a name takes a type", "write out[i] = ...")
         name = node.target.id
         dtype = self.static(node.annotation)
+        if isinstance(dtype, DataType) and isinstance(self.named(node.annotation), Types):
+            dtype = dtype.computed  # of f16 a variable is f32, as a load is
         if not isinstance(dtype, DataType) or dtype != dtype.computed or not dtype.is_scalar:
             raise self.error(
                 node.annotation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType, int_range
 from vyre.ir.walk import expressions
 from vyre.lang.intrinsics import INTRINSICS
+from vyre.lang.params import Types
 from vyre.lang.scopes import Buffer, Frame, Hoistable, Names
 from vyre.lang.source import Place, Pointed, Source
 from vyre.lang.values import (
@@ -46,12 +47,14 @@ class Context:
         workgroup: Dim3 | None,
         *,
         fast_math: bool = False,
+        chosen: Mapping[Types, DataType] | None = None,
     ) -> None:
         self.frame = frame
         self.decisions = decisions
         self.workgroup = workgroup
         self.workgroups: tuple[Dim3, ...] = () if workgroup is None else (workgroup,)
         self.fast_math = fast_math
+        self.decided_types = chosen or {}  # the types that this translation is for
         self.names = Names()
         self.out: list[Node] = []
         self.places: dict[int, Place] = {}
@@ -322,6 +325,11 @@ class Context:
 
     def static(self, node: ast.expr) -> object:
         """The Python object that `node` names while translating, or NOTHING."""
+        found = self.named(node)
+        return self.decided_types.get(found, found) if isinstance(found, Types) else found
+
+    def named(self, node: ast.expr) -> object:
+        """What `node` names in Python: of a type that is left open, still that."""
         match node:
             case ast.Name(id=name):
                 if name in self.frame.env or name in self.frame.assigned:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 
 from vyre.ir.declare import Dim3
@@ -13,7 +14,7 @@ from vyre.lang.annotations import annotation_of, check_default, defaults_of, par
 from vyre.lang.control import NESTED_TOO_DEEP, Control
 from vyre.lang.exits import RETURNED, RETURNS, one_way_out, reads, result_name
 from vyre.lang.intrinsics import Function
-from vyre.lang.params import ArrayType
+from vyre.lang.params import ArrayType, Types, decided
 from vyre.lang.scopes import (
     Alias,
     Bound,
@@ -73,8 +74,9 @@ class Inliner(Control):
         bodies: dict[Function, Body],
         *,
         fast_math: bool = False,
+        chosen: Mapping[Types, DataType] | None = None,
     ) -> None:
-        super().__init__(frame, decisions, workgroup, fast_math=fast_math)
+        super().__init__(frame, decisions, workgroup, fast_math=fast_math, chosen=chosen)
         self.loops = []
         self.depths = []
         self.bodies = bodies  # the same trees in every pass, as keys are made of them
@@ -167,7 +169,7 @@ class Inliner(Control):
         values = dict(zip(plain, self.values(*plain), strict=True))
         env = Env()
         for parameter in body.parameters:
-            wanted = annotation_of(body.source, parameter)
+            wanted = decided(annotation_of(body.source, parameter), self.decided_types)
             argument = arguments.get(parameter.arg)
             buffer = None if argument is None else self.buffer(argument)
             if argument is not None and buffer is not None:

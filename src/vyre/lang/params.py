@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from vyre.errors import InvalidInput, LanguageError
 from vyre.ir.declare import MOST_AXES, BufferDecl
 from vyre.ir.types import DataType
 
@@ -39,6 +41,49 @@ class Edge(StrEnum):
     BROADCAST = "broadcast"  # along an axis of size 1, its one element; else 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Types:
+    """One type per call, of those listed: what `vyre.types(f32, f64)` gives."""
+
+    members: tuple[DataType, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.members))
+
+    def __repr__(self) -> str:
+        return f"vyre.types({self})"
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:  # kernels use it as a cast
+        raise LanguageError(
+            f"a cast to one of {self} works inside a kernel only",
+            "call it in a function under @vyre.kernel or @vyre.function",
+        )
+
+
+def types(*members: object) -> Types:
+    """A name for a type that each call decides: `T = vyre.types(f32, f64)`, `x: In[T]`.
+
+    >>> types(f32, f64)
+    vyre.types(f32, f64)
+    """
+    found = []
+    for member in members:
+        if isinstance(member, DataType) and member.is_scalar and not member.is_bool:
+            found.append(member)
+        else:
+            raise InvalidInput(
+                f"{spell(member)} in vyre.types() is not an element type of arrays",
+                "name types such as vyre.types(f32, f64)",
+            )
+    if not found or len({*found}) < len(found):
+        given = ", ".join(map(str, found)) or "nothing"
+        raise InvalidInput(
+            f"vyre.types() of {given}, which is not each type once",
+            "name types such as vyre.types(f32, f64)",
+        )
+    return Types(tuple(found))
+
+
 class Role(StrEnum):
     """What a kernel does with a parameter."""
 
@@ -54,6 +99,27 @@ class ArrayType:
 
     role: Role
     arguments: tuple[object, ...]
+
+
+def variable_of(annotation: object) -> Types | None:
+    """What decides the type of a parameter in each call, where that is left open."""
+    match annotation:
+        case Types():
+            return annotation
+        case ArrayType(_, (Types() as found, *_)):
+            return found
+        case _:
+            return None
+
+
+def decided(annotation: object, chosen: Mapping[Types, DataType]) -> object:
+    """An annotation with the types that a call decides."""
+    found = variable_of(annotation)
+    if found is None or found not in chosen:
+        return annotation
+    if isinstance(annotation, ArrayType):
+        return ArrayType(annotation.role, (chosen[found], *annotation.arguments[1:]))
+    return chosen[found].computed
 
 
 class _Array:

@@ -34,6 +34,7 @@ class Source:
     lines: tuple[str, ...]
     encoded: tuple[bytes, ...]
     tree: ast.FunctionDef
+    annotations: dict[str, object] = field(default_factory=dict)  # those looked up so far
 
     @property
     def name(self) -> str:

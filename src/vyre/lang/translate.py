@@ -25,7 +25,16 @@ from vyre.lang.annotations import (
 from vyre.lang.control import NESTED_TOO_DEEP
 from vyre.lang.inline import Body, Inliner, without_docstring
 from vyre.lang.intrinsics import Function
-from vyre.lang.params import MAX_RANK, Param, Refused, Role, read_parameter
+from vyre.lang.params import (
+    MAX_RANK,
+    Param,
+    Refused,
+    Role,
+    Types,
+    decided,
+    read_parameter,
+    variable_of,
+)
 from vyre.lang.scopes import Alias, Bound, Buffer, Env, Frame, assigned_names, growing_names
 from vyre.lang.source import Location, Place, Places, Source, find_source
 from vyre.lang.values import Decisions, Restart, Value, Variable, fits
@@ -50,26 +59,30 @@ class Translation:
 
 
 def translate(
-    fn: Callable[..., Any],
+    fn: Callable[..., Any] | Source,
     *,
     workgroup: int | Sequence[int] | Among | None = None,
     fast_math: bool = False,
     unique_writes: str | Iterable[str] = (),
+    types: Mapping[Types, DataType] | None = None,
 ) -> Translation:
     """The program that `fn` describes, one element at a time.
 
     Args:
-        fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type.
+        fn: A plain function whose parameters are annotated with `In`, `Out`, `InOut` or a type, or
+            its source.
         workgroup: The declared workgroup, axes in NumPy's order; a number is the last axis. Or
             several of which the author states that they compute the same.
         fast_math: Whether sums fuse with the products in them, and functions may be approximate.
         unique_writes: Arrays, or one, whose elements are each written by one invocation at most.
+        types: What stands for each type that the parameters leave open.
 
     Raises:
         LanguageError: a line that is not part of the kernel language, with a way to write it.
     """
-    source = find_source(fn)
-    params = _parameters(source)
+    source = fn if isinstance(fn, Source) else find_source(fn)
+    chosen = types or {}
+    params = _parameters(source, chosen)
     sizes = _sizes(source.name, workgroup)
     if not isinstance(fast_math, bool):  # any word is true, "no" as well
         raise InvalidInput(
@@ -79,7 +92,7 @@ def translate(
     decisions, bodies = Decisions(), dict[Function, Body]()
     while True:
         try:
-            return _translate_once(source, params, sizes, options, decisions, bodies)
+            return _translate_once(source, params, sizes, options, decisions, bodies, chosen)
         except Restart:
             continue
 
@@ -91,13 +104,16 @@ def _translate_once(
     options: Options,
     decisions: Decisions,
     bodies: dict[Function, Body],
+    chosen: Mapping[Types, DataType],
 ) -> Translation:
     declared = tuple(param.declare(binding) for binding, param in enumerate(params))
     workgroups = tuple(dim3(axes) for axes in sizes)
     declared_workgroup = workgroups[0] if workgroups else None
     body = without_docstring(source.tree.body)
     frame = Frame(source, Env(), assigned_names(body), growing_names(body))
-    work = Inliner(frame, decisions, declared_workgroup, bodies, fast_math=options.fast_math)
+    work = Inliner(
+        frame, decisions, declared_workgroup, bodies, fast_math=options.fast_math, chosen=chosen
+    )
     work.workgroups = workgroups
     for param, decl in zip(params, declared, strict=True):
         work.names.fresh(param.name)
@@ -161,7 +177,33 @@ def _check_depth(nodes: Sequence[Node], places: Mapping[int, Place]) -> None:
             )
 
 
-def _parameters(source: Source) -> tuple[Param, ...]:
+def type_variables(source: Source) -> dict[str, Types]:
+    """The parameters whose type each call decides, in order.
+
+    Raises:
+        LanguageError: one stands at numbers alone, so that no array decides it.
+    """
+    arguments = parameters_of(source)
+    annotations = {one.arg: annotation_of(source, one) for one in arguments}
+    found = {
+        name: variable
+        for name, annotation in annotations.items()
+        if (variable := variable_of(annotation)) is not None
+    }
+    by_arrays = {found[name] for name in found if not isinstance(annotations[name], Types)}
+    for argument in arguments:
+        if argument.arg in found and found[argument.arg] not in by_arrays:
+            one = found[argument.arg]
+            assert argument.annotation is not None
+            raise source.error(
+                argument.annotation,
+                f"the type of {argument.arg!r} is one of {one}, and no array decides which",
+                f"write the type, {argument.arg}: {one.members[0]}, or give an array the same one",
+            )
+    return found
+
+
+def _parameters(source: Source, chosen: Mapping[Types, DataType]) -> tuple[Param, ...]:
     found = []
     defaults = defaults_of(source)
     for argument in parameters_of(source):
@@ -171,7 +213,8 @@ def _parameters(source: Source) -> tuple[Param, ...]:
                 f"parameter {argument.arg!r} has no type",
                 f"write {argument.arg}: In[f32], {argument.arg}: Out[f32] or {argument.arg}: f32",
             )
-        match read_parameter(argument.arg, annotation_of(source, argument)):
+        annotation = decided(annotation_of(source, argument), chosen)
+        match read_parameter(argument.arg, annotation):
             case Refused(problem, fix):
                 raise source.error(argument.annotation, problem, fix)
             case Param() as param:

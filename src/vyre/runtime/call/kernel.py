@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
-from vyre.analysis import Facts, check_workgroups
+from vyre.analysis import Facts
 from vyre.errors import InvalidInput, labelled
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
-from vyre.lang import Among, Role, Translation, translate
+from vyre.lang import Translation
 from vyre.learn import process
 from vyre.learn.explain import Explanation
 from vyre.learn.rules import rule
@@ -312,49 +312,3 @@ def _check_budget(budget_s: object) -> None:
     other = isinstance(budget_s, (bool, np.timedelta64))  # which are numbers, too, to Python
     if not number or other or not 0 < budget_s < MOST_BUDGET_S:  # type: ignore[operator]  # of a number
         raise InvalidInput(f"a budget of {shown(budget_s)} s", "pass a number of seconds above 0")
-
-
-@overload
-def kernel(fn: Function) -> Kernel: ...
-@overload
-def kernel(
-    *,
-    workgroup: int | Sequence[int] | Among | None = None,
-    fast_math: bool = False,
-    unique_writes: str | Iterable[str] = (),
-) -> Callable[[Function], Kernel]: ...
-def kernel(
-    fn: Function | None = None,
-    *,
-    workgroup: int | Sequence[int] | Among | None = None,
-    fast_math: bool = False,
-    unique_writes: str | Iterable[str] = (),
-) -> Kernel | Callable[[Function], Kernel]:
-    """Make a kernel of a function that says what one element does.
-
-    Args:
-        fn: The function; its parameters say what it reads, writes and takes by value.
-        workgroup: The shape to launch by default, and always where the kernel's meaning needs it;
-            or `vyre.among(...)`, shapes of which you state that they compute the same.
-        fast_math: Trade accuracy for speed, by rule: a sum fuses with the product that is written
-            in it (`a*b + c` is `fma(a, b, c)`), and CUDA's quotients, roots and functions of f32
-            are its approximate ones. No schedule changes a bit.
-        unique_writes: Outputs, or one, of which you state that no element is written by two
-            invocations.
-    """
-
-    def make(function: Function) -> Kernel:
-        translation = translate(
-            function, workgroup=workgroup, fast_math=fast_math, unique_writes=unique_writes
-        )
-        check_workgroups(translation.program, translation.places)
-        for param in translation.params:
-            if param.name in CALL_WORDS and not (param.name == "out" and param.role is Role.OUT):
-                raise InvalidInput(
-                    f"parameter {param.name!r} of {translation.name} has a name that every call "
-                    f"uses itself: {', '.join(sorted(CALL_WORDS))}",
-                    "rename the parameter",
-                )
-        return Kernel(function, translation)
-
-    return make if fn is None else make(fn)
