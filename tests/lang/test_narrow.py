@@ -107,3 +107,16 @@ def test_what_fits_or_is_said_to_be_small_is_stored(
     run(made, x=np.ones(1, np.float32), b=np.full(1, 7, np.uint8), r=result)
 
     assert result.tolist() == [expected]
+
+
+def test_a_range_up_to_an_open_variable_may_be_anything(written: Written, refusal: Refusal):
+    kernel = written(
+        "def kernel(r: Out[u8]):\n    n = 5\n    for k in range(n):\n        r[k] = k + 1\n"
+    )
+
+    assert str(refusal(kernel)) == (
+        "<cell 0>:4: k + 1 may not fit, and r[k] is u8\n"
+        "    r[k] = k + 1\n"
+        "           ^^^^^\n"
+        "Fix: write u8(k + 1) to keep the low 8 bits"
+    )

@@ -7,6 +7,7 @@ import builtins
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from typing import TypeVar
 
 from vyre.errors import LanguageError
@@ -230,9 +231,11 @@ class Context:
         low, high = int_range(dtype)
         least, most = reach(value)
         if least < low or most > high:
+            beyond = most if most > high else least
+            known = f"be {beyond}" if isfinite(beyond) else "not fit"
             raise self.error(
                 value.node,
-                f"{text} may be {most if most > high else least}, and {other} is {dtype}",
+                f"{text} may {known}, and {other} is {dtype}",
                 f"write {dtype}({text}) to keep the low {dtype.bits} bits",
             )
 

@@ -516,28 +516,37 @@ class Expressions(Operators, ABC):
         cond, sides = test.expr, [then[1], otherwise[1]]
         if self.absorb(then[0], otherwise[0]):
             return self.combine(node, sides, lambda _, parts: Select(cond, *parts))
-        return self.branch(node, cond, then, otherwise)
+        (value,) = self.branch(node, cond, (then[0], [then[1]]), (otherwise[0], [otherwise[1]]))
+        return value
 
     def branch(
         self,
         node: ast.expr,
         cond: Expr,
-        then: tuple[list[Node], Value],
-        otherwise: tuple[list[Node], Value],
-    ) -> Value:
-        """A conditional expression whose sides do something, as a statement."""
-        joined = self.combine(node, [then[1], otherwise[1]], lambda _, parts: parts[0])
-        if joined.dtype is None and joined.needs:
-            return joined  # a later pass knows its type
-        dtype, name = joined.default, self.text(node)
-        bound = self.names.fresh("chosen", anywhere=True)
-        self.out.append(Let(bound, zero(dtype)))
-        lists = [
-            (*nodes, Assign(bound, self.fit(side, dtype, name)))
-            for nodes, side in (then, otherwise)
+        then: tuple[list[Node], list[Value]],
+        otherwise: tuple[list[Node], list[Value]],
+    ) -> list[Value]:
+        """Values that are chosen between, on sides that do something, as a statement."""
+        joined = [
+            self.combine(node, [one, other], lambda _, parts: parts[0])
+            for one, other in zip(then[1], otherwise[1], strict=True)
         ]
+        if any(value.dtype is None and value.needs for value in joined):
+            return joined  # a later pass knows their types
+        types = [value.default for value in joined]
+        bound = [self.names.fresh("chosen", anywhere=True) for _ in joined]
+        self.out += [Let(*pair) for pair in zip(bound, map(zero, types), strict=True)]
+        lists = []
+        for nodes, sides in (then, otherwise):
+            given = [
+                Assign(name, self.fit(side, dtype, self.text(node)))
+                for name, side, dtype in zip(bound, sides, types, strict=True)
+            ]
+            lists.append((*nodes, *given))
         self.out.append(If(cond, *lists))
-        return Value.typed(node, dtype, Var(bound))
+        return [
+            Value.typed(node, dtype, Var(name)) for name, dtype in zip(bound, types, strict=True)
+        ]
 
 
 def _axes(rank: int) -> str:

@@ -113,17 +113,14 @@ class Tuples(Calls):
                 "choose between tuples of as many values",
             )
         test = self.once(test, "test")
-        if not self.absorb(then, otherwise):
-            raise self.error(
-                node,
-                "a choice between tuples whose sides change something",
-                "write it as if and else, with an assignment in each",
-            )
-        cond = test.expr
-        chosen = [
-            self.combine(node, [one, other], lambda _, parts: Select(cond, *parts))
-            for one, other in zip(leaves(true), leaves(false), strict=True)
-        ]
+        cond, sides = test.expr, (leaves(true), leaves(false))
+        if self.absorb(then, otherwise):
+            chosen = [
+                self.combine(node, pair, lambda _, parts: Select(cond, *parts))
+                for pair in zip(*sides, strict=True)
+            ]
+        else:
+            chosen = self.branch(node, cond, (then, sides[0]), (otherwise, sides[1]))
         return arranged(form_of(true), iter(chosen))
 
     def constants(

@@ -73,6 +73,8 @@ class Variable:
         """The least and the most of the literals that it was given, or of its range."""
         numbers = [constant.value for constant, _ in self.constants]
         if self.is_ranged and not self.grows:
+            if len(numbers) < 2:
+                return -inf, inf  # a bound is a variable's
             start, stop = numbers
             return (start, stop - 1) if start < stop else (stop + 1, start)
         return min(numbers), max(numbers)
