@@ -173,6 +173,17 @@ def test_a_place_has_the_type_of_the_variable(translate: Translate):
     assert [node.result for node in reductions_in(translate(kernel))] == [DataType.U32] * 4
 
 
+def test_a_place_may_be_of_open_elements(run: Run):
+    def kernel(out: Out[u32], far: Out[lang.u64]):
+        out[0] = lang.argmin((k - 3) * (k - 3) for k in range(9))
+        far[0] = lang.argmax(2.5 if k == 4 else 1 for k in range(9))
+
+    out, far = np.zeros(1, np.uint32), np.zeros(1, np.uint64)
+    run(kernel, out=out, far=far)
+
+    assert (out[0], far[0]) == (3, 4)
+
+
 def test_the_sum_of_bools_is_a_count(run: Run):
     def kernel(x: In[f32], out: Out[u32]):
         out[0] = sum(x[k] > 0 for k in range(len(x)))
