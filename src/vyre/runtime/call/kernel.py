@@ -104,7 +104,8 @@ class Kernel:
         Args:
             *arrays: What the kernel reads, in declaration order.
             out: The array to write, or a tuple of them; without it they are made, full of zeros.
-            shape: What to cover, where no array says.
+            shape: What to cover, where no array says; of a kernel that asks for no position, and so
+                runs once, what its outputs are.
             schedule: How to run it, instead of what was learned; refused where it might change the
                 result.
             config: Wishes for this call; a workgroup in it is pinned as `schedule` is.
