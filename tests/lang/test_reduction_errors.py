@@ -27,8 +27,8 @@ def add(c, k):
 def wait(k):
     vyre.barrier()
     return k
-def kernel(x: In[f32], b: In[u8], s: In[i16], y: In[f32, 2], z: In[f32, 3], n: In[i32],
-           out: Out[f32], r: Out[u8], acc: InOut[u32], a: f32, m: u32, w: u64):
+def kernel(x: In[f32], b: In[u8], s: In[i16], y: In[f32, 2], z: In[f32, 3], q: In[f32, 4],
+           n: In[i32], out: Out[f32], r: Out[u8], acc: InOut[u32], a: f32, m: u32, w: u64):
     i = vyre.gid()
 """
 LINE = 1 + HEAD.count("\n")
@@ -158,13 +158,19 @@ MISUSES = {
         "out[i] = max(y)",
         "y",
         "max() of y, which is a whole array",
-        "say which elements: max(y[i, k] for k in range(y.shape[1]))",
+        "say which elements: max(y[j, k] for k in range(y.shape[1]))",
     ),
     "an array of three axes": (
         "j = vyre.argmin(z)",
         "z",
         "vyre.argmin() of z, which is a whole array",
         "say which elements: vyre.argmin(z[i, j, k] for k in range(z.shape[2]))",
+    ),
+    "an array of four axes": (
+        "out[i] = max(q)",
+        "q",
+        "max() of q, which is a whole array",
+        "say which elements: max(q[h, i, j, k] for k in range(q.shape[3]))",
     ),
     "a method": (
         "out[i] = x.sum()",
@@ -176,7 +182,7 @@ MISUSES = {
         "j = y.argmin()",
         "y.argmin()",
         "arrays have no methods in a kernel, such as 'argmin'",
-        "say which elements: vyre.argmin(y[i, k] for k in range(y.shape[1]))",
+        "say which elements: vyre.argmin(y[j, k] for k in range(y.shape[1]))",
     ),
     "a method of two values": (
         "out[i] = x.max()",

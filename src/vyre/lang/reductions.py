@@ -357,7 +357,7 @@ def element_type(op: ReduceOp, result: Value) -> DataType:
 
 def elements_of(array: str, rank: int) -> str:
     """The generator of an array's elements along its last axis."""
-    others = "".join(f"{axis}, " for axis in ("i", "j")[: rank - 1])
+    others = "".join(f"{axis}, " for axis in "hij"[4 - rank :])
     size = f"len({array})" if rank == 1 else f"{array}.shape[{rank - 1}]"
     return f"{array}[{others}k] for k in range({size})"
 
