@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 from vyre import ir, seed, substrate
 from vyre.errors import (
+    AssertionFailed,
     DeviceFailed,
     InvalidInput,
     InvalidProgram,
@@ -45,6 +46,7 @@ from vyre.runtime.speculation.call import Speculation, speculate
 __version__ = version("vyre")
 
 __all__ = [
+    "AssertionFailed",
     "Code",
     "CopyWarning",
     "Decision",

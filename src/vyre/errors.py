@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 from vyre.plain import plain, plain_lines
 
@@ -20,6 +24,24 @@ class VyreError(Exception):
 
     def __str__(self) -> str:
         return f"{self.problem}\nFix: {self.fix}"
+
+    def at_caller(self) -> Self:
+        """The same error, to be raised where a user's call came in: what lay below is left out.
+
+        A frame of somebody else's among it, such as a callback's, stays, and all others with it.
+        """
+        inside = self.__traceback__.tb_next if self.__traceback__ is not None else None
+        theirs = any(not _is_ours(tb) for tb in _chain(inside))
+        return self if theirs else self.with_traceback(None)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show: it ends at the user's line."""
+        shown = without_ours(self.__traceback__)
+        ipython = sys.modules.get("IPython")
+        shell = ipython.get_ipython() if ipython is not None else None
+        if shell is None:
+            return traceback.format_exception(type(self), self, shown)
+        return list(shell.InteractiveTB.structured_traceback(type(self), self, shown))
 
 
 class InvalidInput(VyreError):
@@ -44,6 +66,16 @@ class UnsupportedFeature(VyreError):
 
 class DeviceFailed(VyreError):
     """A device refused or lost work."""
+
+
+class AssertionFailed(VyreError):
+    """An assertion in a kernel that did not hold.
+
+    `number` tells which of the program's, from 0; `position` is where, fastest axis first.
+    """
+
+    number: int | None = None
+    position: tuple[int, int, int] | None = None
 
 
 class NotRemembered(VyreError):
@@ -71,3 +103,24 @@ def labelled(label: str | None) -> Iterator[None]:
             error.problem = f"{plain(label)}: {error.problem}"
             error.args = (error.problem, error.fix)
         raise
+
+
+def _chain(tb: TracebackType | None) -> Iterator[TracebackType]:
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
+
+
+def _is_ours(tb: TracebackType) -> bool:
+    return str(tb.tb_frame.f_globals.get("__name__")).partition(".")[0] == "vyre"
+
+
+def without_ours(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of Vyre at its end; all of it where there are no others."""
+    frames = list(_chain(tb))
+    while frames and _is_ours(frames[-1]):
+        frames.pop()
+    made = None
+    for frame in reversed(frames):
+        made = TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return made or tb

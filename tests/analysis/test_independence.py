@@ -26,6 +26,7 @@ from vyre.ir.build import (
     load,
     local_id,
     loop,
+    print_,
     return_,
     select,
     store,
@@ -111,7 +112,11 @@ def conditions(found) -> list[str]:
             "IndirectDispatch(x, 0): the analysis cannot see into IndirectDispatch",
         ),
         (AsyncWait("t"), "AsyncWait(t): the analysis cannot see into AsyncWait"),
-        (Trap(I, "t"), "Trap(gid(0), t): the analysis cannot see into Trap"),
+        (Trap(I, "t"), "trap 't' at gid(0): what it says would be said once for each trial"),
+        (
+            print_("at ", (I, DataType.U32, "3d"), "\n"),
+            'print "at {gid(0):3d}\\n": what it says would be said once for each trial',
+        ),
         (
             AllReduce("out", CollectiveOp.SUM),
             "AllReduce(out, 1, 0): the analysis cannot see into AllReduce",

@@ -358,7 +358,6 @@ UNSUPPORTED = [
         "copy with loads and stores",
     ),
     (AsyncWait("t"), "a wait for copy 't'", "copy with loads and stores"),
-    (Trap(ir.u32(0), "t"), "trap 't'", "store an error code in a buffer and return"),
     (Resume("t"), "resume 't'", "store an error code in a buffer and return"),
 ] + [
     (node, f"collective {type(node).__name__}", "combine the devices' buffers on the host")

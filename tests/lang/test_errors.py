@@ -481,12 +481,16 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
                 ("b = (1, 2)", "a tuple", "use one name for each value"),
                 ("b = {}", "a dict", "use an array parameter"),
                 ("b = {1}", "a set", "use an array parameter"),
-                ("b = 'text'", "a string", "compute with numbers; make text of them on the host"),
+                (
+                    "b = 'text'",
+                    "a string",
+                    "give it to print(), or make text of numbers on the host",
+                ),
                 ("b = TEXT", "a string", "compute with numbers; make text of them on the host"),
                 (
                     "b = f'{i}'",
                     "an f-string",
-                    "compute with numbers; make text of them on the host",
+                    "give it to print(), or make text of numbers on the host",
                 ),
                 ("b = lambda: 1", "a lambda", "write it as a def under @vyre.function"),
                 ("b = [k for k in x]", "a comprehension", "write a for loop over range()"),
@@ -527,11 +531,10 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
                     "store in an Out array; a kernel cannot change Python's variables",
                 ),
                 (
-                    "assert a > 0",
-                    "assert",
-                    "store a flag in an Out array and look at it on the host",
+                    "raise E",
+                    "raise",
+                    "write assert condition, 'what is wrong', or store a flag in an Out array",
                 ),
-                ("raise E", "raise", "store a flag in an Out array and look at it on the host"),
                 ("match i:\n    case 1:\n        pass", "match", "write if, elif and else"),
                 (
                     "while a > 0:\n    pass\nelse:\n    pass",

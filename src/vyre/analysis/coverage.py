@@ -18,6 +18,7 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Print,
     Reduce,
     Region,
     Store,
@@ -30,7 +31,7 @@ from vyre.ir.walk import statements
 
 _FOLLOWED = (
     *(Let, Assign, Store, If, Loop, While, Break, Continue),
-    *(Reduce, Yield, Block, Region, Barrier),
+    *(Reduce, Yield, Block, Region, Barrier, Print),
 )
 """Statements after which an invocation goes on, and which write what they say and nothing else."""
 

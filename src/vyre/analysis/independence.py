@@ -30,10 +30,12 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Print,
     Reduce,
     Region,
     Return,
     Store,
+    Trap,
     While,
     Yield,
 )
@@ -123,6 +125,8 @@ def _statements(program: Program) -> Iterator[Refusal]:
         if isinstance(node, Barrier):
             why = "a barrier waits for the invocations of one workgroup"
             yield Refusal(statement_text(node), why)
+        elif isinstance(node, (Print, Trap)):
+            yield Refusal(statement_text(node), "what it says would be said once for each trial")
         elif not isinstance(node, _PLAIN):
             why = f"the analysis cannot see into {type(node).__name__}"
             yield Refusal(statement_text(node), why)

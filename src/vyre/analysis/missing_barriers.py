@@ -232,6 +232,8 @@ class _Run:
             case Barrier():
                 self.touches = []
             case _:
+                for expr in operands(node):
+                    self.value(expr, mask, node)
                 for body in bodies(node):
                     mask = self.list(body, mask)
         return mask

@@ -36,10 +36,12 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Print,
     Reduce,
     Region,
     Return,
     Store,
+    Trap,
     While,
     Yield,
 )
@@ -100,7 +102,7 @@ _ALL = 0
 
 _PLAIN = (
     *(Barrier, Block, Break, Continue, If, Let, Assign, Loop),
-    *(Reduce, Region, Return, Store, While, Yield),
+    *(Reduce, Print, Region, Return, Store, Trap, While, Yield),
 )
 
 Edge = tuple[int, Node | None]

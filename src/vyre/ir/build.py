@@ -39,11 +39,13 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Print,
     Reduce,
     ReduceOp,
     Region,
     Return,
     Store,
+    Trap,
     While,
     Yield,
 )
@@ -207,6 +209,25 @@ def region(generator: str, body: Iterable[Node], source_region: str | None = Non
 
 def return_() -> Node:
     return Return()
+
+
+def print_(*parts: str | tuple[Operand, DataType] | tuple[Operand, DataType, str]) -> Node:
+    """Says a line: texts, and values with their types and, where they need one, their formats."""
+    texts, values, dtypes, formats = [""], list[Expr](), list[DataType](), list[str]()
+    for part in parts:
+        if isinstance(part, str):
+            texts[-1] += part
+            continue
+        values.append(lift(part[0]))
+        dtypes.append(part[1])
+        formats.append(part[2] if len(part) > 2 else "")
+        texts.append("")
+    return Print(tuple(texts), tuple(values), tuple(dtypes), tuple(formats))
+
+
+def trap(token: str, address: Operand = 0) -> Node:
+    """Ends the invocation, and the launch with an error that says `token`."""
+    return Trap(lift(address), token)
 
 
 def barrier(ordering: Ordering = Ordering.SEQ_CST) -> Node:

@@ -92,6 +92,7 @@ from vyre.ir.node import (
     Loop,
     Node,
     OpaqueNode,
+    Print,
     Reduce,
     ReduceOp,
     ReduceScatter,
@@ -526,6 +527,8 @@ def _node_extension(reader: _Reader, depth: int) -> Node:
             node = Reduce(name, op, dtype, var, rounds, _nodes(payload, depth))
         case NodeExtension.YIELD:
             node = Yield(_expr(payload, depth))
+        case NodeExtension.PRINT:
+            node = _printed(payload, depth)
         case NodeExtension.OPTIONS:
             raise payload.error("options that are not the last record")
         case _:
@@ -580,6 +583,18 @@ def _expr(reader: _Reader, depth: int) -> Expr:
             return _expr_extension(reader, inner)
         case tag:
             raise reader.error(f"unknown expression tag {tag:#04x}")
+
+
+def _printed(reader: _Reader, depth: int) -> Print:
+    count = reader.count(MAX_ARGS, "values")
+    texts, values = [reader.string("text")], list[Expr]()
+    dtypes, formats = list[DataType](), list[str]()
+    for _ in range(count):
+        dtypes.append(_dtype(reader, 1))
+        values.append(_expr(reader, depth))
+        formats.append(reader.string("format"))
+        texts.append(reader.string("text"))
+    return Print(tuple(texts), tuple(values), tuple(dtypes), tuple(formats))
 
 
 def _expr_extension(reader: _Reader, depth: int) -> Expr:

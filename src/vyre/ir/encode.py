@@ -58,6 +58,7 @@ from vyre.ir.node import (
     Loop,
     Node,
     OpaqueNode,
+    Print,
     Reduce,
     ReduceScatter,
     Region,
@@ -305,6 +306,8 @@ def _node(node: Node) -> Sequence[_Part]:
             return _extension(NodeExtension.REDUCE, head, rounds, *_nodes(body))
         case Yield(value):
             return _extension(NodeExtension.YIELD, value)
+        case Print():
+            return _extension(NodeExtension.PRINT, *_printed(node))
         case OpaqueNode(kind, payload):
             return _extension(_foreign(kind, NodeExtension), payload)
         case _:
@@ -380,6 +383,15 @@ def _without_form(item: object) -> WireError:
     return WireError(
         f"{type(item).__name__} has no wire form", "use the expressions and statements of vyre.ir"
     )
+
+
+def _printed(node: Print) -> Iterator[_Part]:
+    yield _count(node.values) + _string(node.texts[0])
+    shown = zip(node.values, node.dtypes, node.formats, node.texts[1:], strict=True)
+    for value, dtype, form, text in shown:
+        yield _dtype_bytes(dtype)
+        yield value
+        yield _string(form) + _string(text)
 
 
 def _nodes(nodes: tuple[Node, ...]) -> Sequence[_Part]:

@@ -29,6 +29,8 @@ class NodeExtension(StrEnum):
     CONTINUE = "vyre.py.continue"
     REDUCE = "vyre.py.reduce"  # name, u8 operation, type of an element, counter, rounds, body
     YIELD = "vyre.py.yield"  # value
+    # u32 count of values, then a text, and after each value (its type, the value, its format) one
+    PRINT = "vyre.py.print"
     # The last record of a program whose options or shapes are not the default: u8 fast_math,
     # u32 count and names of unique_writes, u32 count and entries of shapes (u32 buffer index,
     # u8 rank, u32 extents); where workgroups are named, u32 count and entries of them (u32 x, y

@@ -205,7 +205,11 @@ class AsyncWait(Node):
 
 @dataclass(frozen=True, slots=True)
 class Trap(Node):
-    """Stops with an address and a tag."""
+    """Stops with an address and a tag: an assertion that failed is one.
+
+    The invocation ends there, and the launch is an error. In a program that runs whole workgroups
+    it goes on, because others wait for it; the launch is an error all the same.
+    """
 
     address: Expr
     token: str
@@ -216,6 +220,20 @@ class Resume(Node):
     """Goes on after a trap."""
 
     token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Print(Node):
+    """Says a line of text with values in it: an extension.
+
+    `texts` stand before, between and behind the values, so there is one more of them. A value is of
+    the type named beside it, and shown by a format of Python's, empty for the plain one.
+    """
+
+    texts: tuple[str, ...]
+    values: tuple[Expr, ...] = ()
+    dtypes: tuple[DataType, ...] = ()
+    formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

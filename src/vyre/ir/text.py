@@ -39,10 +39,12 @@ from vyre.ir.node import (
     Loop,
     Node,
     OpaqueNode,
+    Print,
     Reduce,
     Region,
     Return,
     Store,
+    Trap,
     While,
     Yield,
 )
@@ -173,11 +175,23 @@ def _statement(node: Node, level: int) -> Iterator[str]:
             yield from _body(body, level + 1)
         case Barrier(ordering):
             yield f"{pad}barrier {ordering.name.lower()}"
+        case Print():
+            yield f"{pad}print {printed_text(node)}"
+        case Trap(address, token):
+            yield f"{pad}trap {token!r} at {expr_text(address)}"
         case OpaqueNode(kind, payload):
             yield f"{pad}opaque {kind} ({len(payload)} bytes)"
         case _:
             parts = [_field(getattr(node, item.name)) for item in fields(node)]  # type: ignore[arg-type]  # every Node is a dataclass
             yield f"{pad}{type(node).__name__}({', '.join(parts)})"
+
+
+def printed_text(node: Print) -> str:
+    """What is printed, as an f-string would have it."""
+    shown = repr(node.texts[0])[1:-1]
+    for value, form, text in zip(node.values, node.formats, node.texts[1:], strict=True):
+        shown += f"{{{expr_text(value)}{':' if form else ''}{form}}}{repr(text)[1:-1]}"
+    return f'"{shown}"'
 
 
 def _field(value: object) -> str:

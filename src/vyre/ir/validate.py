@@ -20,6 +20,7 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Print,
     Reduce,
     ReduceOp,
     Region,
@@ -27,6 +28,7 @@ from vyre.ir.node import (
     While,
     Yield,
 )
+from vyre.ir.printing import why_not_shown
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.typing import WAVE, Scope, TypeProblem, type_of
@@ -321,6 +323,20 @@ class _Walk:
                 return
             case Yield(value):
                 self.yielded(typed(value), around, say)
+            case Print(texts, values, dtypes, formats):
+                found_types = [typed(value) for value in values]
+                if not len(texts) - 1 == len(values) == len(dtypes) == len(formats):
+                    say(
+                        f"{len(texts)} texts, {len(dtypes)} types and {len(formats)} formats for "
+                        f"{len(values)} values",
+                        "give a type and a format for each value, and one more text",
+                    )
+                    return
+                for found, dtype, form in zip(found_types, dtypes, formats, strict=True):
+                    if found is not None and found != dtype:
+                        say(f"a value is {found}, printed as {dtype}", f"print it as {found}")
+                    elif why_not_shown(dtype, form) is not None:
+                        say(f"no {dtype} is shown by format {form!r}", "use a format of Python's")
             case Break() | Continue():
                 if not around.in_loop:
                     say("there is no loop around it", "use it inside a loop")

@@ -138,6 +138,8 @@ def rebuild_node(
         value = getattr(node, name)
         if isinstance(value, Expr):
             parts[name] = rebuild(value, change)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Expr):
+            parts[name] = tuple(rebuild(part, change) for part in value)
         elif isinstance(value, tuple) and value and isinstance(value[0], Node):
             parts[name] = change_list(
                 tuple(rebuild_node(part, change, change_list) for part in value)

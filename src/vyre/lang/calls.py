@@ -106,6 +106,8 @@ class Calls(Reductions):
         if target is pow:
             base, exponent = self.arguments(node, ("base", "exp"))
             return self.binary(node, ast.Pow(), *self.values(base, exponent))
+        if target is print:
+            raise self.error(node, "print() has no value", "write print(...) on a line of its own")
         intrinsic = find_intrinsic(target)
         if intrinsic is None:
             return self.refuse(node, target)

@@ -68,6 +68,7 @@ class Context:
         self.unpacked: list[tuple[Place, str, int]] = []  # positions, and how many names took them
         self.reducing: str | None = None  # whose elements are computed here, as it is called
         self.is_placed = False  # whether the kernel asks for a position, so that it has several
+        self.asserts = 0  # so far, each of which has a number
         self.is_stale = False  # whether this pass decided something that its start did not know
 
     def decide_types(self, variables: Iterable[Variable], dtype: DataType) -> None:

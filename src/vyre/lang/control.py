@@ -19,6 +19,7 @@ from vyre.lang.scopes import (
     assigned_names,
     join,
 )
+from vyre.lang.speech import Speech
 from vyre.lang.values import PLACEHOLDER, Value, zero
 
 _UNSUPPORTED: dict[str, tuple[str, str]] = {
@@ -30,10 +31,9 @@ _UNSUPPORTED: dict[str, tuple[str, str]] = {
     "With": ("with", "do it around the call of the kernel"),
     "AsyncWith": ("with", "do it around the call of the kernel"),
     "Match": ("match", "write if, elif and else"),
-    "Raise": ("raise", "store a flag in an Out array and look at it on the host"),
+    "Raise": ("raise", "write assert condition, 'what is wrong', or store a flag in an Out array"),
     "Try": ("try", "test for the case with if; nothing raises in a kernel"),
     "TryStar": ("try", "test for the case with if; nothing raises in a kernel"),
-    "Assert": ("assert", "store a flag in an Out array and look at it on the host"),
     "Import": ("import", "import at the top of the file"),
     "ImportFrom": ("import", "import at the top of the file"),
     "Global": ("global", "store in an Out array; a kernel cannot change Python's variables"),
@@ -46,7 +46,7 @@ NESTED_TOO_DEEP = (
 )
 
 
-class Control(Loops):
+class Control(Loops, Speech):
     """Turns statements into IR."""
 
     loops: list[bool]  # for each loop around this line: whether a break leaves it
@@ -92,6 +92,8 @@ class Control(Loops):
             case ast.Return():
                 self.return_(node)
                 return False
+            case ast.Assert():
+                self.assertion(node)
             case ast.Pass():
                 pass
             case _:
@@ -107,6 +109,9 @@ class Control(Loops):
             return
         if isinstance(call, ast.Call):
             target = self.static(call.func)
+            if target is print:
+                self.print_(call)
+                return
             intrinsic = find_intrinsic(target)
             operation = intrinsic.operation if intrinsic is not None else None
             if operation is Structural.BARRIER:

@@ -53,7 +53,7 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
         "a generator outside a reduction",
         "write sum() of it, or min, max, any, all, vyre.prod, vyre.argmin or vyre.argmax",
     ),
-    ast.JoinedStr: ("an f-string", "compute with numbers; make text of them on the host"),
+    ast.JoinedStr: ("an f-string", "give it to print(), or make text of numbers on the host"),
     ast.NamedExpr: ("an assignment inside an expression", "assign on a line of its own"),
     ast.Await: ("await", "remove it; a kernel runs to its end"),
     ast.Yield: ("yield", "store results in an Out array"),

@@ -38,6 +38,7 @@ from vyre.ir.node import (
     Reduce,
     Return,
     Store,
+    Trap,
     While,
     Yield,
 )
@@ -137,7 +138,7 @@ class Numbers(ABC):
                 self.reduced(node)
             case Yield(value):
                 self.number(value)
-            case Break() | Continue() | Return():
+            case Break() | Continue() | Return() | Trap():
                 return False
             case _:
                 self.stores += 1

@@ -48,6 +48,10 @@ class Source:
         self, node: Pointed, problem: str, fix: str, called_from: Location | None = None
     ) -> LanguageError:
         """An error that shows the line of `node` and underlines it."""
+        return LanguageError(self.pointed(node, problem, called_from), fix)
+
+    def pointed(self, node: Pointed, problem: str, called_from: Location | None = None) -> str:
+        """A problem at `node`, whose line is shown and underlined."""
         line = self.lines[node.lineno - self.first_line].rstrip("\r\n")
         start = _column(line, node.col_offset)
         same_line = node.end_lineno == node.lineno and node.end_col_offset is not None
@@ -57,7 +61,7 @@ class Source:
         text = f"{self.file}:{node.lineno}: {problem}\n    {line[indent:]}\n    {caret}"
         if called_from is not None:
             text += f"\n    called from {called_from}"
-        return LanguageError(text, fix)
+        return text
 
     def text(self, node: ast.expr) -> str:
         """What the author wrote for `node`, or a short stand-in where that is long."""
@@ -88,7 +92,11 @@ class Place:
         return self.node.lineno
 
     def error(self, problem: str, fix: str) -> LanguageError:
-        return self.source.error(self.node, problem, fix, self.called_from)
+        return LanguageError(self.pointed(problem), fix)
+
+    def pointed(self, problem: str) -> str:
+        """A problem here, with the line and what to look at in it."""
+        return self.source.pointed(self.node, problem, self.called_from)
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,8 @@ def test_a_statement_that_has_no_code_is_refused():
     with pytest.raises(UnsupportedFeature) as caught:
         emit_llvm(program, Code(), Features(), analyse(program))
     assert str(caught.value) == (
-        "Trap(0u32, stop): no device code for Trap\nFix: leave it out, or run the program elsewhere"
+        "trap 'stop' at 0u32: no device code for Trap\n"
+        "Fix: leave it out, or run the program elsewhere"
     )
 
 

@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 
 from vyre import settings
+from vyre.analysis import analyse
 from vyre.backend import host
 from vyre.backend.at_once import AtOnce, Over
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.cpu import compiler, machine, pool
 from vyre.backend.cpu.objects import Host, Objects, name_of
+from vyre.backend.speak import speak
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm import ENTRY, Features, Module, emit_llvm
 from vyre.emit.llvm.frame import Frame
+from vyre.emit.spoken import Spoken, spoken
 from vyre.errors import DeviceFailed, UnsupportedFeature
 from vyre.ir.declare import Dim3
+from vyre.ir.printing import speaks
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.model import U32_MAX, DeviceInfo, DeviceKind, Limits, Simd
@@ -47,6 +51,7 @@ class CpuBinary:
     max_threads: int
     frame: Frame = field(repr=False)
     packed: struct.Struct = field(repr=False)  # of the arguments, eight bytes each
+    spoken: Spoken | None = field(default=None, repr=False)  # where it prints or asserts
 
 
 def found(folder: Path | None) -> list[Cpu]:
@@ -98,26 +103,32 @@ class Cpu(AtOnce):
     # -- building
 
     def source(self, job: Job) -> str:
-        return emit_llvm(job.program, job.code, self.features, job.facts).text
+        return self._emit(job, _spoken(job)).text
+
+    def _emit(self, job: Job, spoken: Spoken | None) -> Module:
+        if spoken is None:
+            return emit_llvm(job.program, job.code, self.features, job.facts)
+        return emit_llvm(spoken.program, job.code, self.features, analyse(spoken.program))
 
     def build(self, jobs: Sequence[Job]) -> list[CpuBinary | Unbuilt]:
         """Emit, and load from the folder of objects or compile."""
         return [self._build(job) for job in jobs]
 
     def _build(self, job: Job) -> CpuBinary | Unbuilt:
-        module = emit_llvm(job.program, job.code, self.features, job.facts)
+        spoken = _spoken(job)
+        module = self._emit(job, spoken)
         loaded = self._objects.load(module.text, [ENTRY], self._host, _level(module))
         if isinstance(loaded, Unbuilt):
             return loaded
         (task,) = loaded
-        return _binary(task, job.program, module.guarded, module.most_lanes)
+        return _binary(task, job.program, module.guarded, module.most_lanes, spoken)
 
     def compile_only(self, jobs: Sequence[Job]) -> list[Compiled | Unbuilt]:
         """Leave in the folder of objects what `build` of these jobs will ask for."""
         return [self._compile(job) for job in jobs]
 
     def _compile(self, job: Job) -> Compiled | Unbuilt:
-        module = emit_llvm(job.program, job.code, self.features, job.facts)
+        module = self._emit(job, _spoken(job))
         level = _level(module)
         made = self._objects.get_or_compile(module.text, self._host, level)
         if isinstance(made, Unbuilt):
@@ -133,7 +144,7 @@ class Cpu(AtOnce):
         loaded = self._objects.load_kept(made.name, [made.entry], self._host)
         if loaded is None:
             return self._build(job)
-        return _binary(loaded[0], job.program, made.guarded, made.max_threads)
+        return _binary(loaded[0], job.program, made.guarded, made.max_threads, _spoken(job))
 
     def keep(self, binary: CpuBinary) -> Compiled:
         """It was kept when it was compiled."""
@@ -153,11 +164,35 @@ class Cpu(AtOnce):
         stream: int = 0,  # noqa: ARG002  # there is one
     ) -> Over:
         """Run it; what it wrote is there when this returns."""
+        if binary.spoken is not None:
+            return self._launch_spoken(binary, binary.spoken, grid, workgroup, arguments, words)
         frame = self._frame(binary, grid, workgroup, words)
         frame.put(arguments)
         before = time.perf_counter_ns()
         self._run(frame.address)
         return Over(time.perf_counter_ns() - before)
+
+    def _launch_spoken(
+        self,
+        binary: CpuBinary,
+        spoken: Spoken,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: Sequence[Array | int | np.generic],
+        words: bytes,
+    ) -> Over:
+        """The same of a program that prints or asserts; it is heard when it has run."""
+        log, failed = spoken.memory()
+        plain = binary.layout.plain_count
+        frame = self._frame(binary, grid, workgroup, spoken.words(words, plain))
+        frame.put((*arguments, log, failed))
+        before = time.perf_counter_ns()
+        self._run(frame.address)
+        elapsed = time.perf_counter_ns() - before
+        numbers = np.frombuffer(words, np.uint32)
+        x, y, z = (int(numbers[binary.layout.extent(axis)]) for axis in range(3))
+        speak(spoken.read(log, failed), spoken.said, (x, y, z))
+        return Over(elapsed)
 
     def _run(self, address: int) -> None:
         if self._pool.entry(address):
@@ -171,6 +206,8 @@ class Cpu(AtOnce):
 
     def bind(self, binary: CpuBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come; calls at once have a frame each."""
+        if binary.spoken is not None:
+            return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
         first = self._frame(binary, grid, workgroup, words)
         free = [first]
         run = self._run
@@ -195,6 +232,8 @@ class Cpu(AtOnce):
         arguments: Sequence[Array | int | np.generic],
     ) -> Fixed:
         """A launch of which nothing is to come."""
+        if binary.spoken is not None:
+            return lambda _: self.launch(binary, grid, workgroup, arguments, words)
         frame = self._frame(binary, grid, workgroup, words)
         frame.put(arguments)
         entry, begin, address = self._pool.entry, self._pool.start, frame.address
@@ -258,10 +297,18 @@ class _Frame:
         self._packed.pack_into(self._kept, 64 + 32, *given)
 
 
-def _binary(task: int, program: Program, guarded: tuple[int, ...], most: int) -> CpuBinary:
+def _spoken(job: Job) -> Spoken | None:
+    return spoken(job.program) if speaks(job.program) else None
+
+
+def _binary(
+    task: int, program: Program, guarded: tuple[int, ...], most: int, spoken: Spoken | None
+) -> CpuBinary:
     layout, names = WordLayout.of(program), tuple(decl.name for decl in arguments_of(program))
-    frame = Frame(program, layout, frozenset())  # which arrays may be one, the code knows
-    return CpuBinary(task, layout, names, guarded, most, frame, _packing(program))
+    run = program if spoken is None else spoken.program
+    # Which arrays may be one, the code knows.
+    frame = Frame(run, layout if spoken is None else WordLayout.of(run), frozenset())
+    return CpuBinary(task, layout, names, guarded, most, frame, _packing(run), spoken)
 
 
 def _level(module: Module) -> int:

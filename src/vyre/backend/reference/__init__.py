@@ -12,6 +12,8 @@ from vyre.backend.reference.bind import bind, workgroup_memory, written_buffers
 from vyre.backend.reference.lanes import chunks
 from vyre.backend.reference.machine import Machine
 from vyre.backend.reference.refuse import refuse_unsupported
+from vyre.backend.reference.said import Log
+from vyre.backend.speak import speak
 from vyre.errors import InvalidInput, InvalidProgram
 from vyre.ir.declare import Dim3
 from vyre.ir.expr import Var
@@ -40,6 +42,7 @@ def run(
     Raises:
         InvalidInput: an array or a size does not fit the program.
         UnsupportedFeature: the program holds something that the reference cannot run.
+        AssertionFailed: an assertion did not hold; what was stored by then is as it is.
         InvalidProgram: some lanes of a workgroup missed a barrier. Nothing has changed then either.
 
     >>> from vyre import ir
@@ -58,16 +61,19 @@ def run(
         return
     exprs = all_expressions(program.entry)
     read_names = frozenset(expr.name for expr in exprs if isinstance(expr, Var))
-    saved = _saved(program, arrays)
+    saved, log = _saved(program, arrays), Log(program)
     try:
         with np.errstate(all="ignore"):  # NaN, infinity and wrapping are results like any other
             for lanes in chunks(program, extent, shape):
                 cells = memory | workgroup_memory(program, lanes)
-                Machine(lanes, cells, read_names).run(program.entry)
+                Machine(lanes, cells, read_names, log).run(program.entry)
+                if log.failed and not lanes.grouped:  # who comes later is no lower
+                    break
     except InvalidProgram:
         for name, before in saved.items():
             np.copyto(arrays[name], before)
         raise
+    speak(log.said(), program, extent)
 
 
 def _check_sizes(extent: Dim3, workgroup: Dim3) -> None:

@@ -15,6 +15,7 @@ from vyre.backend.reference.folding import Elements, fold, fold_blocks, joined, 
 from vyre.backend.reference.fused import fma
 from vyre.backend.reference.lanes import LANES_AT_ONCE, Lanes, picked
 from vyre.backend.reference.memory import Cells, Mask, Update, flat_index, load, store, update
+from vyre.backend.reference.said import Log
 from vyre.errors import InvalidProgram
 from vyre.ir import arithmetic
 from vyre.ir.arithmetic import Operator, Value
@@ -49,10 +50,12 @@ from vyre.ir.node import (
     Let,
     Loop,
     Node,
+    Print,
     Reduce,
     Region,
     Return,
     Store,
+    Trap,
     While,
     Yield,
 )
@@ -76,13 +79,18 @@ class Machine:
     """Runs statements for one chunk of lanes.
 
     `read_names` are the names that anything in the program looks at: the old value of an atomic
-    bound to another name need not be found.
+    bound to another name need not be found. What lanes say goes to the log.
     """
 
     def __init__(
-        self, lanes: Lanes, memory: Mapping[str, Cells], read_names: frozenset[str]
+        self,
+        lanes: Lanes,
+        memory: Mapping[str, Cells],
+        read_names: frozenset[str],
+        log: Log,
     ) -> None:
         self._lanes, self._memory, self._read_names = lanes, memory, read_names
+        self._log = log
         self._names: dict[str, Value] = {}
         self._yielded: Value = np.zeros(0)  # the element of each lane that is a round, and who
         self._has_yielded: Mask = False  # has one
@@ -140,6 +148,13 @@ class Machine:
                 return False
             case Barrier(ordering):
                 self._barrier(ordering, mask)
+            case Print(_, exprs):
+                values = [self._value(expr, mask) for expr in exprs]
+                self._log.print(node, values, self._lanes, mask)
+            case Trap():
+                self._log.fail(node, self._lanes, mask)
+                # Others may wait for these lanes at a barrier, so there they go on.
+                return mask if self._lanes.grouped else False
             case _:
                 raise AssertionError(f"{type(node).__name__} was not refused")
         return mask
@@ -237,7 +252,7 @@ class Machine:
         """The elements of a run of rounds: each round of each lane runs as a lane of its own."""
         places = np.tile(lanes, len(run))
         memory = {name: cells.picked(places) for name, cells in self._memory.items()}
-        inner = Machine(self._lanes.picked(places), memory, self._read_names)
+        inner = self._beside(self._lanes.picked(places), memory)
         read = {part.name for part in all_expressions(node.body) if isinstance(part, Var)}
         inner._names = {name: picked(self._names[name], places) for name in read & {*self._names}}
         number = np.repeat(np.arange(run.start, run.stop, dtype=np.uint32), lanes.size)
@@ -247,6 +262,10 @@ class Machine:
         has_yielded = np.broadcast_to(inner._has_yielded, places.size)
         found = Elements(inner._yielded, has_yielded, number)
         return found.each(lambda array: array.reshape(len(run), lanes.size))
+
+    def _beside(self, lanes: Lanes, memory: Mapping[str, Cells]) -> Machine:
+        """A machine of the same kind for other lanes."""
+        return Machine(lanes, memory, self._read_names, self._log)
 
     def _barrier(self, ordering: Ordering, mask: Mask) -> None:
         """Lanes in lockstep need no waiting; what is checked is that none is missing."""

@@ -16,7 +16,6 @@ from vyre.ir.node import (
     OpaqueNode,
     ReduceScatter,
     Resume,
-    Trap,
 )
 from vyre.ir.program import Program
 from vyre.ir.typing import UNPACKS, WAVE
@@ -59,8 +58,6 @@ def _check_statement(node: Node) -> None:
             )
         case AsyncWait(token):
             raise _refusal(f"a wait for copy {token!r}", "copy with loads and stores")
-        case Trap(token=token):
-            raise _refusal(f"trap {token!r}", "store an error code in a buffer and return")
         case Resume(token):
             raise _refusal(f"resume {token!r}", "store an error code in a buffer and return")
         case AllReduce() | AllGather() | ReduceScatter() | Broadcast():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from vyre.runtime.arrays.foreign import ForeignArray, result_of, stream_for
 from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.agree import Checked, compare, resident
 from vyre.runtime.call.arguments import out_shape, read, unpacked
+from vyre.runtime.call.blame import refuse_silent, told
 from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.short import MOST_KEPT, ShortWays, listed, same_memory
@@ -118,6 +120,7 @@ class Dispatcher:
         """This kernel on a device."""
         launcher = self._launchers.get(device)
         if launcher is None:
+            refuse_silent(self._translation, device)
             launcher = self._launchers[device] = Launcher(self._translation, device)
         return launcher
 
@@ -144,7 +147,10 @@ class Dispatcher:
         site = self._site(bound, None) if 0 not in bound.call.extent else None
         if site is not None and site.best is None:
             site.refreshed()  # compiled, and every limit checked, before anybody launches it
-        return Launch(bound.launcher, site, bound.arrays, bound.call.scalars, stream, results)
+        blame = partial(told, self._translation)
+        return Launch(
+            bound.launcher, site, bound.arrays, bound.call.scalars, stream, results, blame
+        )
 
     def _refuse_elsewhere(self, bound: Bound, given: Sequence[Any]) -> None:
         """Refuse NumPy arrays that would have to be copied for each launch."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vyre.analysis import Facts
-from vyre.errors import InvalidInput, labelled
+from vyre.errors import InvalidInput, VyreError, labelled
 from vyre.ir.declare import Dim3
 from vyre.ir.program import Program
 from vyre.lang import Translation
@@ -24,6 +24,7 @@ from vyre.plan import DispatchConfig, refuse_unsupported
 from vyre.policy.contest import Progress
 from vyre.runtime.call import by_name
 from vyre.runtime.call.agree import Checked
+from vyre.runtime.call.blame import told
 from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.call.identity import key_of
 from vyre.runtime.call.launch import Launch
@@ -118,33 +119,38 @@ class Kernel:
         """
         if self._defaults:
             named = {**self._defaults, **named}
-        if schedule is None and config is None:
-            very: tuple[object, ...] | None
-            kind = type(out)
-            if shape is not None or len(named) != self._numbers:
-                very, given = self._found_by(rule(), arrays, out, shape, named)
-            elif kind is tuple or kind is list:
-                given = (*arrays, *out)  # type: ignore[misc]  # it is one of these
-                very = key_of(rule(), len(arrays), given)
-            else:
-                given = (*arrays, out)
-                very = key_of(rule(), None, given)
-            if very is not None:
-                same = self._same.get(very)
-                if same is not None:
-                    result = same(given, out, named, stream)
+        try:
+            if schedule is None and config is None:
+                very: tuple[object, ...] | None
+                kind = type(out)
+                if shape is not None or len(named) != self._numbers:
+                    very, given = self._found_by(rule(), arrays, out, shape, named)
+                elif kind is tuple or kind is list:
+                    given = (*arrays, *out)  # type: ignore[misc]  # it is one of these
+                    very = key_of(rule(), len(arrays), given)
+                else:
+                    given = (*arrays, out)
+                    very = key_of(rule(), None, given)
+                if very is not None:
+                    same = self._same.get(very)
+                    if same is not None:
+                        result = same(given, out, named, stream)
+                        if result is not LONGER:
+                            return result
+                    known = same is not None
+                    result = self._again(
+                        very, given, arrays, out, shape, stream, named, known=known
+                    )
                     if result is not LONGER:
                         return result
-                known = same is not None
-                result = self._again(very, given, arrays, out, shape, stream, named, known=known)
-                if result is not LONGER:
-                    return result
-        label = config.label if isinstance(config, DispatchConfig) else None
-        with labelled(label):
-            pinned = self._pinned(schedule, config)
-            if label is not None:
-                log.debug("%s: %s, %s", label, self.name, pinned or "as learned")
-            return self._dispatcher.call(arrays, out, shape, stream, named, pinned)
+            label = config.label if isinstance(config, DispatchConfig) else None
+            with labelled(label):
+                pinned = self._pinned(schedule, config)
+                if label is not None:
+                    log.debug("%s: %s, %s", label, self.name, pinned or "as learned")
+                return self._dispatcher.call(arrays, out, shape, stream, named, pinned)
+        except VyreError as error:
+            raise told(self._translation, error) from error.__cause__
 
     def _pinned(
         self, schedule: Schedule | None, config: DispatchConfig | None
@@ -189,7 +195,10 @@ class Kernel:
             stream: As in a call.
             **named: As in a call.
         """
-        return self._dispatcher.prepare(arrays, out, shape, stream, {**self._defaults, **named})
+        try:
+            return self._dispatcher.prepare(arrays, out, shape, stream, {**self._defaults, **named})
+        except VyreError as error:
+            raise told(self._translation, error) from error.__cause__
 
     def explain(
         self,
@@ -207,14 +216,17 @@ class Kernel:
             shape: As in a call.
             **named: As in a call.
         """
-        every = self._dispatcher.sites
-        if not arrays and not named and out is None and shape is None:
-            launchers = self._dispatcher.launchers or (self._dispatcher.launcher(default()),)
-            return explanation(self.name, self.facts, every, launchers)
-        bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
-        workload = bound.numbered[2]
-        sites = [site for site in every if site.decision.workload == workload]
-        return explanation(self.name, bound.launcher.facts, sites, (bound.launcher,))
+        try:
+            every = self._dispatcher.sites
+            if not arrays and not named and out is None and shape is None:
+                launchers = self._dispatcher.launchers or (self._dispatcher.launcher(default()),)
+                return explanation(self.name, self.facts, every, launchers)
+            bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
+            workload = bound.numbered[2]
+            sites = [site for site in every if site.decision.workload == workload]
+            return explanation(self.name, bound.launcher.facts, sites, (bound.launcher,))
+        except VyreError as error:
+            raise told(self._translation, error) from error.__cause__
 
     def tune(
         self,
@@ -242,24 +254,33 @@ class Kernel:
         Returns:
             The decision: what was chosen, and why. Later calls of this size use it.
         """
-        _check_budget(budget_s)
-        if progress is not None and not callable(progress):
-            raise InvalidInput(
-                f"progress= of {self.name} is {shown(progress)}", "pass a function of one argument"
-            )
-        bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
-        numbers, alignment, workload = bound.numbered
-        recorder, deciders = process.recorder(), process.deciders()
-        known = recorder.get(workload)
-        legal = bound.launcher.space(numbers, alignment).legal
-        if known is not None and known.config in legal and answers(known, budget_s) and not again:
-            return replace(known, reason=Reason.REMEMBERED)
-        deciders.forget(workload)
-        decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)
-        self._dispatcher.forget()
-        if (found := recorder.at_hand(workload)) is not None:
-            deciders.tuned(found)
-        return decision
+        try:
+            _check_budget(budget_s)
+            if progress is not None and not callable(progress):
+                raise InvalidInput(
+                    f"progress= of {self.name} is {shown(progress)}",
+                    "pass a function of one argument",
+                )
+            bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
+            numbers, alignment, workload = bound.numbered
+            recorder, deciders = process.recorder(), process.deciders()
+            known = recorder.get(workload)
+            legal = bound.launcher.space(numbers, alignment).legal
+            if (
+                known is not None
+                and known.config in legal
+                and answers(known, budget_s)
+                and not again
+            ):
+                return replace(known, reason=Reason.REMEMBERED)
+            deciders.forget(workload)
+            decision = self._dispatcher.sweep(bound, budget_s=budget_s, progress=progress)
+            self._dispatcher.forget()
+            if (found := recorder.at_hand(workload)) is not None:
+                deciders.tuned(found)
+            return decision  # noqa: TRY300  # errors of all of it are told alike
+        except VyreError as error:
+            raise told(self._translation, error) from error.__cause__
 
     def check(
         self,

@@ -36,6 +36,7 @@ class Launch:
         "_start",
         "_step",
         "_stream",
+        "_told",
         "_use_on",
         "_watched",
         "arrays",
@@ -49,7 +50,9 @@ class Launch:
         scalars: Mapping[str, np.generic],
         stream: object,
         results: Sequence[AnyArray],
+        told: Callable[[VyreError], VyreError] = VyreError.at_caller,
     ) -> None:
+        """Launch at a site; `told` is an error of it as its author should see it."""
         self.arrays = arrays  # and so their memory is kept
         backend = launcher.device.backend
         self._fix = backend.fix
@@ -66,6 +69,7 @@ class Launch:
                 if isinstance(array, DeviceArray) and not isinstance(array, ForeignArray)
             )
         self._name = launcher.kernel.name
+        self._told = told
         watched = [(name, *_watched(array)) for name, array in arrays.items()]
         self._watched = tuple(watch for watch in watched if watch[1] is not None)
         self._stream = _where(arrays, stream)
@@ -83,41 +87,44 @@ class Launch:
 
     def __call__(self) -> Any:
         """Launch once; returns the outputs, which may still be under way."""
-        site = self._site
-        if site is None:  # there is nothing to cover
-            return self._results
-        for name, place, source, before in self._watched:
-            if place(source) != before:
-                how = "was changed" if isinstance(source, np.ndarray) else "lies elsewhere"
-                raise InvalidInput(
-                    f"{name} of {self._name} {how} since it was prepared",
-                    "prepare the call again",
-                )
-        stream = self._stream() if self._stream is not None else 0
-        for array in self._own:
-            if array.memory.stream != stream:
-                self._use_on(array.memory, stream)
-        site.tick()
-        if site.asked and site.launched_asked(self._arguments, stream):
-            return self._results
-        step = site.best or site.refreshed()
-        if step is self._step:
-            self._start(stream)
-        else:
-            self._start = self._fix(
-                step.binary, step.grid, step.workgroup, step.words, self._arguments
-            )
-            self._step, chosen = step, site.chosen
-            try:
+        try:
+            site = self._site
+            if site is None:  # there is nothing to cover
+                return self._results
+            for name, place, source, before in self._watched:
+                if place(source) != before:
+                    how = "was changed" if isinstance(source, np.ndarray) else "lies elsewhere"
+                    raise InvalidInput(
+                        f"{name} of {self._name} {how} since it was prepared",
+                        "prepare the call again",
+                    )
+            stream = self._stream() if self._stream is not None else 0
+            for array in self._own:
+                if array.memory.stream != stream:
+                    self._use_on(array.memory, stream)
+            site.tick()
+            if site.asked and site.launched_asked(self._arguments, stream):
+                return self._results
+            step = site.best or site.refreshed()
+            if step is self._step:
                 self._start(stream)
-            except VyreError as error:
-                if not site.is_guess(chosen):
-                    raise
-                arguments = self._arguments
-                site.fall_back(
-                    chosen, error, lambda usual: usual.start(arguments, stream), asked=False
+            else:
+                self._start = self._fix(
+                    step.binary, step.grid, step.workgroup, step.words, self._arguments
                 )
-        return self._results
+                self._step, chosen = step, site.chosen
+                try:
+                    self._start(stream)
+                except VyreError as error:
+                    if not site.is_guess(chosen):
+                        raise
+                    arguments = self._arguments
+                    site.fall_back(
+                        chosen, error, lambda usual: usual.start(arguments, stream), asked=False
+                    )
+            return self._results  # noqa: TRY300  # errors of all of it are told alike
+        except VyreError as error:
+            raise self._told(error) from error.__cause__
 
 
 def _argument(array: AnyArray) -> Any:

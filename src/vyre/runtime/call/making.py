@@ -7,7 +7,7 @@ from functools import partial
 from typing import overload
 
 from vyre.analysis import check_workgroups
-from vyre.errors import InvalidInput
+from vyre.errors import InvalidInput, VyreError
 from vyre.ir.types import DataType
 from vyre.lang import Among, Role, Translation, translate
 from vyre.lang.params import Types
@@ -65,10 +65,18 @@ def kernel(
         return translation
 
     def make(function: Function) -> Kernel:
-        source = find_source(function)
-        variables = type_variables(source)
-        if not variables:
-            return Kernel(function, translated(source, {}))
-        return TypedKernels(function, variables, partial(translated, source))
+        try:
+            source = find_source(function)
+            variables = type_variables(source)
+            if not variables:
+                return Kernel(function, translated(source, {}))
+            return TypedKernels(function, variables, partial(translated, source))
+        except VyreError as error:
+            raise error.at_caller() from error.__cause__
 
-    return make if fn is None else make(fn)
+    if fn is None:
+        return make
+    try:
+        return make(fn)
+    except VyreError as error:
+        raise error.at_caller() from error.__cause__

@@ -14,6 +14,7 @@ import numpy as np
 
 from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
+from vyre.ir.printing import speaks
 from vyre.learn.recorder import Recorder
 from vyre.model import (
     Config,
@@ -72,11 +73,15 @@ def tune(
 
     What was measured is recorded as it comes, so that an interrupted sweep is not lost. A sweep
     that measured nothing beside the default decides nothing: what was remembered before stands.
-    Where it does not write, what it decides holds for this process alone.
+    Where it does not write, what it decides holds for this process alone. A program that prints or
+    asserts is not launched: nobody asked to hear it.
 
     Raises:
         KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
+    if speaks(launcher.program):
+        usual, why = launcher.default(numbers), next(iter(why_not_free(launcher.facts, numbers)))
+        return Decision(workload=workload, config=usual, reason=Reason.NOT_FREE, detail=why)
     candidates = launcher.space(numbers, alignment)
     known = recorder.get(workload)
     ordered = candidates.legal

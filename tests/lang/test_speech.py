@@ -1,0 +1,226 @@
+"""What kernels say: print and assert, as programs and as they are refused."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from vyre import ir, lang
+from vyre.errors import LanguageError
+from vyre.ir.text import statement_text
+from vyre.ir.walk import statements
+
+Written = Callable[..., Callable[..., None]]
+
+HEAD = """\
+def kernel(x: In[f32], n: In[i32], out: Out[f32], m: u32, flag: bool_):
+    i = vyre.gid()
+"""
+NAMES = {"TEXT": "text", "NUMBER": 7, "other": print}
+
+
+@pytest.fixture
+def made(written: Written) -> Callable[..., list[str]]:
+    """The statements of a kernel whose lines from the third on are the given ones."""
+
+    def made(lines: str) -> list[str]:
+        body = "".join(f"    {line}\n" for line in lines.splitlines())
+        program = lang.translate(written(HEAD + body, **NAMES)).program
+        ir.check(program)
+        assert ir.from_wire(program.to_wire()) == program.canonical()
+        return [statement_text(node) for node in statements(program.entry)][2:]
+
+    return made
+
+
+@pytest.fixture
+def told(made: Callable[..., list[str]]) -> Callable[..., str]:
+    """The message for such lines."""
+
+    def told(lines: str) -> str:
+        with pytest.raises(LanguageError) as caught:
+            made(lines)
+        return str(caught.value)
+
+    return told
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("print()", r'print "\n"'),
+        ("print('a', 'b')", r'print "a b\n"'),
+        ("print(x[i])", r'print "{x[i]}\n"'),
+        ("print('at', i, n[i], sep=', ', end='.')", r'print "at, {i}, {n[i]}."'),
+        ("print(i, sep=None, end=None)", r'print "{i}\n"'),
+        ("print(f'{x[i]:.3f} of {i=} {TEXT:>6} {NUMBER:03d}')", None),
+        ("print(f'{x[i]!r}{i!s}')", r'print "{x[i]}{i}\n"'),
+        ("print(TEXT, NUMBER, 1.5, True)", r'print "text 7 1.5 True\n"'),
+        ("print(flag, i < 3)", r'print "{flag[0u32]} {i < 3u32}\n"'),
+        ("other(m)", r'print "{m[0u32]}\n"'),
+    ],
+)
+def test_a_print_is_one_statement(made: Callable[..., list[str]], line: str, text: object):
+    expected = r'print "{x[i]:.3f} of i={i}   text 007\n"' if text is None else text
+
+    assert made(line) == [expected]
+
+
+def test_values_of_a_print_take_their_types_as_everywhere(made: Callable[..., list[str]]):
+    assert made("s = 0\nfor k in range(3):\n    s += k\nprint(s)\nout[i] = x[i]")[-2:] == [
+        r'print "{s}\n"',
+        "out[i] = x[i]",
+    ]
+
+
+def test_prints_and_asserts_of_functions_stand_where_they_are_called(
+    written: Written,
+):
+    inner = lang.function(
+        written("def inner(v):\n    assert v > 0, 'low'\n    print(v)\n    return v\n", "inner")
+    )
+    kernel = written(HEAD + "    out[i] = inner(x[i]) if flag else 0.0\n", inner=inner)
+    program = lang.translate(kernel).program
+
+    texts = [statement_text(node) for node in statements(program.entry)]
+
+    assert [text for text in texts if text.startswith(("print", "trap"))] == [
+        "trap 'low' at 0u32",
+        r'print "{v}\n"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ("assert x[i] > 0", ["if not (x[i] > 0.0):", "trap '' at 0u32"]),
+        ("assert flag, TEXT", ["if not flag[0u32]:", "trap 'text' at 0u32"]),
+        ("assert flag, f'as {TEXT}'", ["if not flag[0u32]:", "trap 'as text' at 0u32"]),
+        ("assert NUMBER == 7, 'known'", []),
+        ("assert False, 'never here'", ["trap 'never here' at 0u32"]),
+        (
+            "assert flag\nassert i < 3",
+            ["if not flag[0u32]:", "trap '' at 0u32", "if not (i < 3u32):", "trap '' at 1u32"],
+        ),
+    ],
+)
+def test_an_assertion_is_a_trap_under_its_condition(
+    made: Callable[..., list[str]], line: str, texts: list[str]
+):
+    assert made(line) == texts
+
+
+def test_an_assertion_counts_as_a_proof(made: Callable[..., list[str]], told: Callable[..., str]):
+    made("assert i >= 2\nout[i] = f32(i - 2)")
+
+    assert "i - 2 wraps around below 0" in told("out[i] = f32(i - 2)")
+
+
+REFUSED = {
+    "file=": (
+        "print(i, file=out)",
+        "file= in print(), which takes values, sep= and end= in a kernel",
+        "leave it out; lines go to sys.stdout when the call has run",
+    ),
+    "flush=": (
+        "print(i, flush=True)",
+        "flush= in print(), which takes values, sep= and end= in a kernel",
+        "leave it out; lines go to sys.stdout when the call has run",
+    ),
+    "**": (
+        "print(i, **out)",
+        "** in print(), which takes values, sep= and end= in a kernel",
+        "leave it out; lines go to sys.stdout when the call has run",
+    ),
+    "a separator that is a number": (
+        "print(i, sep=m)",
+        "sep= of print() is m, which is not a constant text",
+        'write sep=", " or such',
+    ),
+    "an end that is made": (
+        "print(i, end=f'{i}')",
+        "end= of print() is f'{i}', which is not a constant text",
+        'write end=", " or such',
+    ),
+    "a value of a print": (
+        "out[i] = print(i)",
+        "print() has no value",
+        "write print(...) on a line of its own",
+    ),
+    "a whole array": ("print(x)", "'x' is a whole array", "index it: x[i]"),
+    "several at once": (
+        "print(*x)",
+        "a starred value is not part of the kernel language",
+        "write each value out",
+    ),
+    "an assertion of a number": (
+        "assert i",
+        "i is u32, and a condition is true or false",
+        "compare it, for example i != 0",
+    ),
+    "an assertion with values in its text": (
+        "assert flag, f'{i} is wrong'",
+        "the text of an assertion is f'{i} is wrong', which is not a constant text",
+        "write a plain text, and print the values in an if before it",
+    ),
+    "an assertion whose text is a number": (
+        "assert flag, m",
+        "the text of an assertion is m, which is not a constant text",
+        "write a plain text, and print the values in an if before it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_mistake_is_named_with_its_line_and_a_way_out(told: Callable[..., str], case: str):
+    line, problem, fix = REFUSED[case]
+
+    message = told(line)
+
+    assert message.startswith(f"<cell 0>:3: {problem}\n    {line}\n    ")
+    assert message.endswith(f"^\nFix: {fix}")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem", "fix"),
+    [
+        (
+            "print(f'{x[i]:d}')",
+            "{0} is f32, which format 'd' does not show: "
+            "Unknown format code 'd' for object of type 'float'",
+            "use a format of Python's for such numbers, for example {x:.3f} or {n:4d}",
+        ),
+        (
+            "print(f'{TEXT:d}')",
+            "{1} is str, which format 'd' does not show: "
+            "Unknown format code 'd' for object of type 'str'",
+            "use a format of Python's for such numbers, for example {x:.3f} or {n:4d}",
+        ),
+        (
+            "print(f'{i:{m}}')",
+            "a format with values in it is not part of the kernel language",
+            "write the format out, for example {x:.3f}",
+        ),
+        ("print(f'{i!a}')", "!a is for texts, and this is a number", "leave it out"),
+    ],
+)
+def test_a_mistake_in_an_f_string_is_named_too(
+    told: Callable[..., str], line: str, problem: str, fix: str
+):
+    exact = sys.version_info >= (3, 12)  # before it, Python does not say where values stand
+    shown = ("x[i]", "TEXT") if exact else (line[6:-1],) * 2
+
+    message = told(line)
+
+    for number, text in enumerate(shown):
+        problem = problem.replace(f"{{{number}}}", text)
+    assert message.startswith(f"<cell 0>:3: {problem}\n    {line}\n    ")
+    assert message.endswith(f"^\nFix: {fix}")
+
+
+def test_names_of_an_author_may_be_anything(made: Callable[..., list[str]]):
+    assert made("log = x[i]\nfailed = i\nprint(log, failed)\nassert log > 0")[2:] == [
+        r'print "{log} {failed}\n"',
+        "if not (log > 0.0):",
+        "trap '' at 0u32",
+    ]
