@@ -7,6 +7,7 @@ from vyre import ir, seed, substrate
 from vyre.errors import (
     AssertionFailed,
     DeviceFailed,
+    DoubtFound,
     InvalidInput,
     InvalidProgram,
     LanguageError,
@@ -36,6 +37,7 @@ from vyre.plan.config import DispatchConfig
 from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.arguments import CopyWarning
+from vyre.runtime.call.debug import Finding, Report, debug
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.call.making import kernel
 from vyre.runtime.devices.device import Device
@@ -55,8 +57,10 @@ __all__ = [
     "DeviceFailed",
     "DeviceInfo",
     "DispatchConfig",
+    "DoubtFound",
     "Explanation",
     "Failed",
+    "Finding",
     "InvalidInput",
     "InvalidProgram",
     "Kernel",
@@ -65,6 +69,7 @@ __all__ = [
     "Mode",
     "NotRemembered",
     "Reason",
+    "Report",
     "Schedule",
     "SlowDeviceWarning",
     "Speculation",
@@ -76,6 +81,7 @@ __all__ = [
     "Way",
     "Workload",
     "__version__",
+    "debug",
     "devices",
     "freeze",
     "ir",

@@ -78,6 +78,10 @@ class AssertionFailed(VyreError):
     position: tuple[int, int, int] | None = None
 
 
+class DoubtFound(VyreError):
+    """What `vyre.debug(stop=True)` stops at."""
+
+
 class NotRemembered(VyreError):
     """A frozen process was asked for a launch that was never decided."""
 

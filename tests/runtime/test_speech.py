@@ -1,6 +1,9 @@
 """What kernels say while they run: where, in which order, how often, and with which error."""
 
+# ruff: noqa: T201  # kernels print
+
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,8 +167,7 @@ def test_an_assertion_that_fails_is_an_error_at_its_line(device, size):
 
 
 def _line(number: int) -> str:
-    with open(__file__, encoding="utf-8") as file:
-        return file.read().splitlines()[number - 1]
+    return Path(__file__).read_text(encoding="utf-8").splitlines()[number - 1]
 
 
 def test_a_prepared_launch_fails_at_its_line_too(device):
@@ -234,7 +236,7 @@ def hostile(log: InOut[u32], failed: In[u32], said: u32):
     at, unread, so_far = vyre.gid(), said, failed[vyre.gid()]
     log[at] += so_far
     print(log[at], unread, so_far)
-    assert so_far < 9, "it's {so_far} \"quoted\""
+    assert so_far < 9, 'it\'s {so_far} "quoted"'
 
 
 def test_names_that_the_log_would_like_are_the_authors(device, capsys):
@@ -243,7 +245,7 @@ def test_names_that_the_log_would_like_are_the_authors(device, capsys):
     hostile(log, device.array(np.array([3, 4], np.uint32)), said=7)
 
     assert capsys.readouterr().out == "4 7 3\n6 7 4\n"
-    with pytest.raises(AssertionFailed, match="it's {so_far} \"quoted\""):
+    with pytest.raises(AssertionFailed, match=r"it.s \{so_far\} .quoted."):
         hostile(log, device.array(np.array([3, 9], np.uint32)), said=7)
 
 
@@ -284,7 +286,9 @@ def test_a_program_built_by_hand_speaks_too(device, capsys):
     assert capsys.readouterr().out == "".join(f"me {n}\n" for n in range(5))
 
 
-@pytest.mark.parametrize(("kernel", "what", "line"), [(loud, "prints", "print("), (checked, "asserts", "assert v")])
+@pytest.mark.parametrize(
+    ("kernel", "what", "line"), [(loud, "prints", "print("), (checked, "asserts", "assert v")]
+)
 def test_where_nobody_would_hear_it_a_kernel_is_refused_at_its_line(kernel, what, line):
     devices = [device for device in vyre.devices() if device.info.backend == "opencl"]
     if not devices:
@@ -362,7 +366,7 @@ def test_a_notebook_shows_the_users_line_last(monkeypatch):
     assert plain[-1] == f"vyre.errors.InvalidInput: {caught.value}\n"
 
     class Formatter:
-        def structured_traceback(self, kind, value, shown):
+        def structured_traceback(self, kind, _, shown):
             return [frame.line for frame in traceback.extract_tb(shown)] + [kind.__name__]
 
     class Shell:

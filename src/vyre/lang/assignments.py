@@ -253,7 +253,8 @@ class Assignments(Tuples):
         at = Value.typed(node.target, DataType.U32, self.position(buffer, node.target))
         at = self.once(at, "at")
         mark, before = len(self.out), self.effects
-        left = Value.typed(node.target, buffer.decl.element, Load(buffer.name, at.expr))
+        found = self.noted(Load(buffer.name, at.expr), node.target)
+        left = Value.typed(node.target, buffer.decl.element, found)
         right = self.expression(node.value)
         if self.effects != before:
             left = self.spill(left, "before", mark)

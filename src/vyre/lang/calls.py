@@ -410,7 +410,8 @@ class Calls(Reductions):
         expected = fitted[0] if len(fitted) > 1 else None
         old = self.names.fresh("old_value", anywhere=True)
         self.effect(node, f"vyre.{intrinsic.name}()")
-        self.out.append(Let(old, Atomic(op, buffer.name, position, fitted[-1], expected)))
+        atomic = Atomic(op, buffer.name, position, fitted[-1], expected)
+        self.out.append(Let(old, self.noted(atomic, node)))
         return Value.typed(node, element, Var(old))
 
     def check_atomic(self, node: ast.Call, buffer: Buffer, name: str, op: AtomicOp) -> None:

@@ -314,7 +314,8 @@ class Expressions(Operators, ABC):
         if buffer is not None:
             position = self.position(buffer, node, edge=buffer.edge)
             self.check_readable(buffer, node)
-            return Value.typed(node, buffer.decl.element, Load(buffer.name, position))
+            found = self.noted(Load(buffer.name, position), node)
+            return Value.typed(node, buffer.decl.element, found)
         value = self.static(node)
         if value is not NOTHING:
             return self.constant(node, value)

@@ -43,7 +43,7 @@ class Speech(Assignments):
         for position, argument in enumerate(node.args):
             parts += ([between] if position else []) + self.printed(argument)
         self.out.append(self.line([*parts, end]))
-        self.effects += 1
+        self.effect(node, "print()")
 
     def print_word(self, words: dict[str, ast.expr], name: str, usual: str) -> str:
         """`sep=` or `end=` of a print, which is a constant."""
@@ -155,7 +155,7 @@ class Speech(Assignments):
             self.out.append(stop)
         else:
             self.out.append(If(Unary(UnaryOp.LOGICAL_NOT, test.expr), (stop,)))
-        self.effects += 1
+        self.effect(node, "assert")
 
     def assert_text(self, node: ast.Assert) -> str:
         """What the error says: the text beside the condition, or the condition as written."""

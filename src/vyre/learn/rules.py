@@ -7,7 +7,8 @@ import os
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Self
 
@@ -29,6 +30,7 @@ class Rule:
     mode: Mode
     strict: bool
     policy: str
+    watch: object = None  # whom calls are watched for, instead of being launched
 
 
 _RULES = {key: Rule(*key) for key in product(Mode, (False, True), NAMES)}
@@ -99,7 +101,11 @@ class Held:
         global _open_blocks  # counts those of the process
         # It is a block, so it is not said for the process after all.
         _say(lambda said: tuple(one for one in said if one is not self))
-        block = _Block(self.change(self._under()))
+        under = self._under()
+        changed = self.change(under)
+        if under.watch is not None and changed.watch is None:
+            changed = replace(changed, watch=under.watch)  # whatever is decided, it is watched
+        block = _Block(changed)
         with _lock:
             self._blocks.append(block)
             _open_blocks += 1
@@ -125,6 +131,18 @@ class Held:
             mine.is_open = False
             _open_blocks -= 1
         _here.set(_opened_here())
+
+
+class Watching(Held):
+    """A block in which calls are watched for somebody, and not launched.
+
+    Its rule is nobody else's, so that no call finds what was kept of an earlier one.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, watch: object) -> None:
+        self.of, self.change, self._blocks = "watch", partial(replace, watch=watch), []
 
 
 def _latest(said: tuple[Held, ...], of: str) -> list[Held]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from vyre.backend.reference.lanes import chunks
 from vyre.backend.reference.machine import Machine
 from vyre.backend.reference.refuse import refuse_unsupported
 from vyre.backend.reference.said import Log
+from vyre.backend.reference.watch import Stop, Watch, Watched, shadows_of
 from vyre.backend.speak import speak
 from vyre.errors import InvalidInput, InvalidProgram
 from vyre.ir.declare import Dim3
@@ -29,6 +31,7 @@ def run(
     arrays: Mapping[str, NDArray[Any]],
     extent: Dim3,
     workgroup: Dim3 | None = None,
+    watch: Watch | None = None,
 ) -> None:
     """Runs a valid program over `extent` (x, y, z) elements; written arrays change in place.
 
@@ -38,10 +41,12 @@ def run(
             patterns as uint16, bool words as uint32; a scalar is an array of one element.
         extent: how many elements there are along each axis; with a 0 among them nothing runs.
         workgroup: in place of the declared one.
+        watch: hears of what is seldom meant.
 
     Raises:
         InvalidInput: an array or a size does not fit the program.
         UnsupportedFeature: the program holds something that the reference cannot run.
+        Stop: the watch asked for it. What was stored by then is as it is.
         AssertionFailed: an assertion did not hold; what was stored by then is as it is.
         InvalidProgram: some lanes of a workgroup missed a barrier. Nothing has changed then either.
 
@@ -61,17 +66,27 @@ def run(
         return
     exprs = all_expressions(program.entry)
     read_names = frozenset(expr.name for expr in exprs if isinstance(expr, Var))
+    written = written_buffers(program) if watch is not None else ()
+    shadows = shadows_of({name: memory[name] for name in written if name in memory}, shape)
     saved, log = _saved(program, arrays), Log(program)
     try:
         with np.errstate(all="ignore"):  # NaN, infinity and wrapping are results like any other
             for lanes in chunks(program, extent, shape):
-                cells = memory | workgroup_memory(program, lanes)
-                Machine(lanes, cells, read_names, log).run(program.entry)
+                own = workgroup_memory(program, lanes)
+                if watch is None:
+                    machine = Machine(lanes, memory | own, read_names, log)
+                else:
+                    seen = shadows | shadows_of(own, shape)
+                    machine = Watched(lanes, memory | own, read_names, log, watch, seen)
+                machine.run(program.entry)
                 if log.failed and not lanes.grouped:  # who comes later is no lower
                     break
     except InvalidProgram:
         for name, before in saved.items():
             np.copyto(arrays[name], before)
+        raise
+    except Stop:
+        speak(replace(log.said(), failed=None), program, extent)
         raise
     speak(log.said(), program, extent)
 

@@ -119,14 +119,14 @@ class Machine:
                 self._names[name] = (
                     value if mask is True else np.where(mask, value, self._names[name])
                 )
-            case Store(buffer, at, expr):
+            case Store(_, at, expr):
                 index, value = self._value(at, mask), self._value(expr, mask)
-                store(self._memory[buffer], index, value, self._lanes, mask)
+                self._store(node, index, value, mask)
             case If(cond, then, otherwise):
                 test = self._value(cond, mask)
-                yes = self._list(then, _both(mask, test), rounds)
-                no = self._list(otherwise, _both(mask, ~test), rounds)
-                return _either(yes, no)
+                yes = self._list(then, both(mask, test), rounds)
+                no = self._list(otherwise, both(mask, ~test), rounds)
+                return either(yes, no)
             case Block(body) | Region(_, body):
                 return self._list(body, mask, rounds)
             case Loop():
@@ -137,12 +137,12 @@ class Machine:
                 self._names[name] = self._reduce(node, mask)
             case Yield(expr):
                 np.copyto(self._yielded, self._value(expr, mask), where=mask)
-                self._has_yielded = _either(self._has_yielded, mask)
+                self._has_yielded = either(self._has_yielded, mask)
             case Break():
-                rounds.broken = _either(rounds.broken, mask)
+                rounds.broken = either(rounds.broken, mask)
                 return False
             case Continue():
-                rounds.continued = _either(rounds.continued, mask)
+                rounds.continued = either(rounds.continued, mask)
                 return False
             case Return():
                 return False
@@ -172,19 +172,19 @@ class Machine:
                 break
             self._names[node.var] = np.asarray(count, start.dtype)
             mask, left = self._round(node.body, mask)
-            broken = _either(broken, left)
-        return _either(mask, broken)
+            broken = either(broken, left)
+        return either(mask, broken)
 
     def _lane_rounds(self, node: Loop, start: Value, stop: Value, mask: Mask) -> Mask:
         done: Mask = False
         count, one = start, start.dtype.type(1)
         while mask is not False:
             more = count < stop
-            done = _either(done, _both(mask, ~more))
-            mask = _both(mask, more)
+            done = either(done, both(mask, ~more))
+            mask = both(mask, more)
             self._names[node.var] = count
             mask, left = self._round(node.body, mask)
-            done = _either(done, left)
+            done = either(done, left)
             count = count + one
         return done
 
@@ -192,16 +192,16 @@ class Machine:
         done: Mask = False
         while mask is not False:
             more = self._value(cond, mask)
-            done = _either(done, _both(mask, ~more))
-            mask, left = self._round(body, _both(mask, more))
-            done = _either(done, left)
+            done = either(done, both(mask, ~more))
+            mask, left = self._round(body, both(mask, more))
+            done = either(done, left)
         return done
 
     def _round(self, body: tuple[Node, ...], mask: Mask) -> tuple[Mask, Mask]:
         """One round of a loop: the lanes that go on to the next one, and those that broke out."""
         rounds = _Rounds()
         mask = self._list(body, mask, rounds)
-        return _either(mask, rounds.continued), rounds.broken
+        return either(mask, rounds.continued), rounds.broken
 
     def _reduce(self, node: Reduce, mask: Mask) -> Value:
         """What a reduction comes to, for every lane of `mask`."""
@@ -291,8 +291,8 @@ class Machine:
                 return _literal(expr)
             case Binary(op, left, right):
                 return _BINARY[op](self._value(left, mask), self._value(right, mask))
-            case Load(buffer, at):
-                return load(self._memory[buffer], self._value(at, mask), self._lanes)
+            case Load(_, at):
+                return self._load(expr, self._value(at, mask), mask)
             case Id(kind, axis):
                 return self._lanes.id(kind, axis)
             case Unary(op, operand):
@@ -331,6 +331,17 @@ class Machine:
             expected=expected,
             is_read=is_read,
         )
+        return self._update(expr, change, mask)
+
+    # -- what touches memory, for whoever watches
+
+    def _load(self, expr: Load, index: Value, mask: Mask) -> Value:  # noqa: ARG002  # loads are total
+        return load(self._memory[expr.buffer], index, self._lanes)
+
+    def _store(self, node: Store, index: Value, value: Value, mask: Mask) -> None:
+        store(self._memory[node.buffer], index, value, self._lanes, mask)
+
+    def _update(self, expr: Atomic, change: Update, mask: Mask) -> Value:
         return update(self._memory[expr.buffer], change, self._lanes, mask)
 
 
@@ -341,13 +352,15 @@ def _literal(lit: Lit) -> Value:
     return np.asarray(lit.value, dtype)
 
 
-def _both(mask: Mask, test: Value) -> Mask:
+def both(mask: Mask, test: Value) -> Mask:
+    """The lanes of a mask of which a test holds."""
     if test.ndim == 0:
         return mask if test else False
     return _settled(test if mask is True else test & mask)
 
 
-def _either(a: Mask, b: Mask) -> Mask:
+def either(a: Mask, b: Mask) -> Mask:
+    """The lanes of one mask or the other."""
     if a is False or b is True:
         return b
     if b is False or a is True:

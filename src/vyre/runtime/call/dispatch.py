@@ -27,6 +27,7 @@ from vyre.runtime.call.agree import Checked, compare, resident
 from vyre.runtime.call.arguments import out_shape, read, unpacked
 from vyre.runtime.call.blame import refuse_silent, told
 from vyre.runtime.call.bound import Bound
+from vyre.runtime.call.debug import Debugging
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.short import MOST_KEPT, ShortWays, listed, same_memory
 from vyre.runtime.call.tune import tune
@@ -73,16 +74,21 @@ class Dispatcher:
             named: as passed.
             pinned: a schedule that the caller insists on, or the workgroup of the default one.
         """
-        bound = self.bind(arrays, out, shape, stream, named)
+        watch = rule().watch
+        bound = self.bind(arrays, out, shape, stream, named, speaks=watch is not None)
         originals = bound.call.originals
         held = {**bound.arrays, **originals}
         results = [held[p.name] for p in self._translation.params if p.role is Role.OUT]
-        if 0 not in bound.call.extent:
-            site = self._run(bound, pinned)
+        try:
+            if isinstance(watch, Debugging):
+                watch.run(self._translation, bound)
+            elif 0 not in bound.call.extent:
+                site = self._run(bound, pinned)
+                if pinned is None:
+                    self.short.keep(bound, site, arrays, out, shape, named)
+        finally:  # what was stored before an assertion failed is as it is
             for name, original in originals.items():
                 original[...] = bound.arrays[name]
-            if pinned is None:
-                self.short.keep(bound, site, arrays, out, shape, named)
         return unpacked([result_of(r) if isinstance(r, DeviceArray) else r for r in results])
 
     def bind(
@@ -92,12 +98,19 @@ class Dispatcher:
         shape: int | Sequence[int] | None,
         stream: object,
         named: Mapping[str, Any],
+        *,
+        speaks: bool = False,
     ) -> Bound:
-        """Check a call's arguments, and make the outputs that it did not bring."""
+        """Check a call's arguments, and make the outputs that it did not bring.
+
+        `speaks` says that what it prints and asserts is heard, wherever its arrays are.
+        """
         kernel = self._translation
         call = read(kernel, arrays, named, out, shape)
         resident = {n: array for n, array in call.arrays.items() if isinstance(array, DeviceArray)}
         device = next(iter(resident.values())).device if resident else default()
+        if not speaks:
+            refuse_silent(kernel, device)
         if stream is not None and device.backend.streams is None:
             raise InvalidInput(
                 f"stream= in a call of {kernel.name} on {device.name}",
@@ -120,7 +133,6 @@ class Dispatcher:
         """This kernel on a device."""
         launcher = self._launchers.get(device)
         if launcher is None:
-            refuse_silent(self._translation, device)
             launcher = self._launchers[device] = Launcher(self._translation, device)
         return launcher
 
