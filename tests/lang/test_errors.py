@@ -484,7 +484,7 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
                 (
                     "b = 'text'",
                     "a string",
-                    "give it to print(), or make text of numbers on the host",
+                    "compute with numbers; make text of them on the host",
                 ),
                 ("b = TEXT", "a string", "compute with numbers; make text of them on the host"),
                 (

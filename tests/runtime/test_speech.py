@@ -80,7 +80,7 @@ def test_nothing_is_tried_out_of_what_speaks(device, capsys):
 
     assert capsys.readouterr().out == ""
     assert decision.reason is vyre.Reason.NOT_FREE
-    assert decision.detail.endswith("what it says would be said once for each trial")
+    assert decision.detail == "what it prints or asserts would be said once for each trial"
 
 
 def test_numpy_arrays_are_heard_as_well(capsys):
@@ -229,6 +229,33 @@ def test_lanes_beyond_the_end_say_nothing_and_barriers_are_kept(device, capsys):
     x[4] = 0
     with pytest.raises(AssertionFailed, match="at gid 4: a zero"):
         grouped(device.array(x))
+
+
+@vyre.kernel(workgroup=vyre.among(8, 4))
+def named(x: In[f32], out: Out[f32]):
+    tile = vyre.shared(f32, vyre.workgroup_size())
+    lane, i = vyre.local_id(), vyre.gid()
+    tile[lane] = x[i]
+    vyre.barrier()
+    if i == 1:
+        print(tile[lane])
+    assert tile[lane] == x[i]
+    out[i] = tile[lane]
+
+
+def test_of_workgroups_that_are_named_the_first_runs_and_none_is_tried(device, capsys):
+    x = device.array(np.arange(9, dtype=np.float32))
+
+    for _ in range(4):
+        assert np.asarray(named(x)).tolist() == list(range(9))
+        assert capsys.readouterr().out == "1.0\n"
+    checked = named.check(x)
+    assert capsys.readouterr().out == ""
+    assert [what for what, _ in checked.left_out] == ["4"]
+    with vyre.debug() as report:
+        named(x)
+    assert capsys.readouterr().out == "1.0\nvyre.debug: nothing found in 1 call of named\n"
+    assert not report
 
 
 @vyre.kernel

@@ -94,7 +94,8 @@ class Shadow:
         him, me = other >> _EPOCHS, mine >> _EPOCHS
         together = him // self._workgroup == me // self._workgroup
         first = (other & _LOW) < (mine & _LOW)
-        return (other >= 0) & (him != me) & ~(together & first)
+        unordered: NDArray[np.bool_] = (other >= 0) & (him != me) & ~(together & first)
+        return unordered
 
 
 _LOW = (1 << _EPOCHS) - 1

@@ -11,6 +11,7 @@ import numpy as np
 from vyre.backend.base import Array
 from vyre.errors import VyreError
 from vyre.ir.declare import BufferDecl
+from vyre.ir.printing import speaks
 from vyre.ir.types import DataType
 from vyre.model import Schedule
 from vyre.plan.among import text_of
@@ -68,6 +69,10 @@ def compare(bound: Bound) -> Checked:
     refused = [(one.what.removeprefix("workgroup "), one.why) for one in space.refused]
     dropped = [one for one in refused if one[1] in known.values()]
     left_out = [one for one in refused if one[1] not in known.values()]
+    if speaks(launcher.program):
+        alone = launcher.why_alone(numbers) or ""
+        left_out += [(text_of(one.workgroup), alone) for one in others]
+        others = []
     if 0 in numbers.extent or not others:
         return _checked(bound, first, (), dropped, left_out)
     wanted = _results(bound, first)

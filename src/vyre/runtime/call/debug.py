@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from vyre.backend import reference
 from vyre.backend.reference.watch import Doubt, Found, Stop, Watch
 from vyre.errors import DoubtFound, InvalidInput
+from vyre.ir.among import declared_for
 from vyre.ir.storage import STORAGE
 from vyre.ir.text import statement_text
 from vyre.lang import Role, Translation
@@ -179,11 +180,13 @@ class Debugging(Watching):
         arrays = {name: _host(kernel, name, array) for name, array in bound.arrays.items()}
         arrays |= {name: arrays[name].copy() for name in written}
         scalars = {name: np.array([value]) for name, value in bound.call.scalars.items()}
-        workgroup = kernel.program.workgroup_size
+        program, workgroup = kernel.program, kernel.program.workgroup_size
+        if program.options.among:  # the first of the workgroups that its author names
+            program = declared_for(program, workgroup)
         given = {**arrays, **scalars}
         report = self._reports[-1]
         try:
-            reference.run(kernel.program, given, bound.call.extent, workgroup, watch)
+            reference.run(program, given, bound.call.extent, workgroup, watch)
         except Stop:
             (found,) = watch.found.values()
             finding = _finding(kernel, found)
@@ -250,8 +253,7 @@ def _put_back(array: AnyArray, values: NDArray[Any]) -> None:
 
 def _finding(kernel: Translation, found: Found) -> Finding:
     place = kernel.places.of(found.item) or kernel.places.of(found.statement)
-    axes = slice(None, kernel.rank)
-    positions = tuple(tuple(reversed(position[axes])) for position, _ in found.places)
+    positions = tuple(at[kernel.rank - 1 :: -1] for at, _ in found.places)
     details = tuple(f"{position_text(kernel, at)}: {text}" for at, text in found.places)
     file, line, source, column, width, called = _written(place, statement_text(found.statement))
     return Finding(

@@ -80,8 +80,12 @@ def tune(
         KeyboardInterrupt: the user's own, after what was found by then is safe.
     """
     if speaks(launcher.program):
-        usual, why = launcher.default(numbers), next(iter(why_not_free(launcher.facts, numbers)))
-        return Decision(workload=workload, config=usual, reason=Reason.NOT_FREE, detail=why)
+        return Decision(
+            workload=workload,
+            config=launcher.default(numbers),
+            reason=Reason.NOT_FREE,
+            detail=launcher.why_alone(numbers) or "",
+        )
     candidates = launcher.space(numbers, alignment)
     known = recorder.get(workload)
     ordered = candidates.legal

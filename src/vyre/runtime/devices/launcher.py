@@ -15,6 +15,7 @@ from vyre.backend.base import Array, Backend, Memory, Start, Ticket, Unbuilt
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
+from vyre.ir.printing import speaks
 from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
 from vyre.lang.among import written
@@ -204,6 +205,8 @@ class Launcher:
 
     def why_alone(self, numbers: Numbers) -> str | None:
         """Why a launch always runs its default; None where there is something to choose."""
+        if speaks(self.program):
+            return "what it prints or asserts would be said once for each trial"
         if not self.is_named:
             return next(why_not_free(self.facts, numbers), None)
         space = self._named_space(numbers)
