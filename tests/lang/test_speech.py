@@ -224,3 +224,20 @@ def test_names_of_an_author_may_be_anything(made: Callable[..., list[str]]):
         "if not (log > 0.0):",
         "trap '' at 0u32",
     ]
+
+
+def test_elements_of_reductions_say_nothing(written: Written):
+    talks = lang.function(written("def talks(v):\n    print(v)\n    return v\n", "talks"))
+    line = "out[i] = sum(talks(x[k]) for k in range(3))"
+    kernel = written(f"{HEAD}    {line}\n", talks=talks)
+
+    with pytest.raises(LanguageError) as caught:
+        lang.translate(kernel)
+
+    assert str(caught.value) == (
+        "<cell 0>:2: print() inside sum(), whose elements are computed in any order\n"
+        "    print(v)\n"
+        "    ^^^^^^^^\n"
+        "    called from <cell 1>:3\n"
+        "Fix: write a for loop, or do it before or after this line"
+    )

@@ -190,6 +190,30 @@ def test_rounds_of_reductions_are_watched():
     assert [place for place, _ in found.places] == [(7, 0, 0), (6, 0, 0), (7, 0, 0)]
 
 
+@pytest.mark.parametrize("edge", ["clamp", "wrap"])
+def test_arrays_that_go_on_beyond_their_edge_are_never_found(edge):
+    for index in ("i + 1", "i32(i) - 3"):
+        kernel = made(f"out[i] = x[{index}]", f"x: In[f32, 1, {edge!r}], out: Out[f32]")
+
+        assert found(kernel, X8) == []
+
+
+def test_elements_of_generators_are_watched():
+    kernel = made("out[i] = sum(x[i + k] for k in range(3))", "x: In[f32], out: Out[f32]")
+
+    assert found(kernel, X8) == [("loads", 3, "x[i + k]", 3)]
+
+
+def test_strided_outputs_are_written_where_they_lie():
+    out = np.zeros(16, np.float32)
+
+    with vyre.debug(show=False, accept="loads") as report, pytest.warns(vyre.CopyWarning):
+        blur(X8, out=out[::2])
+
+    assert out[::2].tolist() == [1, 3, 6, 9, 12, 15, 18, 13]
+    assert not report
+
+
 def test_functions_name_both_lines():
     @vyre.kernel
     def outer(x: In[f32], out: Out[f32]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import textwrap
 import threading
@@ -18,6 +19,7 @@ from vyre.backend import reference
 from vyre.backend.reference.watch import Doubt, Found, Stop, Watch
 from vyre.errors import DoubtFound, InvalidInput
 from vyre.ir.among import declared_for
+from vyre.ir.expr import Expr
 from vyre.ir.storage import STORAGE
 from vyre.ir.text import statement_text
 from vyre.lang import Role, Translation
@@ -172,7 +174,7 @@ class Debugging(Watching):
         watch = Watch(
             self._doubts,
             self._stop,
-            is_written=lambda cast: kernel.places.of(cast) is not None,
+            is_written=partial(_is_written, kernel),
             gid=partial(position_text, kernel),
         )
         copies_needed(kernel, bound.arrays)  # refuses outputs that overlap
@@ -235,6 +237,12 @@ def debug(*, stop: bool = False, accept: str | Iterable[str] = (), show: bool = 
             )
         accepted.add(Doubt(word))
     return Debugging(frozenset(Doubt) - accepted, stop=stop, show=show)
+
+
+def _is_written(kernel: Translation, cast: Expr) -> bool:
+    """Whether a cast is its author's, not one that an index at an edge needs."""
+    place = kernel.places.of(cast)
+    return place is not None and isinstance(place.node, ast.Call)
 
 
 def _host(kernel: Translation, name: str, array: AnyArray) -> NDArray[Any]:
