@@ -10,6 +10,7 @@ from vyre.analysis.forms import ONE, Counter, Form, Gid, Linear, Poly, Symbol, U
 from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -18,6 +19,7 @@ from vyre.ir.expr import (
     BufDim,
     BufLen,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -25,6 +27,7 @@ from vyre.ir.expr import (
     IdKind,
     Lit,
     Load,
+    Put,
     Unary,
     UnaryOp,
     Var,
@@ -282,8 +285,9 @@ class _Reader:
                             and node.name not in self.read_names
                         )
                         add(ATOMIC, buffer, index, op=op, used=not unread)
-                    case Binary() | Unary() | Fma():
-                        self.count(None if isinstance(part, Fma) else part.op, rounds)
+                    case Binary() | Unary() | Fma() | Element() | Put():
+                        op = part.op if isinstance(part, (Binary, Unary)) else None
+                        self.count(op, rounds)
                     case _:
                         pass
         if isinstance(node, Store):
@@ -328,7 +332,7 @@ class _Reader:
         match expr:
             case Lit(dtype) if dtype.is_int:
                 return Linear.uniform(Poly.of(int(expr.value)), dtype)
-            case Lit():
+            case Lit() | Array():
                 return Unknown(uniform=True)
             case Var(name):
                 return self.forms.get(name, Unknown())

@@ -70,6 +70,8 @@ class Dialect:
     pointer: str  # with {const} and {type}
     argument: str  # the same, to an array that no other argument overlaps
     local_pointer: str  # the same, to workgroup memory
+    constants: str  # before the type of a table beside the kernel
+    constant_pointer: str  # to one, with {type}
     local: str
     aligned_local: str  # so that vectors of 16 bytes can be read from it
     ids: Mapping[IdKind, tuple[str, str, str]]
@@ -190,6 +192,8 @@ OPENCL = Dialect(
     pointer="__global {const}{type}*",
     argument="__global {const}{type}* restrict",
     local_pointer="__local {const}{type}*",
+    constants="__constant",
+    constant_pointer="__constant {type}*",
     local="__local",
     aligned_local="__local __attribute__((aligned(16)))",
     ids={
@@ -298,6 +302,8 @@ CUDA = Dialect(
     pointer="{const}{type}*",
     argument="{const}{type}* __restrict__",
     local_pointer="{const}{type}*",
+    constants="static __device__ const",
+    constant_pointer="const {type}*",
     local="__shared__",
     aligned_local="__shared__ __align__(16)",
     ids={

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from math import prod
 
 from vyre.analysis import Facts
 from vyre.emit.accesses import Accesses, parts_of
@@ -18,6 +19,7 @@ from vyre.emit.unknown import Unknowable
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -27,6 +29,7 @@ from vyre.ir.expr import (
     BufLen,
     Call,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -125,6 +128,8 @@ class Expressions:
                 dtype = self.expr(a, here)[1]
                 args = ", ".join(bare(self.expr(part, here)[0]) for part in (a, b, c))
                 return f"{terms.dialect.fma[dtype]}({args})", dtype
+            case Element(array, indices):
+                return self._element(array, indices, here)
             case Atomic(op) if op is not AtomicOp.LRU_UPDATE:
                 return self._atomic(expr, here)
             case _:
@@ -170,6 +175,42 @@ class Expressions:
         dims = [self.terms.word_dim(decl, axis) for axis in range(decl.rank)]
         args = ", ".join([*(bare(text) for text, _ in parts), *dims])
         return f"{self.terms.helpers.flat(decl.rank, wide=wide)}({args})"
+
+    def _element(self, array: Expr, indices: tuple[Expr, ...], here: Here) -> Operand:
+        """An element of an array of the invocation's own, or of a table."""
+        if isinstance(array, Var):
+            held = here.scope[array.name]
+            assert held.element is not None, "an array has elements"
+            dtype, stored, name = held.element, held.element, self.name(array.name, here)
+        else:
+            assert isinstance(array, Array), "an element is of a name or of constants"
+            held, dtype = array.type, array.dtype
+            name, stored = self.terms.table(array)
+        shape, zero = held.params, self.operations.lit(Lit(stored, 0))
+        at = fixed_at(indices, shape)
+        if at is not None:
+            text = f"{name}[{at}]" if at < prod(shape) else zero
+        elif all(map(is_short, indices)):
+            checks, place = self.within(indices, shape, here)
+            text = f"({' && '.join(checks)} ? {name}[{place}] : {zero})"
+        else:
+            parts = [self.index(part, here) for part in indices]
+            wide = [is_wide for _, is_wide in parts]
+            constant = not isinstance(array, Var)
+            function = self.terms.helpers.element(stored, shape, wide, constant=constant)
+            text = f"{function}({name}, {', '.join(bare(part) for part, _ in parts)})"
+        return self.operations.from_bits(stored, dtype, text), dtype
+
+    def within(
+        self, indices: tuple[Expr, ...], shape: tuple[int, ...], here: Here
+    ) -> tuple[list[str], str]:
+        """What has to hold of indices into an array of a fixed shape, and where they lead."""
+        checks, at = [], ""
+        for index, extent in zip(indices, shape, strict=True):
+            text, _ = self.index(index, here)
+            checks.append(f"{text} < {extent}u")
+            at = f"({at}) * {extent}u + {text}" if at else bare(text)
+        return checks, at
 
     def _atomic(self, expr: Atomic, here: Here) -> Operand:
         terms = self.terms
@@ -221,8 +262,20 @@ class Expressions:
             yield check, text
 
 
+def fixed_at(indices: tuple[Expr, ...], shape: tuple[int, ...]) -> int | None:
+    """The place of literal indices, counted row by row; beyond the last where one is outside."""
+    at = 0
+    for index, extent in zip(indices, shape, strict=True):
+        if not isinstance(index, Lit):
+            return None
+        if not 0 <= index.value < extent:
+            return prod(shape)
+        at = at * extent + int(index.value)
+    return at
+
+
 def is_short(index: Expr) -> bool:
     """Whether an index may be written twice: once to check it, once to use it."""
     parts = list(islice(expressions(index), _SHORT + 1))
-    computed = (Load, Atomic, Call, OpaqueExpr)
+    computed = (Load, Element, Atomic, Call, OpaqueExpr)
     return len(parts) <= _SHORT and not any(isinstance(part, computed) for part in parts)

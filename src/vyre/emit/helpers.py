@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isfinite
+
+from blake3 import blake3
+
 from vyre.emit.dialect import Dialect
-from vyre.ir.expr import AtomicOp, BinaryOp, UnaryOp, float_bits
+from vyre.ir.expr import Array, AtomicOp, BinaryOp, Lit, UnaryOp, float_bits
 from vyre.ir.types import DataType, int_range
 
 F32, F64, U32 = DataType.F32, DataType.F64, DataType.U32
@@ -58,6 +63,55 @@ class Helpers:
 
     def lit(self, dtype: DataType, value: float) -> str:
         return literal(self.dialect, dtype, value)
+
+    # -- arrays
+
+    def table(self, array: Array) -> tuple[str, DataType]:
+        """Constants beside the kernel, once for all that look them up: their name and their type.
+
+        Bools are bytes, and where one is infinite or no number, floats are their bits: no dialect
+        has a constant expression for those.
+        """
+        t, size = array.dtype, array.element_bytes
+        bits = [
+            int.from_bytes(array.data[start : start + size], "little")
+            for start in range(0, len(array.data), size)
+        ]
+        numbers = [Lit(t, pattern).value for pattern in bits] or [0]
+        if t.is_bool or not all(map(isfinite, numbers)):
+            t = DataType.U8 if t.is_bool else unsigned(t)
+            numbers = [*bits]
+        digest = blake3(f"{t}{array.count}".encode() + array.data).hexdigest(8)
+        name = f"table_{digest}"
+        if name not in self.texts:
+            texts = [self.lit(t, number) for number in numbers]
+            lines = [", ".join(texts[start : start + 8]) for start in range(0, len(texts), 8)]
+            listed = "".join(f"    {line},\n" for line in lines)
+            declared = f"{self.dialect.constants} {t} {name}[{array.count}]"
+            self.texts[name] = f"{declared} = {{\n{listed}}};\n"
+        return name, t
+
+    def element(
+        self, t: DataType, shape: tuple[int, ...], wide: Sequence[bool], *, constant: bool
+    ) -> str:
+        """The function that reads an element of an array; 0 where an index is outside."""
+        stored = "bool" if t.is_bool else str(t)
+        kinds = "".join("w" if is_wide else "n" for is_wide in wide)
+        name = (
+            f"{'look_up' if constant else 'element'}_{stored}_{'x'.join(map(str, shape))}_{kinds}"
+        )
+        space = self.dialect.constant_pointer if constant else "const {type}*"
+        places = [f"{'u64' if is_wide else 'u32'} at{n}" for n, is_wide in enumerate(wide)]
+        flat = "at0"
+        for axis in range(1, len(shape)):
+            flat = f"({flat}) * {shape[axis]}u + at{axis}"
+        inside = " && ".join(f"at{axis} < {extent}u" for axis, extent in enumerate(shape))
+        return self.define(
+            name,
+            stored,
+            ", ".join([f"{space.format(type=stored)} p", *places]),
+            f"return {inside} ? p[{flat}] : 0;",
+        )
 
     # -- arithmetic
 

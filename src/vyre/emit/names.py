@@ -28,6 +28,7 @@ class Kind(StrEnum):
     BASE = "base"  # where a lane's own begin in it
     LENGTH = "len"
     DIM = "dim"
+    TABLE = "table"
 
 
 class Names:

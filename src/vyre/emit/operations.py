@@ -55,6 +55,12 @@ class Operations:
         text = literal(self.dialect, dtype, value)
         return f"({text})" if text.startswith("-") else text
 
+    def from_bits(self, stored: DataType, dtype: DataType, text: str) -> str:
+        """A constant by what a table holds of it."""
+        if stored == dtype:
+            return text
+        return f"({text} != 0)" if dtype.is_bool else f"{self.dialect.bits_to_float[dtype]}({text})"
+
     def binary(self, op: BinaryOp, left: Operand, right: Operand, *, unknown: bool) -> Operand:
         """`op` of two operands, of which no compiler can know one where they are `unknown`."""
         (a, t), (b, _) = left, right

@@ -8,7 +8,7 @@ from vyre.emit.layout import WordLayout
 from vyre.emit.names import Kind, Names
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Id, IdKind
+from vyre.ir.expr import Array, Id, IdKind
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions
@@ -78,6 +78,14 @@ class Terms:
             return f"{decl.shape[axis]}u"
         name = self.names.of(Kind.DIM, decl.name, axis)
         return self.word(name, self.layout.dim(decl.name, axis))
+
+    # -- tables
+
+    def table(self, array: Array) -> tuple[str, DataType]:
+        """The name of constants, which stand once beside the kernel, and the type they have."""
+        name, stored = self.helpers.table(array)
+        self.types |= {stored, array.dtype}
+        return name, stored
 
     # -- ids
 

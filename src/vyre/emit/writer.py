@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from vyre.analysis import Facts
-from vyre.emit.expressions import Expressions, is_short
+from vyre.emit.expressions import Expressions, fixed_at, is_short
 from vyre.emit.helpers import U32
 from vyre.emit.here import Here
 from vyre.emit.names import Kind
@@ -14,8 +15,8 @@ from vyre.emit.operations import bare
 from vyre.emit.terms import Terms
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Expr, IdKind, Lit
-from vyre.ir.loops import is_innermost, turn_of
+from vyre.ir.expr import Array, Expr, IdKind, Lit, Put
+from vyre.ir.loops import is_innermost, is_of_elements, rounds_of, turn_of
 from vyre.ir.node import (
     Assign,
     Barrier,
@@ -59,6 +60,21 @@ class Writer:
         """The statement at hand."""
         expr, pad = self.expressions.expr, here.pad
         match node:
+            case Let(name, Array() as array):
+                here.scope[name] = array.type
+                declared = f"{self.terms.use(array.dtype)} {self.name(name, here)}[{array.count}]"
+                known = range(max(len(array.data) // array.element_bytes, 1))
+                first = ", ".join(self.operations.lit(array.element(place)) for place in known)
+                yield f"{pad}{declared} = {{{first}}};"
+            case Assign(name, Array() as array):
+                own, given = self.name(name, here), self.operations.lit(Lit(array.dtype, 0))
+                if array.data:
+                    table, held = self.terms.table(array)
+                    given = self.operations.from_bits(held, array.dtype, f"{table}[at]")
+                yield f"{pad}#pragma unroll"
+                yield f"{pad}for (u32 at = 0u; at < {array.count}u; ++at) {own}[at] = {given};"
+            case Assign(name, Put(_, indices, value)):
+                yield from self.put_element(name, indices, value, here)
             case Let(name, value):
                 text, dtype = expr(value, here)
                 here.scope[name] = dtype
@@ -103,6 +119,32 @@ class Writer:
                     "leave it out, or run the program elsewhere",
                 )
 
+    def put_element(
+        self, name: str, indices: tuple[Expr, ...], value: Expr, here: Here
+    ) -> Iterator[str]:
+        """The lines that change one element of an array of the invocation's own."""
+        held, pad, own = here.scope[name], here.pad, self.name(name, here)
+        text, dtype = self.expressions.expr(value, here)
+        at = fixed_at(indices, held.params)
+        if at is not None and at < prod(held.params):
+            yield f"{pad}{own}[{at}] = {bare(text)};"
+            return
+        yield f"{pad}{{"
+        places = []
+        for axis, index in enumerate(indices):
+            place, wide = self.expressions.index(index, here)
+            t = self.terms.use(DataType.U64 if wide else U32)
+            places.append(f"at{axis}")
+            yield f"{pad}    const {t} at{axis} = {bare(place)};"
+        yield f"{pad}    const {self.terms.use(dtype)} value = {bare(text)};"
+        pairs = list(zip(places, held.params, strict=True))
+        flat = places[0]
+        for place, extent in pairs[1:]:
+            flat = f"({flat}) * {extent}u + {place}"
+        inside = " && ".join(f"{place} < {extent}u" for place, extent in pairs)
+        yield f"{pad}    if ({inside}) {own}[{flat}] = value;"
+        yield f"{pad}}}"
+
     def name(self, variable: str, here: Here, kind: Kind = Kind.VARIABLE) -> str:
         return self.expressions.name(variable, here, kind)
 
@@ -119,7 +161,10 @@ class Writer:
         return head, dtype
 
     def unrolled(self, loop: Loop, here: Here) -> Iterator[str]:
-        if self.code.unroll > 1 and is_innermost(loop):
+        if is_of_elements(loop):
+            # Elements are registers where every index is a number.
+            yield f"{here.pad}#pragma unroll {max(rounds_of(loop) or 1, 1)}"
+        elif self.code.unroll > 1 and is_innermost(loop):
             yield f"{here.pad}#pragma unroll {self.code.unroll}"
 
     def turn(self, loop: While) -> tuple[Node, ...]:

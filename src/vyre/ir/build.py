@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vyre.ir.expr import (
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -14,6 +15,7 @@ from vyre.ir.expr import (
     BufLen,
     Call,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -23,6 +25,7 @@ from vyre.ir.expr import (
     Load,
     Operand,
     Ordering,
+    Put,
     Select,
     Unary,
     UnaryOp,
@@ -142,6 +145,28 @@ def fma(a: Operand, b: Operand, c: Operand) -> Expr:
 
 def call(op_id: str, *args: Operand) -> Expr:
     return Call(op_id, tuple(lift(arg) for arg in args))
+
+
+def array(dtype: DataType, *shape: int) -> Expr:
+    """An array of zeros."""
+    return Array(dtype, shape)
+
+
+def table(dtype: DataType, shape: tuple[int, ...], values: Iterable[complex]) -> Expr:
+    """An array of constants, row by row."""
+    return Array.of(dtype, shape, values)
+
+
+def element(held: Operand | str, *indices: Operand) -> Expr:
+    """One element of a table, or of the array that a name holds."""
+    whole = Var(held) if isinstance(held, str) else lift(held)
+    return Element(whole, tuple(lift(index) for index in indices))
+
+
+def put(name: str, indices: Operand | tuple[Operand, ...], value: Operand) -> Node:
+    """Give one element of the array that a name holds another value."""
+    places = indices if isinstance(indices, tuple) else (indices,)
+    return Assign(name, Put(Var(name), tuple(lift(index) for index in places), lift(value)))
 
 
 def atomic(

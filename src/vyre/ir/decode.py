@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from blake3 import blake3
 
-from vyre.errors import WireError
+from vyre.errors import InvalidInput, WireError
 from vyre.ir.declare import (
     MOST_AXES,
     Access,
@@ -40,6 +40,7 @@ from vyre.ir.encode import (
     check_declarations,
 )
 from vyre.ir.expr import (
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -49,6 +50,7 @@ from vyre.ir.expr import (
     BufLen,
     Call,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -58,6 +60,7 @@ from vyre.ir.expr import (
     Load,
     OpaqueExpr,
     Ordering,
+    Put,
     Select,
     Subgroup,
     SubgroupOp,
@@ -615,6 +618,12 @@ def _expr_extension(reader: _Reader, depth: int) -> Expr:
             expr = BufDim(payload.string("buffer"), payload.u32("axis"))
         case ExprExtension.BITCAST:
             expr = Bitcast(_dtype(payload, 1), _expr(payload, depth))
+        case ExprExtension.ARRAY:
+            expr = _array(payload)
+        case ExprExtension.ELEMENT:
+            expr = Element(_expr(payload, depth), _args(payload, depth))
+        case ExprExtension.PUT:
+            expr = Put(_expr(payload, depth), _args(payload, depth), _expr(payload, depth))
         case _:
             expr = OpaqueExpr(kind, payload.take(payload.end - payload.at, "payload"))
     payload.finish(f"extension {kind!r}")
@@ -629,6 +638,16 @@ def _literal(reader: _Reader) -> Lit:
     if is_native_literal(lit):
         raise reader.error(f"an extended literal of type {dtype} that has a tag of its own")
     return lit
+
+
+def _array(reader: _Reader) -> Array:
+    dtype = DataType(reader.choice(Tag, "type"))
+    shape = tuple(reader.u32("extent") for _ in range(reader.u8("rank")))
+    data = reader.take(reader.end - reader.at, "elements")
+    try:
+        return Array(dtype, shape, data)
+    except InvalidInput as error:
+        raise reader.error(error.problem) from None
 
 
 def _id(reader: _Reader, kind: IdKind) -> Id:

@@ -10,6 +10,7 @@ from blake3 import blake3
 from vyre.errors import WireError
 from vyre.ir.declare import MOST_AXES, BufferDecl, Hints, Named, Options
 from vyre.ir.expr import (
+    Array,
     Atomic,
     Binary,
     BinaryOp,
@@ -18,6 +19,7 @@ from vyre.ir.expr import (
     BufLen,
     Call,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -26,6 +28,7 @@ from vyre.ir.expr import (
     Lit,
     Load,
     OpaqueExpr,
+    Put,
     Select,
     Subgroup,
     Unary,
@@ -354,6 +357,13 @@ def _expr(expr: Expr) -> Sequence[_Part]:
             return _extension(ExprExtension.BUF_DIM, _string(buffer) + _u32(axis))
         case Bitcast(target, value):
             return _extension(ExprExtension.BITCAST, _dtype_bytes(target), value)
+        case Array(dtype, shape, data):
+            extents = b"".join(_u32(extent, "extent") for extent in shape)
+            return _extension(ExprExtension.ARRAY, bytes((dtype.tag, len(shape))) + extents + data)
+        case Element(array, indices):
+            return _extension(ExprExtension.ELEMENT, array, _count(indices), *indices)
+        case Put(array, indices, value):
+            return _extension(ExprExtension.PUT, array, _count(indices), *indices, value)
         case OpaqueExpr(kind, payload):
             return _extension(_foreign(kind, ExprExtension), payload)
         case _:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from math import prod
 
 from vyre.errors import InvalidInput
 from vyre.ir.types import DataType, int_range
@@ -381,6 +383,96 @@ class FlatIndex(Expr):
 
     buffer: str
     indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Expr):
+    """An array of constants, row by row: an extension.
+
+    `data` holds the bit patterns of its first elements, little-endian, each in as many bytes as the
+    type has (a bool in one); those behind them are 0. It ends in no element that is 0 itself, so
+    that equal arrays are equal values.
+
+    >>> Array.of(DataType.F32, (2, 2), (1.0, 0.0, 0.0, 0.0)).data.hex()
+    '0000803f'
+    """
+
+    dtype: DataType
+    shape: tuple[int, ...]
+    data: bytes = b""
+
+    def __post_init__(self) -> None:
+        plain = self.dtype.is_scalar and self.dtype == self.dtype.computed
+        if not plain or not 1 <= len(self.shape) <= 3 or min(self.shape) < 1:
+            raise InvalidInput(
+                f"an array of {self.dtype} with the extents {self.shape}",
+                "use a bool, integer, f32 or f64 type and 1 to 3 extents from 1",
+            )
+        size = self.element_bytes
+        whole = len(self.data) % size == 0 and len(self.data) <= size * self.count
+        if not whole or (self.data and not any(self.data[-size:])):
+            raise InvalidInput(
+                f"{len(self.data)} bytes for {self.count} elements of {self.dtype}",
+                "use Array.of(dtype, shape, values)",
+            )
+        if self.dtype.is_bool and max(self.data, default=0) > 1:
+            raise InvalidInput("an array of bools with other bytes than 0 and 1", "use Array.of")
+
+    @classmethod
+    def of(cls, dtype: DataType, shape: tuple[int, ...], values: Iterable[complex]) -> Array:
+        """The array of these values, row by row, each as `Lit.of` reads it."""
+        size = 1 if dtype.is_bool else dtype.bits // 8
+        data = b"".join(Lit.of(dtype, value).bits.to_bytes(size, "little") for value in values)
+        if len(data) != size * prod(shape):
+            raise InvalidInput(
+                f"{len(data) // size} values for the extents {shape}", f"give {prod(shape)} values"
+            )
+        kept = len(data.rstrip(b"\0"))
+        return cls(dtype, shape, data[: -(-kept // size) * size])
+
+    @property
+    def element_bytes(self) -> int:
+        """The bytes that `data` has for one element."""
+        return 1 if self.dtype.is_bool else self.dtype.bits // 8
+
+    @property
+    def count(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def type(self) -> DataType:
+        return DataType.shaped(self.dtype, self.shape)
+
+    def element(self, place: int) -> Lit:
+        """The constant at a place, counted row by row."""
+        size = self.element_bytes
+        return Lit(
+            self.dtype, int.from_bytes(self.data[place * size : (place + 1) * size], "little")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expr):
+    """One element of an array; where an index is out of bounds it is 0: an extension.
+
+    The array is constants, or a name that holds one.
+    """
+
+    array: Expr
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Put(Expr):
+    """An array with one element replaced; where an index is out of bounds, as it was: an extension.
+
+    It is what a name that holds the array is assigned, and stands nowhere else, so that the one
+    element changes in place.
+    """
+
+    array: Expr
+    indices: tuple[Expr, ...]
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)

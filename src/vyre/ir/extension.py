@@ -19,6 +19,9 @@ class ExprExtension(StrEnum):
     FLAT_INDEX = "vyre.py.flat_index"  # buffer, u32 count, indices
     BUF_DIM = "vyre.py.buf_dim"  # buffer, u32 axis
     BITCAST = "vyre.py.bitcast"  # type, value
+    ARRAY = "vyre.py.array"  # type tag, u8 rank, u32 extents, then the bit patterns, little-endian
+    ELEMENT = "vyre.py.element"  # array, u32 count, indices
+    PUT = "vyre.py.put"  # array, u32 count, indices, value
 
 
 class NodeExtension(StrEnum):

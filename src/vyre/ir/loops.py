@@ -9,10 +9,14 @@ from vyre.ir.expr import (
     Binary,
     Call,
     Cast,
+    Element,
+    Expr,
     Fma,
+    Id,
     Lit,
     Load,
     OpaqueExpr,
+    Put,
     Select,
     Subgroup,
     Unary,
@@ -20,7 +24,7 @@ from vyre.ir.expr import (
 )
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, While
 from vyre.ir.program import Program
-from vyre.ir.walk import all_expressions, expressions, statements
+from vyre.ir.walk import all_expressions, expressions, size_of, statements
 
 _ACTS = (Atomic, Call, OpaqueExpr, Subgroup)
 _OPERATIONS = (Binary, Unary, Fma, Select, Cast)
@@ -60,6 +64,7 @@ def turn_of(program: Program, loop: While, rounds: int) -> tuple[Node, ...]:
         return loop.body
     parts = (*expressions(loop.cond), *all_expressions(loop.body))
     short = sum(isinstance(part, _OPERATIONS) for part in parts) <= _FEW
+    short = short or any(isinstance(part, Put) for part in parts)  # an array is not chosen whole
     loaded = {part.buffer for part in parts if isinstance(part, Load)}
     goes = _free_name(program)
     if short or not all(program.buffer(name).is_scalar_argument for name in loaded):
@@ -84,6 +89,57 @@ def _free_name(program: Program) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+MOST_WRITTEN_OUT = 4_096
+"""Statements and expressions that may come of a loop over the elements of an array."""
+
+
+def is_of_elements(loop: Loop) -> bool:
+    """Whether it is a short loop whose counter is an index into an array of the invocation's own.
+
+    Compilers are to write it out, whatever a code says: an element is a register only where every
+    index is a number.
+    """
+    rounds = rounds_of(loop)
+    if rounds is None or not 0 < rounds <= _MOST_ROUNDS:
+        return False
+    moved, data = {loop.var}, set[str]()
+    found = False
+    for node in statements(loop.body):
+        if isinstance(node, Assign) or (isinstance(node, Let) and _is_data(node.value, data)):
+            data.add(node.name)
+        elif isinstance(node, Let) and _uses(node.value, moved):
+            moved.add(node.name)
+        parts = (part for part in expressions(node) if isinstance(part, (Element, Put)))
+        indices = (at for part in parts if isinstance(part.array, Var) for at in part.indices)
+        found = found or any(_uses(at, moved) and not _is_data(at, data) for at in indices)
+    return found and _written_out_parts(loop) <= MOST_WRITTEN_OUT
+
+
+_MOST_ROUNDS = 64
+
+
+def _uses(expr: Expr, names: set[str]) -> bool:
+    return any(isinstance(part, Var) and part.name in names for part in expressions(expr))
+
+
+def _is_data(expr: Expr, names: set[str]) -> bool:
+    """Whether it is no number even where counters are."""
+    return _uses(expr, names) or any(isinstance(part, _KNOWN_LATE) for part in expressions(expr))
+
+
+_KNOWN_LATE = (*_ACTS, Load, Element, Id)
+
+
+def _written_out_parts(loop: Loop) -> int:
+    """The parts of a loop's rounds, those of such loops inside it written out as well."""
+    rounds = rounds_of(loop) or 1
+    inner = sum(
+        _written_out_parts(node) if isinstance(node, Loop) else size_of((node,)).parts
+        for node in loop.body
+    )
+    return rounds * inner
 
 
 def is_innermost(loop: Loop) -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
+from blake3 import blake3
+
 from vyre.ir.declare import Access, BufferDecl, Named
 from vyre.ir.expr import (
+    Array,
     Atomic,
     Binary,
     BinaryOp,
@@ -15,6 +18,7 @@ from vyre.ir.expr import (
     BufLen,
     Call,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -22,6 +26,7 @@ from vyre.ir.expr import (
     Lit,
     Load,
     OpaqueExpr,
+    Put,
     Select,
     Subgroup,
     Unary,
@@ -241,6 +246,15 @@ def _expr(expr: Expr) -> tuple[str, int]:
             return _call(str(target), value)
         case Bitcast(target, value):
             return _call(f"bitcast[{target}]", value)
+        case Array(dtype, shape, data):
+            # Statements are known by their text, and the text of a table would be long.
+            contents = f" #{blake3(data).hexdigest(8)}" if data else ""
+            return f"{dtype}[{', '.join(map(str, shape))}]{contents}", _ATOM
+        case Element(array, indices):
+            return f"{expr_text(array)}[{', '.join(map(expr_text, indices))}]", _ATOM
+        case Put(array, indices, value):
+            place = ", ".join(map(expr_text, indices))
+            return f"put({expr_text(array)}[{place}], {expr_text(value)})", _ATOM
         case Fma(a, b, c):
             return _call("fma", a, b, c)
         case Atomic(op, buffer, index, value, expected):

@@ -110,6 +110,15 @@ class DataType:
     def array(cls, element_size: int) -> DataType:
         return cls(Tag.ARRAY, None, (element_size,))
 
+    @classmethod
+    def shaped(cls, element: DataType, shape: tuple[int, ...]) -> DataType:
+        return cls(Tag.TENSOR_SHAPED, element, shape)
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether it is the type of an array of fixed extents, which are its `params`."""
+        return self.tag is Tag.TENSOR_SHAPED
+
     @property
     def is_unsigned(self) -> bool:
         return self.tag in _UNSIGNED

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vyre.ir.declare import Access, BufferDecl
 from vyre.ir.expr import (
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -15,12 +16,14 @@ from vyre.ir.expr import (
     BufDim,
     BufLen,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
     Id,
     Lit,
     Load,
+    Put,
     Select,
     Subgroup,
     SubgroupOp,
@@ -159,6 +162,9 @@ def type_of(expr: Expr, scope: Scope, report: Report) -> DataType | None:
             return _unary(op, inner(operand), say)
         case Select(cond, true, false):
             test, a, b = inner(cond), inner(true), inner(false)
+            if any(side is not None and side.is_shaped for side in (a, b)):
+                say("select between arrays", "select between their elements")
+                return None
             if test is not None and not test.is_bool:
                 say(f"condition of select is {test}", "compare it with something")
             if a is not None and b is not None and a != b:
@@ -172,6 +178,15 @@ def type_of(expr: Expr, scope: Scope, report: Report) -> DataType | None:
             return target.computed
         case Bitcast(target, value):
             return _bitcast(target, inner(value), say)
+        case Array():
+            return expr.type
+        case Element(array, indices):
+            return _element(array, indices, inner, say)
+        case Put(array, indices, value):
+            element, found = _element(array, indices, inner, say), inner(value)
+            if element is not None and found is not None and found != element:
+                say(f"the array holds {element}, the value is {found}", f"cast it to {element}")
+            return scope.names.get(array.name) if isinstance(array, Var) else None
         case Fma(a, b, c):
             found_all = {found for part in (a, b, c) if (found := inner(part)) is not None}
             if len(found_all) > 1 or any(not found.is_float for found in found_all):
@@ -228,6 +243,28 @@ def _binary(
         say(f"{name} of {left} and {right}", f"give it {wanted}")
         return None
     return DataType.BOOL if op in COMPARISONS else left
+
+
+def _element(
+    array: Expr, indices: tuple[Expr, ...], inner: Callable[[Expr], DataType | None], say: Say
+) -> DataType | None:
+    """The type of an element of an array, which its indices lead to."""
+    if not isinstance(array, (Var, Array)):
+        say("an element of neither a name nor constants", "bind the array with let")
+        return None
+    for part in indices:
+        found = inner(part)
+        if found is not None and not found.is_int:
+            say(f"index of an array is {found}", "index with a whole number")
+    held = inner(array)
+    if held is None:
+        return None
+    if not held.is_shaped:
+        say(f"an element of {held}", "take elements of an array")
+        return None
+    if len(indices) != len(held.params):
+        say(f"{len(indices)} indices into {held}", "give one index per axis")
+    return held.element
 
 
 def _bitcast(target: DataType, found: DataType | None, say: Say) -> DataType | None:

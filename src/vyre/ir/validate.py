@@ -10,7 +10,22 @@ from types import EllipsisType
 
 from vyre.errors import InvalidProgram
 from vyre.ir.declare import Access, BufferDecl, Named
-from vyre.ir.expr import Atomic, Binary, Call, Expr, Lit, Load, OpaqueExpr, Subgroup, Unary, UnaryOp
+from vyre.ir.expr import (
+    Array,
+    Atomic,
+    Binary,
+    Call,
+    Element,
+    Expr,
+    Lit,
+    Load,
+    OpaqueExpr,
+    Put,
+    Subgroup,
+    Unary,
+    UnaryOp,
+    Var,
+)
 from vyre.ir.node import (
     Assign,
     Block,
@@ -32,10 +47,26 @@ from vyre.ir.printing import why_not_shown
 from vyre.ir.program import Program
 from vyre.ir.types import DataType
 from vyre.ir.typing import WAVE, Scope, TypeProblem, type_of
-from vyre.ir.walk import MAX_DEPTH, MAX_PARTS, bodies, expressions, operands, size_of
+from vyre.ir.walk import (
+    MAX_DEPTH,
+    MAX_PARTS,
+    all_expressions,
+    bodies,
+    expressions,
+    operands,
+    size_of,
+    statements,
+)
 
 _U32_MAX = 0xFFFF_FFFF
 _MOST_AXES = 3
+
+MOST_ARRAY_BYTES = 4_096
+"""Of all arrays of one invocation: 256 lanes that wait for each other have 1 MiB on a CPU's stack,
+and a GPU keeps what is not in registers in memory of its own."""
+
+MOST_TABLE_BYTES = 32_768
+"""Of all constant tables of a program: every device has room for 64 KiB of constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +108,7 @@ def validate(program: Program) -> tuple[Problem, ...]:
         )
     if size.depth > MAX_DEPTH or size.parts > MAX_PARTS:
         return tuple(found)  # what follows reads every part, and goes as deep as they nest
+    found += _arrays(program)
     walk = _Walk({decl.name: decl for decl in reversed(program.buffers)}, found)
     walk.body(program.entry, "entry", _Around())
     return tuple(found)
@@ -268,7 +300,12 @@ class _Walk:
         def typed(expr: Expr) -> DataType | None:
             for part in expressions(expr):
                 if isinstance(part, (Load, Atomic)) and _is_negative(part.index):
-                    say(*_negative(part.buffer, part.index))
+                    say(*_negative(repr(part.buffer), part.index))
+                if isinstance(part, (Element, Put)):
+                    for index in filter(_is_negative, part.indices):
+                        say(*_negative("an array", index))
+                if isinstance(part, Put) and not (isinstance(node, Assign) and part is node.value):
+                    say("a put that is not the whole of an assignment", "assign it to the array")
                 if around.reduction is not None and (acts := _acts(part)):
                     say(f"{acts} in a round of a reduction, which only computes", _BEFORE)
             return type_of(expr, Scope(names, self.buffers), report)
@@ -283,9 +320,13 @@ class _Walk:
             case Let(name, value):
                 found = typed(value)
                 check_free(name)
+                if found is not None and found.is_shaped and not isinstance(value, Array):
+                    say(f"{name!r} would be another name of an array", "copy its elements")
                 self.bind(name, found)
             case Assign(name, value):
                 found, bound = typed(value), names.get(name)
+                if found is not None and found.is_shaped and not _is_own(name, value):
+                    say(f"{name!r} would be another name of an array", "copy its elements")
                 if name not in names:
                     say(f"no name {name!r} here", "bind it with let before this statement")
                 elif name in self.loop_vars:
@@ -398,10 +439,32 @@ class _Walk:
         if at is not None and not at.is_int:
             say(f"index of {buffer!r} is {at}", "index with a whole number")
         if _is_negative(index):
-            say(*_negative(buffer, index))
+            say(*_negative(repr(buffer), index))
         element = decl.element.computed
         if found is not None and found != element:
             say(f"{buffer!r} holds {element}, the value is {found}", f"cast the value to {element}")
+
+
+def _is_own(name: str, value: Expr) -> bool:
+    """Whether an array is given a name that holds one already: constants, or its own elements."""
+    return isinstance(value, Array) or (isinstance(value, Put) and value.array == Var(name))
+
+
+def _arrays(program: Program) -> Iterator[Problem]:
+    """The bytes of all arrays, of which devices have few."""
+    bound = [n.value for n in statements(program.entry) if isinstance(n, Let)]
+    held = [value for value in bound if isinstance(value, Array)]
+    tables = {e.array for e in all_expressions(program.entry) if isinstance(e, Element)}
+    constants = [array for array in tables if isinstance(array, Array)]
+    for what, arrays, most in (
+        ("arrays of an invocation", held, MOST_ARRAY_BYTES),
+        ("constant tables", constants, MOST_TABLE_BYTES),
+    ):
+        size = sum(array.count * array.element_bytes for array in arrays)
+        if size > most:
+            yield Problem(
+                "entry", f"{size:,} bytes of {what}; {most:,} allowed", "use a buffer for them"
+            )
 
 
 def _title(node: Node) -> str:
@@ -451,6 +514,6 @@ def _is_negative(index: Expr) -> bool:
 def _negative(buffer: str, index: Expr) -> tuple[str, str]:
     shown = index.value if isinstance(index, Lit) else "a negated literal"
     return (
-        f"index {shown} of {buffer!r} is negative",
+        f"index {shown} of {buffer} is negative",
         "index from 0; there is no counting from the end",
     )

@@ -10,21 +10,24 @@ from vyre.ir.expr import Atomic, Expr, Load, Var
 from vyre.ir.node import Assign, Let, Store
 from vyre.ir.types import DataType
 from vyre.ir.walk import expressions
+from vyre.lang.arrays import Arrays
 from vyre.lang.exits import BROKEN, RESULT, result_name
+from vyre.lang.expressions import chain_of
 from vyre.lang.extents import extents_of
 from vyre.lang.intrinsics import Structural, find_intrinsic
 from vyre.lang.params import Edge, Types, instead_of
-from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable
+from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable, Local
 from vyre.lang.several import Parts, count_of, form_of, leaves, places
 from vyre.lang.source import Pointed
-from vyre.lang.tuples import Tuples, names_of
+from vyre.lang.tables import Table
+from vyre.lang.tuples import names_of
 from vyre.lang.values import PLACEHOLDER, Restart, Value, Variable, fits
 
 ENDED = -1
 """Of a loop that is spelled out: no round comes after this one."""
 
 
-class Assignments(Tuples):
+class Assignments(Arrays):
     """Turns assignments into IR."""
 
     depths: list[int]  # how deep rounds are nested that are spelled out, or ENDED; innermost last
@@ -32,6 +35,9 @@ class Assignments(Tuples):
     def assignment(self, node: ast.Assign) -> None:
         if self.is_shared(node.value):
             self.shared_memory(node)
+            return
+        if self.is_local(node.value):
+            self.local_array(node)
             return
         if isinstance(node.targets[0], ast.Name) and node.targets[0].id == RESULT:
             self.keep_result(node, self.several(node.value))
@@ -142,7 +148,12 @@ class Assignments(Tuples):
             case ast.Name():
                 self.bind(target, value)
             case ast.Subscript():
-                self.store(target, value)
+                named, indices = chain_of(target)
+                held = self.written_local(named, target)
+                if held is not None:
+                    self.put(target, held, indices, value)
+                else:
+                    self.store(target, value)
             case _:
                 raise self.error(
                     target, f"{self.text(target)} is not a name or an element", "write out[i] = ..."
@@ -159,7 +170,7 @@ class Assignments(Tuples):
             case Bound(variable) | Declared(variable):
                 expr = self.give(variable, value)
                 self.out.append(Assign(variable.ir_name, expr))
-            case Buffer():
+            case Buffer() | Local() | Table():
                 raise self.error(
                     target,
                     f"{name!r} is an array, and this would replace it",
@@ -220,7 +231,7 @@ class Assignments(Tuples):
                 node, f"{name!r} gets a type and no value", f"write {name}: {dtype} = 0"
             )
         value = self.expression(node.value)
-        if isinstance(self.frame.env.get(name), (Bound, Declared, Buffer)):
+        if isinstance(self.frame.env.get(name), (Bound, Declared, Buffer, Local, Table)):
             fitted = Value.typed(node.value, dtype, self.fit(value, dtype, name))
             self.bind(node.target, fitted)
             return
@@ -240,6 +251,11 @@ class Assignments(Tuples):
             raise self.error(
                 node, "this changes neither a name nor an element", "write out[i] += x"
             )
+        named, indices = chain_of(node.target)
+        held = self.written_local(named, node.target)
+        if held is not None:
+            self.put_more(node, held, indices)
+            return
         buffer = self.written(node.target)
         self.check_readable(buffer, node.target)
         if buffer.edge is not Edge.ZERO:
@@ -273,6 +289,17 @@ class Assignments(Tuples):
         expr = self.fit(value, buffer.decl.element.computed, self.text(target))
         self.effect(target, "a store")
         self.out.append(Store(buffer.name, position, expr))
+
+    def written_local(self, named: ast.expr, target: ast.Subscript) -> Local | None:
+        """The invocation's own array that a subscript writes to, if it is one."""
+        held = self.held(named) or self.table(named)
+        if isinstance(held, Table):
+            raise self.error(
+                target,
+                f"{held.name} is a table from outside the kernel, which never changes",
+                f"copy what you need of it into t = vyre.local(f32, {len(held.values)})",
+            )
+        return held if isinstance(held, Local) else None
 
     def written(self, target: ast.Subscript) -> Buffer:
         """The array that a subscript writes to."""

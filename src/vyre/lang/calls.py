@@ -46,7 +46,7 @@ from vyre.lang.intrinsics import (
 )
 from vyre.lang.params import MAX_RANK, instead_of
 from vyre.lang.reductions import Reductions, elements_of
-from vyre.lang.scopes import Buffer
+from vyre.lang.scopes import Buffer, Held, Local
 from vyre.lang.several import Parts, count_of, form_of
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
 
@@ -69,6 +69,9 @@ _NAN_KEEPING: tuple[tuple[object, str], ...] = (
 
 class Calls(Reductions):
     """Turns calls into values; functions under @vyre.function are left to whoever extends it."""
+
+    @abstractmethod
+    def misplaced_local(self, node: ast.Call) -> LanguageError: ...
 
     @abstractmethod
     def inline(self, node: ast.Call, function: Function) -> Parts | None: ...
@@ -128,6 +131,8 @@ class Calls(Reductions):
                 )
             case Structural.SHARED:
                 raise self.misplaced_shared(node)
+            case Structural.LOCAL:
+                raise self.misplaced_local(node)
             case Structural.BITCAST:
                 return self.bitcast(node, intrinsic)
             case _:
@@ -144,8 +149,8 @@ class Calls(Reductions):
         return self.function_of(node, intrinsic, values)
 
     def target(self, node: ast.Call) -> object:
-        if isinstance(node.func, ast.Attribute) and (buffer := self.buffer(node.func.value)):
-            raise self.no_method(node, node.func, buffer)
+        if isinstance(node.func, ast.Attribute) and (held := self.held(node.func.value)):
+            raise self.no_method(node, node.func, held)
         target = self.static(node.func)
         if target is NOTHING:
             self.expression(node.func)  # says what is wrong with a name that is not there
@@ -154,14 +159,14 @@ class Calls(Reductions):
             )
         return target
 
-    def no_method(self, node: ast.Call, method: ast.Attribute, buffer: Buffer) -> LanguageError:
+    def no_method(self, node: ast.Call, method: ast.Attribute, held: Held) -> LanguageError:
         known = INTRINSICS.get(method.attr)
         fix = "write what one element does, with a loop where several are needed"
         if known is not None and (
             isinstance(known.operation, ReduceOp) or known.operation in _EXTREMES
         ):
             word = method.attr if hasattr(builtins, method.attr) else f"vyre.{method.attr}"
-            elements = elements_of(self.text(method.value), buffer.decl.rank)
+            elements = elements_of(self.text(method.value), held.rank)
             fix = f"say which elements: {word}({elements})"
         return self.error(node, f"arrays have no methods in a kernel, such as {method.attr!r}", fix)
 
@@ -251,12 +256,12 @@ class Calls(Reductions):
 
     def call_len(self, node: ast.Call) -> Value:
         (argument,) = self.arguments(node, ("x",))
-        buffer = self.buffer(argument)
-        if buffer is None:
+        held = self.held(argument) or self.table(argument)
+        if held is None:
             raise self.error(
                 node, f"len() of {self.text(argument)}, which is not an array", "use it on an array"
             )
-        return self.axis_extent(node, buffer, 0)
+        return self.axis_extent(node, held, 0)
 
     def cast(self, node: ast.Call, target: DataType) -> Value:
         (argument,) = self.arguments(node, ("x",))
@@ -390,6 +395,13 @@ class Calls(Reductions):
             zip(intrinsic.parameters, self.arguments(node, intrinsic.parameters), strict=True)
         )
         buffer = self.buffer(arguments["buffer"])
+        if isinstance(self.held(arguments["buffer"]), Local):
+            name = self.text(arguments["buffer"])
+            raise self.error(
+                arguments["buffer"],
+                f"vyre.{intrinsic.name}() on {name!r}, which no other invocation sees",
+                f"write {name}[k] = ..., which nothing can come between",
+            )
         if buffer is None:
             raise self.error(
                 arguments["buffer"],

@@ -12,14 +12,27 @@ from typing import TypeVar
 
 from vyre.errors import LanguageError
 from vyre.ir.declare import Access, BufferDecl, Dim3
-from vyre.ir.expr import Atomic, BufDim, BufLen, Expr, FlatIndex, Id, Lit, Load, Var
+from vyre.ir.expr import (
+    Array,
+    Atomic,
+    BufDim,
+    BufLen,
+    Element,
+    Expr,
+    FlatIndex,
+    Id,
+    Lit,
+    Load,
+    Var,
+)
 from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType, int_range
 from vyre.ir.walk import expressions
 from vyre.lang.intrinsics import INTRINSICS
 from vyre.lang.params import Types
-from vyre.lang.scopes import Buffer, Frame, Hoistable, Names
+from vyre.lang.scopes import Buffer, Frame, Held, Hoistable, Local, Names
 from vyre.lang.source import Place, Pointed, Source
+from vyre.lang.tables import NoTable, Table, is_table, read_table
 from vyre.lang.values import (
     PLACEHOLDER,
     Decisions,
@@ -63,6 +76,10 @@ class Context:
         self.by_workgroup: dict[str, tuple[tuple[int, ...], ...]] = {}
         self.variables: list[Variable] = []
         self.aliased: set[str] = set()  # IR names that a function's parameter stands for
+        self.tables_made: dict[tuple[int, DataType], tuple[Table, Array]] = {}
+        self.tables_used: dict[int, Table] = {}
+        self.tables_read: dict[int, tuple[object, Table]] = {}
+        self.local_bytes = 0  # of all arrays of one invocation
         self.effects = 0  # counts what must not move past a load
         self.has_signed_positions = False
         self.unpacked: list[tuple[Place, str, int]] = []  # positions, and how many names took them
@@ -160,6 +177,7 @@ class Context:
     def reads_changing_memory(self, expr: Expr) -> bool:
         return any(
             isinstance(part, Atomic)
+            or (isinstance(part, Element) and isinstance(part.array, Var))
             or (
                 isinstance(part, Load)
                 and self.access(part.buffer) not in (Access.UNIFORM, Access.READ_ONLY)
@@ -365,6 +383,23 @@ class Context:
         """The array that `node` names, if it does."""
         entry = self.frame.env.get(node.id) if isinstance(node, ast.Name) else None
         return entry if isinstance(entry, Buffer) else None
+
+    def held(self, node: ast.expr) -> Held | None:
+        """The array that a name of the kernel stands for: a parameter, its own, or a table."""
+        entry = self.frame.env.get(node.id) if isinstance(node, ast.Name) else None
+        return entry if isinstance(entry, (Buffer, Local, Table)) else None
+
+    def table(self, node: ast.expr) -> Table | None:
+        """The table around the kernel that `node` names, if it does."""
+        value = self.static(node)
+        if not is_table(value):
+            return None
+        if id(value) not in self.tables_read:
+            found = read_table(self.text(node), value)
+            if isinstance(found, NoTable):
+                raise self.error(node, found.problem, found.fix)
+            self.tables_read[id(value)] = value, found
+        return self.tables_read[id(value)][1]
 
 
 def captured(source: Source, name: str) -> object:

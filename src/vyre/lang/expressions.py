@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from math import prod
 from types import ModuleType
 
 import numpy as np
@@ -34,14 +35,24 @@ from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
 from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
 from vyre.lang.params import Edge, spell
-from vyre.lang.scopes import Alias, Bound, Buffer, Declared, Hoistable, Missing
+from vyre.lang.scopes import (
+    Alias,
+    Bound,
+    Buffer,
+    Declared,
+    Held,
+    Hoistable,
+    Local,
+    Missing,
+)
+from vyre.lang.tables import Table, is_table
 from vyre.lang.values import Value, fits, zero
 
 SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
 DEEPEST = 500  # levels of one expression that are read at all
 
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.List: ("a list", "use an array parameter or vyre.shared(dtype, count)"),
+    ast.List: ("a list", "use vyre.local(dtype, count), or an array parameter"),
     ast.Tuple: ("a tuple", "use one name for each value"),
     ast.Dict: ("a dict", "use an array parameter"),
     ast.Set: ("a set", "use an array parameter"),
@@ -70,6 +81,9 @@ class Expressions(Operators, ABC):
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
+
+    @abstractmethod
+    def element(self, held: Local | Table, indices: list[ast.expr], node: ast.expr) -> Value: ...
 
     def expression(self, node: ast.expr) -> Value:
         """The value of `node`; what must happen before it goes to the statements so far."""
@@ -203,8 +217,13 @@ class Expressions(Operators, ABC):
             raise self.error(node, f"{text} is a function, not a value", f"call it: {text}(...)")
         if isinstance(value, np.ndarray):
             raise self.error(
-                node, f"{text} is an array outside the kernel", f"pass it as {text}: In[f32]"
+                node,
+                f"{text} is a whole array outside the kernel",
+                f"index it: {text}[k], or pass it as {text}: In[f32]",
             )
+        if isinstance(value, (tuple, list)):
+            kind = type(value).__name__
+            raise self.error(node, f"{text} is a whole {kind}", f"index it: {text}[k]")
         if isinstance(value, ModuleType):
             raise self.error(node, f"{text} is a module", "use a number or a function of it")
         kind = "not a number" if value is None else f"a {type(value).__name__}"
@@ -229,7 +248,7 @@ class Expressions(Operators, ABC):
                 return value.at(node)
             case Missing(reason, fix):
                 raise self.error(node, reason, fix)
-            case Buffer():
+            case Buffer() | Local() | Table():
                 raise self.error(node, f"{node.id!r} is a whole array", f"index it: {node.id}[i]")
             case None | Declared():
                 pass
@@ -245,13 +264,13 @@ class Expressions(Operators, ABC):
         return self.constant(node, found)
 
     def attribute(self, node: ast.Attribute) -> Value:
-        buffer = self.buffer(node.value)
-        if buffer is not None:
+        held = self.held(node.value)
+        if held is not None:
             match node.attr:
                 case "size":
-                    return self.length(node, buffer)
+                    return self.length(node, held)
                 case "ndim":
-                    return Value.literal(node, buffer.decl.rank)
+                    return Value.literal(node, held.rank)
                 case "shape":
                     raise self.error(
                         node,
@@ -281,35 +300,35 @@ class Expressions(Operators, ABC):
             f"use a name that {spell(getattr(owner, '__name__', owner))} has",
         )
 
-    def length(self, node: ast.expr, buffer: Buffer) -> Value:
+    def length(self, node: ast.expr, held: Held) -> Value:
         """The number of elements of an array."""
-        if buffer.decl.count:
-            return Value.literal(node, buffer.decl.count)
-        return Value.typed(node, DataType.U32, BufLen(buffer.name))
+        if all(held.extents):
+            return Value.literal(node, prod(held.extents))
+        return Value.typed(node, DataType.U32, BufLen(held.name))
 
-    def axis_extent(self, node: ast.expr, buffer: Buffer, axis: int) -> Value:
+    def axis_extent(self, node: ast.expr, held: Held, axis: int) -> Value:
         """The size of an array along one axis, outermost first."""
-        if not 0 <= axis < buffer.decl.rank:
+        if not 0 <= axis < held.rank:
             raise self.error(
                 node,
-                f"axis {axis} of {buffer.name!r}, which has {_axes(buffer.decl.rank)}",
-                "use axis 0" if buffer.decl.rank == 1 else f"use 0 to {buffer.decl.rank - 1}",
+                f"axis {axis} of {held.name!r}, which has {_axes(held.rank)}",
+                "use axis 0" if held.rank == 1 else f"use 0 to {held.rank - 1}",
             )
-        if buffer.extents[axis]:
-            return Value.literal(node, buffer.extents[axis])
-        if buffer.decl.rank == 1:
-            return Value.typed(node, DataType.U32, BufLen(buffer.name))
-        return Value.typed(node, DataType.U32, BufDim(buffer.name, axis))
+        if held.extents[axis]:
+            return Value.literal(node, held.extents[axis])
+        if held.rank == 1:
+            return Value.typed(node, DataType.U32, BufLen(held.name))
+        return Value.typed(node, DataType.U32, BufDim(held.name, axis))
 
     def subscript(self, node: ast.Subscript) -> Value:
         match node.value:
-            case ast.Attribute(value=base, attr="shape") if buffer := self.buffer(base):
+            case ast.Attribute(value=base, attr="shape") if held := self.held(base):
                 axis = self.expression(node.slice).constant
                 if not isinstance(axis, int) or isinstance(axis, bool):
                     raise self.error(
                         node.slice, "the axis of a shape is not a constant", "write x.shape[0]"
                     )
-                return self.axis_extent(node, buffer, axis)
+                return self.axis_extent(node, held, axis)
         buffer = self.buffer(node.value)
         if buffer is not None:
             position = self.position(buffer, node, edge=buffer.edge)
@@ -317,8 +336,12 @@ class Expressions(Operators, ABC):
             found = self.noted(Load(buffer.name, position), node)
             return Value.typed(node, buffer.decl.element, found)
         value = self.static(node)
-        if value is not NOTHING:
+        if value is not NOTHING and not is_table(value):
             return self.constant(node, value)
+        named, indices = chain_of(node)
+        found = self.held(named) or self.table(named)
+        if isinstance(found, (Local, Table)):
+            return self.element(found, indices, node)
         self.expression(node.value)
         raise self.error(
             node, f"{self.text(node.value)} is a number, not an array", "index an array parameter"
@@ -362,7 +385,7 @@ class Expressions(Operators, ABC):
         )
         return found[0] if rank == 1 else FlatIndex(buffer.name, found)
 
-    def index(self, buffer: Buffer, axis: int, value: Value) -> Expr:
+    def index(self, buffer: Held, axis: int, value: Value) -> Expr:
         self.check_index(value)
         number, extent = value.constant, buffer.extents[axis]
         if number is not None and number < 0:
@@ -548,6 +571,16 @@ class Expressions(Operators, ABC):
         return [
             Value.typed(node, dtype, Var(name)) for name, dtype in zip(bound, types, strict=True)
         ]
+
+
+def chain_of(node: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
+    """What is indexed, and all indices: `t[i, j]` and `t[i][j]` are the same element."""
+    indices: list[ast.expr] = []
+    while isinstance(node, ast.Subscript):
+        own = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        indices = [*own, *indices]
+        node = node.value
+    return node, indices
 
 
 def _axes(rank: int) -> str:

@@ -18,16 +18,17 @@ from vyre.lang.params import ArrayType, Types, decided
 from vyre.lang.scopes import (
     Alias,
     Bound,
-    Buffer,
     Declared,
     Env,
     Frame,
+    Held,
     assigned_names,
     growing_names,
 )
 from vyre.lang.several import Parts, arranged, form_of, leaves, places
 from vyre.lang.source import Location, Source, find_source
-from vyre.lang.values import Decisions, Form, Value, zero
+from vyre.lang.tables import Table
+from vyre.lang.values import Decisions, Form, Value, fits, zero
 
 MOST_CALLS = 10_000
 """Of functions in one kernel, each spelled out: functions of functions double with every level."""
@@ -165,16 +166,18 @@ class Inliner(Control):
         """What the function's parameters stand for in this call."""
         names = [parameter.arg for parameter in body.parameters]
         arguments = self.matched(node, names, body.defaults)
-        plain = [argument for argument in arguments.values() if self.buffer(argument) is None]
+        arrays = {
+            argument: self.held(argument) or self.table(argument) for argument in arguments.values()
+        }
+        plain = [argument for argument, held in arrays.items() if held is None]
         values = dict(zip(plain, self.values(*plain), strict=True))
         env = Env()
         for parameter in body.parameters:
             wanted = decided(annotation_of(body.source, parameter), self.decided_types)
             argument = arguments.get(parameter.arg)
-            buffer = None if argument is None else self.buffer(argument)
-            if argument is not None and buffer is not None:
-                self.check_array(argument, parameter, wanted, buffer, body)
-                env[parameter.arg] = buffer
+            held = None if argument is None else arrays[argument]
+            if argument is not None and held is not None:
+                env[parameter.arg] = self.passed_array(argument, parameter, wanted, held, body)
                 continue
             if argument is None:
                 default = body.defaults[parameter.arg]
@@ -218,30 +221,37 @@ class Inliner(Control):
             "write f32 or In[f32]",
         )
 
-    def check_array(
+    def passed_array(
         self,
         argument: ast.expr,
         parameter: ast.arg,
         wanted: object,
-        buffer: Buffer,
+        held: Held,
         body: Body,
-    ) -> None:
+    ) -> Held:
+        """The array that a parameter stands for."""
         called = f"{parameter.arg} of {body.source.name}"
         if parameter.arg in body.assigned:
             raise body.source.error(
                 parameter, f"{called} is an array and is assigned to", "use another name"
             )
         if wanted is None:
-            return
+            return held
         element = wanted.arguments[0] if isinstance(wanted, ArrayType) else None
-        if element != buffer.decl.element:
+        is_open = isinstance(held, Table) and held.dtype is None
+        if isinstance(held, Table) and is_open and isinstance(element, DataType):
+            computed = element.computed
+            if all(fits(number, computed) for number in held.values):
+                return replace(held, dtype=element)
+        if element != held.element:
             shown = element if isinstance(wanted, ArrayType) else wanted
             kind = f"an array of {shown}" if isinstance(wanted, ArrayType) else f"{shown}"
             raise self.error(
                 argument,
-                f"{called} is {kind}, and {buffer.name} is an array of {buffer.decl.element}",
+                f"{called} is {kind}, and {held.name} is an array of {held.element or 'literals'}",
                 "pass what the function declares, or leave its parameter without a type",
             )
+        return held
 
 
 def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

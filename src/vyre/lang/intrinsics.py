@@ -30,6 +30,7 @@ class Structural(Enum):
 
     SIGNED_POSITION = "signed position"
     SHARED = "shared"
+    LOCAL = "local"
     BARRIER = "barrier"
     FMA = "fma"
     BITCAST = "bitcast"
@@ -99,6 +100,7 @@ workgroup_id = _position("workgroup_id", IdKind.WORKGROUP)
 workgroup_size = _position("workgroup_size", IdKind.WORKGROUP_SIZE)
 
 shared = Intrinsic("shared", Structural.SHARED, ("dtype", "count"))
+local = Intrinsic("local", Structural.LOCAL, ("dtype", "shape"))
 barrier = Intrinsic("barrier", Structural.BARRIER, ())
 
 exp = _float("exp", UnaryOp.EXP)

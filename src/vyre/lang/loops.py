@@ -18,11 +18,13 @@ from vyre.lang.scopes import (
     Bound,
     Buffer,
     Declared,
+    Local,
     Missing,
     after_loop,
     assigned_names,
 )
 from vyre.lang.several import Parts, arranged, form_of, leaves
+from vyre.lang.tables import Table
 from vyre.lang.tuples import names_of
 from vyre.lang.values import Value, zero
 
@@ -114,7 +116,7 @@ class Loops(Assignments):
 
     def check_loop_name(self, target: ast.expr) -> None:
         for name in self.loop_names(target):
-            if isinstance(self.frame.env.get(name.id), (Bound, Declared, Buffer)):
+            if isinstance(self.frame.env.get(name.id), (Bound, Declared, Buffer, Local, Table)):
                 raise self.error(
                     name,
                     f"{name.id!r} has a value already, and the loop would replace it",

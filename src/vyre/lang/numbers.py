@@ -9,6 +9,7 @@ from math import inf
 
 from vyre.ir.declare import Access, Dim3
 from vyre.ir.expr import (
+    Array,
     Atomic,
     Binary,
     BinaryOp,
@@ -16,6 +17,7 @@ from vyre.ir.expr import (
     BufDim,
     BufLen,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Id,
@@ -365,8 +367,13 @@ class Numbers(ABC):
                 return self.binary(expr, op, *self.inside(expr, left, right))
             case Unary(op, operand):
                 return self.unary(expr, op, *self.inside(expr, operand))
+            case Array():
+                return Number(expr.type)
             case _:
                 parts = [self.number(part) for part in operands(expr)]
+                if isinstance(expr, Element):
+                    held = parts[0].dtype
+                    return self.opaque(held.element if held is not None else None)
                 if isinstance(expr, FlatIndex):
                     return self.opaque(DataType.U32)
                 if isinstance(expr, Atomic):

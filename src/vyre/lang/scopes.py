@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from vyre.ir.declare import Access, BufferDecl
+from vyre.ir.types import DataType
 from vyre.lang.params import Edge
 from vyre.lang.source import Location, Source
+from vyre.lang.tables import Table
 from vyre.lang.values import Form, Key, Value, Variable
 
 
@@ -34,12 +36,43 @@ class Buffer:
         return self.decl.is_written or self.decl.is_shared
 
     @property
+    def rank(self) -> int:
+        return self.decl.rank
+
+    @property
+    def element(self) -> DataType:
+        return self.decl.element
+
+    @property
     def extents(self) -> tuple[int, ...]:
         """The size along each axis; 0 where it comes at run time, or goes by the workgroup."""
         if self.by_workgroup:
             axes = zip(*self.by_workgroup, strict=True)
             return tuple(sizes[0] if len(set(sizes)) == 1 else 0 for sizes in axes)
         return self.decl.shape or (self.decl.count,)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """An array of the invocation's own."""
+
+    name: str  # the author's
+    ir_name: str
+    dtype: DataType
+    shape: tuple[int, ...]
+    within: str | None = None  # the reduction of whose elements it is
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return self.shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def element(self) -> DataType:
+        return self.dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +116,10 @@ class Missing:
     fix: str
 
 
-Entry = Buffer | Bound | Declared | Alias | Hoistable | Missing
+Held = Buffer | Local | Table
+"""What is indexed."""
+
+Entry = Buffer | Local | Table | Bound | Declared | Alias | Hoistable | Missing
 
 
 class Env(dict[str, Entry]):
@@ -272,6 +308,8 @@ def join(
         # What the branches bind themselves ends with their lists, unless it is bound before them.
         if _is_own(found, base):
             found = Hoistable(statement, depth, _typed_one([found]))
+        if isinstance(found, Local) and found != base:
+            found = _ended(name, line)
         env[name] = found
 
 
@@ -300,6 +338,13 @@ def after_loop(env: Env, changes: Iterable[str], line: int) -> None:
                 f"{line}",
                 f"give {name} a value before that loop",
             )
+
+
+def _ended(name: str, line: int) -> Missing:
+    return Missing(
+        f"the array {name!r} ends with the branch of the if of line {line} that declares it",
+        f"write {name} = vyre.local(...) before that if",
+    )
 
 
 def _maybe(name: str, line: int) -> Missing:

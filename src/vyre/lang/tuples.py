@@ -35,9 +35,8 @@ class Tuples(Calls):
                 if len(names) == len(elements):
                     takers = [*names]
                 return self.each(elements, takers)
-            case ast.Attribute(value=base, attr="shape") if buffer := self.buffer(base):
-                extents = [self.axis_extent(node, buffer, axis) for axis in range(buffer.decl.rank)]
-                return tuple(extents)
+            case ast.Attribute(value=base, attr="shape") if held := self.held(base):
+                return tuple(self.axis_extent(node, held, axis) for axis in range(held.rank))
             case ast.Call():
                 return self.several_of_call(node, target)
             case ast.IfExp():

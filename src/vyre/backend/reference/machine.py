@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend.reference import functions
+from vyre.backend.reference.columns import Columns
 from vyre.backend.reference.convert import convert
 from vyre.backend.reference.folding import Elements, fold, fold_blocks, joined, result
 from vyre.backend.reference.fused import fma
@@ -20,6 +22,7 @@ from vyre.errors import InvalidProgram
 from vyre.ir import arithmetic
 from vyre.ir.arithmetic import Operator, Value
 from vyre.ir.expr import (
+    Array,
     Atomic,
     Binary,
     BinaryOp,
@@ -27,6 +30,7 @@ from vyre.ir.expr import (
     BufDim,
     BufLen,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -34,6 +38,7 @@ from vyre.ir.expr import (
     Lit,
     Load,
     Ordering,
+    Put,
     Select,
     Unary,
     UnaryOp,
@@ -94,6 +99,7 @@ class Machine:
         self._names: dict[str, Value] = {}
         self._yielded: Value = np.zeros(0)  # the element of each lane that is a round, and who
         self._has_yielded: Mask = False  # has one
+        self._arrays: dict[str, Columns] = {}
 
     def run(self, nodes: Sequence[Node]) -> None:
         self._list(nodes, True, _Rounds())
@@ -112,6 +118,14 @@ class Machine:
             case Let(name, Atomic() as expr):
                 is_read = name in self._read_names
                 self._names[name] = self._atomic(expr, mask, is_read=is_read)
+            case Let(name, Array() as array):
+                self._arrays[name] = Columns.of(array)
+            case Assign(name, Array() as array):
+                self._arrays[name].refill(array, self._lanes, mask)
+            case Assign(name, Put(_, indices, expr)):
+                places = tuple(self._value(index, mask) for index in indices)
+                value = self._value(expr, mask)
+                self._arrays[name].put(places, value, self._lanes, mask)
             case Let(name, expr):
                 self._names[name] = self._value(expr, mask)
             case Assign(name, expr):
@@ -226,6 +240,8 @@ class Machine:
             match part:
                 case Var(name) if name in self._names and self._names[name].ndim:
                     return False
+                case Var(name) if name in self._arrays and not self._arrays[name].is_shared:
+                    return False
                 case Id(kind, axis) if self._lanes.id(kind, axis).ndim:
                     return False
                 case Load(buffer) if self._memory[buffer].base is not None:
@@ -255,6 +271,7 @@ class Machine:
         inner = self._beside(self._lanes.picked(places), memory)
         read = {part.name for part in all_expressions(node.body) if isinstance(part, Var)}
         inner._names = {name: picked(self._names[name], places) for name in read & {*self._names}}
+        inner._arrays = {name: self._arrays[name].picked(places) for name in read & {*self._arrays}}
         number = np.repeat(np.arange(run.start, run.stop, dtype=np.uint32), lanes.size)
         inner._names[node.var] = number
         inner._yielded = np.zeros(places.size, COMPUTED[node.dtype.tag])
@@ -309,6 +326,10 @@ class Machine:
                 return np.where(test, yes, no)
             case Fma(a, b, c):
                 return fma(self._value(a, mask), self._value(b, mask), self._value(c, mask))
+            case Element(array, indices):
+                places = tuple(self._value(index, mask) for index in indices)
+                held = self._arrays[array.name] if isinstance(array, Var) else _table(array)
+                return held.at(places)
             case Atomic():
                 return self._atomic(expr, mask, is_read=True)
             case FlatIndex(buffer, indices):
@@ -343,6 +364,13 @@ class Machine:
 
     def _update(self, expr: Atomic, change: Update, mask: Mask) -> Value:
         return update(self._memory[expr.buffer], change, self._lanes, mask)
+
+
+@lru_cache(maxsize=256)
+def _table(array: Expr) -> Columns:
+    """Constants, which nothing changes."""
+    assert isinstance(array, Array), "an element is of a name or of constants"
+    return Columns.of(array)
 
 
 def _literal(lit: Lit) -> Value:

@@ -11,10 +11,12 @@ from vyre.emit.llvm.builder import Builder, scalar_type
 from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.expressions import Expressions
 from vyre.emit.llvm.masks import Places, mask_at, new_mask, put_mask
+from vyre.emit.llvm.memory import Cells
 from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.emit.llvm.walks import stays_inside, walked
 from vyre.errors import UnsupportedFeature
-from vyre.ir.expr import Atomic, Expr
+from vyre.ir.expr import Array, Atomic, Expr, Put, Var
+from vyre.ir.loops import is_of_elements, rounds_of
 from vyre.ir.node import (
     Assign,
     Block,
@@ -59,7 +61,7 @@ class Body(Expressions):
     context: Context
     end: str  # the label behind the last statement
     mask: Value | None = None
-    names: dict[str, Value | Slot] = field(default_factory=dict)
+    names: dict[str, Value | Slot | Cells] = field(default_factory=dict)
     alive: list[Places] = field(default_factory=list)  # masks that lanes leave by
     loop: _Jumps | _Masks | None = None
     returned: Places = ()
@@ -109,6 +111,17 @@ class Body(Expressions):
         match node:
             case Let(name, Atomic() as expr):
                 self.give(name, self.atomic(expr, is_read=name in self.context.read_names))
+            case Let(name, Array() as array):
+                by_lane = self.b.width > 1 and name in self.context.across.names
+                cells = memory.new_cells(self.b, array, by_lane=by_lane)
+                self.names[name] = cells
+                memory.fill(self.do, cells, array, None)
+            case Assign(name, Array() as array):
+                memory.fill(self.do, self.cells(Var(name)), array, self.mask)
+            case Assign(name, Put(_, indices, value)):
+                given = self.expr(value)
+                places = tuple(self.expr(index) for index in indices)
+                memory.put(self.do, self.cells(Var(name)), places, given, self.mask)
             case Let(name, value):
                 self.give(name, self.expr(value))
             case Assign(name, value):
@@ -271,6 +284,8 @@ class Body(Expressions):
         b.place(again)
         b.emit(f"store {kind} {b.op(f'add {kind} {now}, 1')}, ptr {place}")
         unroll = self.context.unroll
+        if is_of_elements(node):
+            unroll = rounds_of(node) or 1  # an element is a register where every index is a number
         b.jump(head, b.parts.unrolled(unroll) if unroll > 1 else "")
         b.place(after)
         del self.names[node.var]

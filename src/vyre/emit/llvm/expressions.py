@@ -7,10 +7,11 @@ from vyre.emit.llvm.arithmetic import Instructions, binary, cast, fma, unary
 from vyre.emit.llvm.builder import U32, U64, Builder
 from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.functions import call
-from vyre.emit.llvm.memory import Change, Place
+from vyre.emit.llvm.memory import Cells, Change, Place
 from vyre.emit.llvm.values import Slot, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -18,6 +19,7 @@ from vyre.ir.expr import (
     BufDim,
     BufLen,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     Fma,
@@ -41,7 +43,7 @@ class Expressions:
     do: Instructions
     context: Context
     mask: Value | None
-    names: dict[str, Value | Slot]
+    names: dict[str, Value | Slot | Cells]
     statement: str
     unchecked: frozenset[Access]
 
@@ -57,6 +59,7 @@ class Expressions:
                 return self.b.literal(dtype, bits)
             case Var(name):
                 found = self.names[name]
+                assert not isinstance(found, Cells), "arrays are taken element by element"
                 return self.taken(found) if isinstance(found, Slot) else found
             case Load(buffer):
                 return self.load(expr)
@@ -86,10 +89,22 @@ class Expressions:
                 return self.do.bits(self.expr(value), target)
             case Fma(a, b, c):
                 return fma(self.do, self.expr(a), self.expr(b), self.expr(c))
+            case Element(array, indices):
+                parts = tuple(self.expr(part) for part in indices)
+                return memory.element(self.do, self.cells(array), parts)
             case Atomic():
                 return self.atomic(expr, is_read=True)
             case _:
                 raise self.refusal(expr)
+
+    def cells(self, array: Expr) -> Cells:
+        """Where an array is: the one that a name holds, or constants."""
+        if isinstance(array, Var):
+            held = self.names[array.name]
+            assert isinstance(held, Cells), "elements are of arrays"
+            return held
+        assert isinstance(array, Array), "an element is of a name or of constants"
+        return memory.table(self.b, array)
 
     def function(self, expr: Binary | Unary, *values: Value) -> Value:
         """A function of values that is called by name."""

@@ -22,8 +22,8 @@ from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.staging import SCRATCH_BYTES, Staged, bring_together, staged_loads
 from vyre.emit.llvm.values import Shape, StagedAt, Value
-from vyre.ir.expr import Expr, IdKind, Var
-from vyre.ir.node import Assign, If, Loop, While
+from vyre.ir.expr import Array, Expr, IdKind, Var
+from vyre.ir.node import Assign, If, Let, Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, statements
 from vyre.model import Code, Order
@@ -43,6 +43,8 @@ _POSITION = "i32 %x0, i32 %x1, i32 %y0, i32 %y1, i32 %z, i32 %ox, i32 %oy, i32 %
 def rows_side_by_side(program: Program) -> bool:
     """Whether rows can run side by side: none does what its neighbours do not, but lane by lane."""
     across, down = _variations(program)
+    if any(isinstance(n, Let) and isinstance(n.value, Array) for n in statements(program.entry)):
+        return False  # each row would have its own array
     return all(
         across.apart(node) or not down.apart(node)
         for node in statements(program.entry)

@@ -19,10 +19,10 @@ from vyre.emit.llvm.group.chunk import PLACE, Chunk
 from vyre.emit.llvm.group.together import changed_in_phases, holds, is_together, names_in
 from vyre.emit.llvm.interior import Interior
 from vyre.emit.llvm.masks import mask_at, new_mask
-from vyre.emit.llvm.memory import Buffer
+from vyre.emit.llvm.memory import Buffer, Cells, fill
 from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.values import Shape, Slot, Value
-from vyre.ir.expr import Atomic, Expr, IdKind, Var
+from vyre.ir.expr import Array, Atomic, Expr, IdKind, Var
 from vyre.ir.node import (
     Assign,
     Barrier,
@@ -165,7 +165,8 @@ class Group:
         if node.name in self.across.names or self.across.varies(node.value):
             return False
         read = {e.name for e in all_expressions((node,)) if isinstance(e, Var)}
-        return not any(isinstance(names.get(name), _PerLane) for name in read)
+        apart = (_PerLane, _CellsPerLane)
+        return not any(isinstance(names.get(name), apart) for name in read)
 
     def step(
         self,
@@ -179,13 +180,13 @@ class Group:
         match node:
             case Barrier():
                 return
-            case Let(name, value):
+            case Let(name):
                 self.scalar.names = _plain(names)
-                self.scalar.give(name, self.scalar.expr(value))
+                self.scalar.step(node)
                 names[name] = self.scalar.names[name]
-            case Assign(name, value):
+            case Assign():
                 self.scalar.names = _plain(names)
-                self.scalar.assign(name, self.scalar.expr(value))
+                self.scalar.step(node)
             case Block(body) | Region(_, body):
                 self.block(body, names, loop, waits=waits)
             case If(cond, then, otherwise):
@@ -265,7 +266,7 @@ class Group:
         if not nodes:
             return
         kept = names_in(later)
-        made: dict[str, _PerLane] = {}
+        made: dict[str, _PerLane | _CellsPerLane] = {}
 
         def chunk(base: str) -> None:
             self.chunk.base = base
@@ -278,7 +279,11 @@ class Group:
             for node in nodes:
                 body.step(node)
                 if isinstance(node, Let) and node.name in kept:
-                    made[node.name] = self._keep(body, node.name)
+                    made[node.name] = (
+                        self._keep_cells(body, node.name, node.value)
+                        if isinstance(node.value, Array)
+                        else self._keep(body, node.name)
+                    )
                 if body.alive and any(isinstance(n, Return) for n in statements((node,))):
                     body.narrow()
             self.b.jump(body.end)
@@ -294,7 +299,10 @@ class Group:
         b = self.b
         body = self._body()
         for name, held in names.items():
-            body.names[name] = held.at(b, self.chunk.base) if isinstance(held, _PerLane) else held
+            if isinstance(held, (_PerLane, _CellsPerLane)):
+                body.names[name] = held.at(b, self.chunk.base)
+            else:
+                body.names[name] = held
         if not self.in_rows:
             left = b.op(f"sub i32 {self.total}, {self.chunk.base}")
             test = f"icmp ult {b.vector('i32')} {b.lanes('i32')}, {b.splat('i32', left)}"
@@ -316,6 +324,7 @@ class Group:
         """A place for each lane of what was bound here, which later phases read."""
         b = self.b
         held = body.names[name]
+        assert not isinstance(held, Cells), "an array has a place for each element"
         value = body.taken(held) if isinstance(held, Slot) else held
         kind = "i8" if value.dtype.is_bool else scalar_type(value.dtype)
         self.lane_bytes += (value.dtype.bits + 7) // 8
@@ -324,6 +333,17 @@ class Group:
         slot = kept.at(b, self.chunk.base)
         body.put(slot, value)
         body.names[name] = slot
+        return kept
+
+    def _keep_cells(self, body: Body, name: str, array: Array) -> _CellsPerLane:
+        """The same for an array: a place for each lane of each element."""
+        b, kind = self.b, stored_type(array.dtype)
+        self.lane_bytes += array.count * array.dtype.bits // 8
+        wide = b.first(f"mul i32 {self.slots}, {array.count}")
+        places = b.first(f"alloca {kind}, i32 {wide}, align 64")
+        kept = _CellsPerLane(Cells(array.dtype, array.shape, places, self.slots))
+        own = body.names[name] = kept.at(b, self.chunk.base)
+        fill(body.do, own, array, None)
         return kept
 
 
@@ -348,8 +368,21 @@ class _PerLane:
         return Slot(self.dtype, Shape.VECTOR, (place,))
 
 
-_Names = dict[str, Value | Slot | _PerLane]
+@dataclass(frozen=True, slots=True)
+class _CellsPerLane:
+    """The same for an array: for each element, one after the other, a place for each lane."""
+
+    cells: Cells
+
+    def at(self, b: Builder, base: str) -> Cells:
+        kind = stored_type(self.cells.dtype)
+        place = b.op(f"getelementptr {kind}, ptr {self.cells.pointer}, i32 {base}")
+        return replace(self.cells, pointer=place)
 
 
-def _plain(names: _Names) -> dict[str, Value | Slot]:
-    return {name: held for name, held in names.items() if not isinstance(held, _PerLane)}
+_Names = dict[str, Value | Slot | Cells | _PerLane | _CellsPerLane]
+
+
+def _plain(names: _Names) -> dict[str, Value | Slot | Cells]:
+    apart = (_PerLane, _CellsPerLane)
+    return {name: held for name, held in names.items() if not isinstance(held, apart)}

@@ -4,6 +4,7 @@ An index outside gives 0 or does nothing, as everywhere. What is proved, or hold
 a tile, is not checked.
 """
 
+from vyre.emit.llvm.memory.arrays import Cells, element, fill, new_cells, put, table
 from vyre.emit.llvm.memory.atomics import Change, atomic
 from vyre.emit.llvm.memory.buffers import Buffer, Place, element_bytes, held_as
 from vyre.emit.llvm.memory.loads import load
@@ -13,18 +14,24 @@ from vyre.emit.llvm.memory.stores import store
 
 __all__ = [
     "Buffer",
+    "Cells",
     "Change",
     "Place",
     "address",
     "atomic",
     "copy_row",
+    "element",
     "element_bytes",
+    "fill",
     "flat_number",
     "flat_place",
     "held_as",
     "load",
     "load_staged",
+    "new_cells",
     "place",
+    "put",
     "row_bytes",
     "store",
+    "table",
 ]
