@@ -303,7 +303,11 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         ),
         ("b = x", "'x' is a whole array", "index it: x[i]"),
         ("b = math.pie", "math has no 'pie'", "use a name that math has"),
-        ("b = ARRAY[0]", "ARRAY is an array outside the kernel", "pass it as ARRAY: In[f32]"),
+        (
+            "b = ARRAY",
+            "ARRAY is a whole array outside the kernel",
+            "index it: ARRAY[k], or pass it as ARRAY: In[f32]",
+        ),
         ("b = math", "math is a module", "use a number or a function of it"),
         ("b = f32", "f32 is a type, not a value", "call it: f32(x)"),
         ("b = vyre.gid", "vyre.gid is a function, not a value", "call it: vyre.gid(...)"),
@@ -477,7 +481,7 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         *(
             (line, f"{what} is not part of the kernel language", fix)
             for line, what, fix in [
-                ("b = [1]", "a list", "use an array parameter or vyre.shared(dtype, count)"),
+                ("b = [1]", "a list", "use vyre.local(dtype, count), or an array parameter"),
                 ("b = (1, 2)", "a tuple", "use one name for each value"),
                 ("b = {}", "a dict", "use an array parameter"),
                 ("b = {1}", "a set", "use an array parameter"),

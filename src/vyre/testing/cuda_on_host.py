@@ -97,6 +97,7 @@ class CudaOnHost(AtOnce):
     def __init__(self, dialect: Dialect = CUDA) -> None:
         self.dialect = dialect
         self._folder = tempfile.TemporaryDirectory(prefix="vyre-cuda-on-host-")
+        weakref.finalize(self, self._folder.cleanup)  # with the device, and nobody is warned
         self._numbers = count()
         self._seeds = count()
         self._at_end = False
