@@ -286,8 +286,7 @@ class _Reader:
                         )
                         add(ATOMIC, buffer, index, op=op, used=not unread)
                     case Binary() | Unary() | Fma() | Element() | Put():
-                        op = part.op if isinstance(part, (Binary, Unary)) else None
-                        self.count(op, rounds)
+                        self.count(part.op if isinstance(part, (Binary, Unary)) else None, rounds)
                     case _:
                         pass
         if isinstance(node, Store):
