@@ -522,7 +522,7 @@ MISTAKES = [
     ("b = t[i, i]", "'t' has 1 axis and is indexed with 2", "write t[i]"),
     ("t[0] = i", "t[0] is f32 and i is u32", "cast one side, for example f32(i)"),
     ("b = t.sum()", "arrays have no methods in a kernel, such as 'sum'",
-     "write what one element does, with a loop where several are needed"),
+     "say which elements: sum(t[k] for k in range(len(t)))"),
     ("b = t.T", "an array has no 'T' in a kernel", "use its shape, ndim or size, or index it"),
     ("vyre.atomic_add(t, 0, 1.0)",
      "vyre.atomic_add() on 't', which no other invocation sees",
