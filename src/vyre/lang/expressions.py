@@ -339,9 +339,9 @@ class Expressions(Operators, ABC):
         if value is not NOTHING and not is_table(value):
             return self.constant(node, value)
         named, indices = chain_of(node)
-        found = self.held(named) or self.table(named)
-        if isinstance(found, (Local, Table)):
-            return self.element(found, indices, node)
+        held = self.held(named) or self.table(named)
+        if isinstance(held, (Local, Table)):
+            return self.element(held, indices, node)
         self.expression(node.value)
         raise self.error(
             node, f"{self.text(node.value)} is a number, not an array", "index an array parameter"
