@@ -1,12 +1,14 @@
 """One kernel for several types: translated for each, and chosen by a call's arrays."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import vyre
 from vyre import In, InOut, Out, bf16, f16, f32, f64, i32, u8, u16, u32
+from vyre.cli.targets import one_target
 from vyre.errors import InvalidInput, LanguageError, VyreError
 
 T = vyre.types(f32, f64)
@@ -164,6 +166,27 @@ def test_what_decides_no_type_is_refused():
     assert told(lambda: scale.facts) == (
         "scale has a program for each of f32, f64\nFix: name one: scale[f32].facts"
     )
+
+
+def test_a_speculation_is_of_one_type():
+    assert told(lambda: vyre.speculate(prefilter=scale, confirm=scale)) == (
+        "prefilter= is scale, which is a kernel for each of several types\n"
+        "Fix: pass one of them, such as scale[f32]"
+    )
+
+
+def test_a_command_looks_at_the_first_type(tmp_path: Path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import vyre\nfrom vyre import In, Out, f32, f64\nT = vyre.types(f64, f32)\n"
+        "@vyre.kernel\ndef twice(x: In[T], out: Out[T], a: T = 2):\n"
+        "    i = vyre.gid()\n    out[i] = a * x[i]\n"
+    )
+
+    target = one_target(f"{file}:twice")
+
+    assert repr(target.kernel) == "<vyre.kernel twice(x: In[f64], out: Out[f64], a: f64 = 2)>"
+    assert target.call(10).arrays["x"].dtype == np.float64
 
 
 def test_a_list_of_types_is_one_of_types():

@@ -24,6 +24,7 @@ from vyre.kernels import ALL
 from vyre.kernels.samples import sample
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.call.look import Look, look_at
+from vyre.runtime.call.typed import TypedKernels
 from vyre.runtime.devices.device import Device
 
 Array = NDArray[Any]
@@ -154,14 +155,19 @@ def _kernels_in(module: ModuleType, wanted: str, file: Path) -> list[Target]:
     """The kernels of a module, in the order of the file; imported ones only if asked for."""
     return [
         Target(
-            kernel=value,
+            kernel=_one_of(value),
             where=str(file),
-            call=_caller(module, value, file),
+            call=_caller(module, _one_of(value), file),
         )
         for name, value in vars(module).items()
         if isinstance(value, Kernel)
         and (name == wanted if wanted else value.__module__ == module.__name__)
     ]
+
+
+def _one_of(kernel: Kernel) -> Kernel:
+    """A kernel with one program: of one for several types, that for the first."""
+    return kernel.first if isinstance(kernel, TypedKernels) else kernel
 
 
 def _caller(module: ModuleType, kernel: Kernel, file: Path) -> Callable[[int], Call]:

@@ -185,6 +185,9 @@ def _match(
                     f"{kernel.name} got {param.name!r} by its name and in out=", "pass it once"
                 )
         given |= {param.name: value for param, value in zip(outputs, values, strict=True)}
+    for param in kernel.params:
+        if param.default is not None:
+            given.setdefault(param.name, param.default)
     missing = [
         param.name
         for param in kernel.params

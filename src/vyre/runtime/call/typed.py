@@ -51,8 +51,17 @@ class TypedKernels(Kernel):
         self._make = make
         self._made: dict[Chosen, Kernel] = {}
         self._function = function
-        first = self._for(tuple(one.members[0] for one in self._order))
-        super().__init__(function, first._translation)
+        super().__init__(function, self.first._translation)
+
+    @property
+    def example(self) -> str:
+        """The first type of each list, as it is written."""
+        return ", ".join(str(one.members[0]) for one in self._order)
+
+    @property
+    def first(self) -> Kernel:
+        """The kernel for the first type of each list."""
+        return self._for(tuple(one.members[0] for one in self._order))
 
     def __getitem__(self, types: DataType | Chosen) -> Kernel:
         """The kernel for these types, in the order in which its parameters name them."""
@@ -62,10 +71,9 @@ class TypedKernels(Kernel):
         )
         if not fits:
             listed = "; ".join(map(str, self._order))
-            example = ", ".join(str(one.members[0]) for one in self._order)
             raise InvalidInput(
                 f"{self.name}[{', '.join(map(_shown, given))}]; its types are {listed}",
-                f"write {self.name}[{example}]",
+                f"write {self.name}[{self.example}]",
             )
         return self._for(given)
 
@@ -101,13 +109,12 @@ class TypedKernels(Kernel):
         if len(chosen) == len(self._order):
             return self._for(tuple(chosen[one][0] for one in self._order))
         if any(name in self._variables and not _is_scalar(params, name) for name in given):
-            return self._for(tuple(one.members[0] for one in self._order))  # it says what is wrong
+            return self.first  # which says what is wrong
         missing = next(one for one in self._order if one not in chosen)
         names = [name for name, one in self._variables.items() if one is missing]
-        example = ", ".join(str(one.members[0]) for one in self._order)
         raise InvalidInput(
             f"no array of this call says which of {missing} {', '.join(names)} of {self.name} is",
-            f"pass an array of one of them, or call {self.name}[{example}](...)",
+            f"pass an array of one of them, or call {self.name}[{self.example}](...)",
         )
 
     @property
@@ -122,10 +129,9 @@ class TypedKernels(Kernel):
         self._refuse("source()")
 
     def _refuse(self, what: str) -> NoReturn:
-        example = ", ".join(str(one.members[0]) for one in self._order)
         raise InvalidInput(
             f"{self.name} has a program for each of {'; '.join(map(str, self._order))}",
-            f"name one: {self.name}[{example}].{what}",
+            f"name one: {self.name}[{self.example}].{what}",
         )
 
     def __call__(self, /, *arrays: object, **named: Any) -> Any:

@@ -25,6 +25,7 @@ from vyre.runtime.arrays.lending import Loan
 from vyre.runtime.arrays.overlap import copies_needed
 from vyre.runtime.call.arguments import Arguments, out_shape, read, unpacked
 from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.call.typed import TypedKernels
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import default
 from vyre.runtime.speculation.programs import Programs
@@ -297,6 +298,11 @@ def speculate(
         if not isinstance(kernel, Kernel):
             raise InvalidInput(
                 f"{word}= is {shown(kernel)}, not a kernel", "put @vyre.kernel above its function"
+            )
+        if isinstance(kernel, TypedKernels):
+            raise InvalidInput(
+                f"{word}= is {kernel.name}, which is a kernel for each of several types",
+                f"pass one of them, such as {kernel.name}[{kernel.example}]",
             )
         for param in kernel._translation.params:
             if param.name in CALL_WORDS:
