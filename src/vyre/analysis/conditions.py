@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
-from vyre.analysis.forms import Launch, Linear, Poly, Symbol
+from vyre.analysis.forms import Gid, Launch, Linear, Poly, Symbol
+from vyre.analysis.made import Known, is_plain, variables
+from vyre.analysis.ranges import Worlds
 from vyre.ir.types import int_range
 
 
@@ -125,12 +128,37 @@ def _apart(digits: list[Digit], spread: int, limit: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InBounds:
-    """Every index of an access lies inside its array."""
+    """Every index of an access lies inside its array, where what is `known` holds."""
 
     form: Linear
     length: Poly
+    known: tuple[Known, ...] = ()
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it holds only where the access stands."""
+        return bool(self.known)
+
+    @property
+    def follows_positions(self) -> bool:
+        """Whether it rests on where an invocation is, and so on where the last one is."""
+        known = (variable for one in self.known for variable in one.variables())
+        return any(isinstance(variable, Gid) for variable in chain(variables(self.form), known))
+
+    @property
+    def scalars(self) -> frozenset[str]:
+        return self.form.scalars.union(self.length.scalars, *(one.scalars for one in self.known))
 
     def holds(self, launch: Launch) -> bool:
+        plain = is_plain(self.form)
+        if plain and self._holds_anywhere(launch):
+            return True
+        if plain and not self.known:
+            return False
+        world = launch if isinstance(launch, Worlds) else Worlds(launch)
+        return world.where(self.known).is_within(self.form, self.length.at(world))
+
+    def _holds_anywhere(self, launch: Launch) -> bool:
         span = _span(self.form, launch)
         if span is None:
             return False
@@ -141,7 +169,8 @@ class InBounds:
         return low >= 0 and high < self.length.at(launch) and high <= int_range(self.form.dtype)[1]
 
     def __str__(self) -> str:
-        return f"0 <= {self.form} < {self.length}"
+        where = f" where {' and '.join(map(str, self.known))}" if self.known else ""
+        return f"0 <= {self.form} < {self.length}{where}"
 
 
 Condition = OwnElements

@@ -7,9 +7,21 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from vyre.analysis.conditions import Condition, InBounds
-from vyre.analysis.forms import ONE, Form, Launch, Linear, Poly
+from vyre.analysis.forms import (
+    ONE,
+    Form,
+    Gid,
+    Launch,
+    Linear,
+    Poly,
+    Symbol,
+    extent_of,
+    length_of,
+)
 from vyre.analysis.independence import Refusal, launch_independence
-from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, extent_of, length_of, read
+from vyre.analysis.made import Known, variables
+from vyre.analysis.ranges import Worlds
+from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
@@ -104,8 +116,8 @@ class Facts:
 
     def unchecked_for(self, launch: Launch) -> bool:
         """Whether the code without the provable bounds checks may run this launch."""
-        other = self.written_out
-        return all(access.proved_for(launch) for access in self.accesses) and (
+        other, world = self.written_out, Worlds(launch)
+        return all(access.proved_for(world) for access in self.accesses) and (
             other is None or other[1].unchecked_for(launch)
         )
 
@@ -131,18 +143,21 @@ def _proved(program: Program) -> Facts:
     verdict = launch_independence(program, reading.touches)
     buffers = {decl.name: decl for decl in program.buffers}
     whole_groups = program.runs_whole_workgroups
+    accesses = tuple(
+        _access(touch, buffers[touch.buffer], whole_groups=whole_groups)
+        for touch in reading.touches
+    )
     return Facts(
         free=not verdict.reasons,
         reasons=verdict.reasons,
         conditions=verdict.conditions,
         stated=verdict.stated,
-        accesses=tuple(
-            _access(touch, buffers[touch.buffer], whole_groups=whole_groups)
-            for touch in reading.touches
-        ),
+        accesses=accesses,
         cost=_cost(reading, buffers),
         loop_scalars=tuple(sorted(reading.loop_scalars)),
-        asked_scalars=frozenset(reading.form_scalars | reading.loop_scalars),
+        asked_scalars=frozenset(reading.form_scalars | reading.loop_scalars).union(
+            *(item.scalars for access in accesses for item in access.by_axis if item is not None)
+        ),
         counters=_counters(program, reading.touches),
     )
 
@@ -204,7 +219,18 @@ def _by_axis(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> tuple[InB
         else [length_of(decl)]
     )
 
-    def along(form: Form, length: Poly) -> InBounds | None:
+    def along(form: Form, place: Linear | None, length: Poly) -> InBounds | None:
+        alone = without_guards(form, length)
+        if place is None or (whole_groups and _follows_positions(place)):
+            return alone
+        told = [one for one in touch.known if not (whole_groups and _follows_positions(one))]
+        known = _about(place, told)
+        if alone is not None and place == alone.form and not known:
+            return alone
+        found = InBounds(place, length, known)
+        return found if alone is not None or _is_likely(found) else None
+
+    def without_guards(form: Form, length: Poly) -> InBounds | None:
         if not isinstance(form, Linear) or (whole_groups and form.gids()):
             return None
         offset = form.offset.constant
@@ -214,7 +240,45 @@ def _by_axis(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> tuple[InB
             return None
         return InBounds(form, length)
 
-    return tuple(map(along, touch.indices, lengths))
+    return tuple(map(along, touch.indices, touch.places, lengths))
+
+
+def _follows_positions(one: Linear | Known) -> bool:
+    found = one.variables() if isinstance(one, Known) else variables(one)
+    return any(isinstance(variable, Gid) for variable in found)
+
+
+def _about(place: Linear, known: Sequence[Known]) -> tuple[Known, ...]:
+    """What is known of the numbers that an index is made of, or of others that these hang on."""
+    mine = set(variables(place))
+    left, found = [one for one in known if not one.is_uniform], set[Known]()
+    while True:
+        more = [one for one in left if not mine.isdisjoint(one.variables())]
+        if not more:
+            return tuple(one for one in known if one in found)
+        found.update(more)
+        left = [one for one in left if one not in found]
+        mine.update(variable for one in more for variable in one.variables())
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordinary:
+    """A launch as many others: all its sizes are alike, and so are all its arrays."""
+
+    length: int
+
+    def value(self, symbol: Symbol) -> int:
+        return self.length if symbol.kind == "len" else 64
+
+
+def _is_likely(proof: InBounds) -> bool:
+    """Whether launches can be expected to keep an access inside.
+
+    One proof that fails keeps the checks of all the accesses that could do without.
+    """
+    polys = (*proof.form.terms.values(), proof.form.offset)
+    by_size = any(poly.constant is None for poly in polys)  # rows of a length of the launch
+    return proof.holds(_Ordinary(64)) or (by_size and proof.holds(_Ordinary(1 << 18)))
 
 
 def _reaches_on(form: Linear) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
+from vyre.ir.declare import BufferDecl
 from vyre.ir.types import DataType, int_range
 
 MOST_TERMS = 64
@@ -19,13 +20,38 @@ MOST_BITS = 256
 """How much of a form is followed. Squaring a number forty times would make one of 2**40 digits."""
 
 
+class Computed(Protocol):
+    """What a program computes, and no sum or product tells: a quotient, a remainder, a choice."""
+
+    @property
+    def scalars(self) -> frozenset[str]: ...
+    @property
+    def weight(self) -> int: ...
+    def at(self, launch: Launch) -> int: ...
+    def __lt__(self, other: Self, /) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Symbol:
-    """A number known at launch: `extent` of an axis, `len` or `dim` of a buffer, or a `scalar`."""
+    """A number known at launch: `extent` of an axis, `len` or `dim` of a buffer, or a `scalar`.
+
+    One that is `made` of others is known with them.
+    """
 
     kind: str
     name: str = ""
     axis: int = 0
+    made: Computed | None = None
+
+    def at(self, launch: Launch) -> int:
+        return launch.value(self) if self.made is None else self.made.at(launch)
+
+    @property
+    def scalars(self) -> frozenset[str]:
+        """The scalar arguments that it is, or is made of."""
+        if self.made is not None:
+            return self.made.scalars
+        return frozenset((self.name,)) if self.kind == "scalar" else frozenset()
 
     def __str__(self) -> str:
         match self.kind:
@@ -100,14 +126,20 @@ class Poly:
     def scalars(self) -> frozenset[str]:
         """The scalar arguments that are in it."""
         symbols = {symbol for symbols, _ in self.terms for symbol in symbols}
-        return frozenset(symbol.name for symbol in symbols if symbol.kind == "scalar")
+        return frozenset[str]().union(*(symbol.scalars for symbol in symbols))
+
+    @property
+    def weight(self) -> int:
+        """How much is computed for it, beside sums and products."""
+        symbols = (symbol for symbols, _ in self.terms for symbol in symbols)
+        return sum(symbol.made.weight for symbol in symbols if symbol.made is not None)
 
     def at(self, launch: Launch) -> int:
         """The number for one launch."""
         total = 0
         for symbols, factor in self.terms:
             for symbol in symbols:
-                factor *= launch.value(symbol)
+                factor *= symbol.at(launch)
             total += factor
         return total
 
@@ -123,6 +155,19 @@ class Poly:
 
 
 ZERO, ONE = Poly(), Poly.of(1)
+
+
+def length_of(decl: BufferDecl) -> Poly:
+    """The number of a buffer's elements: declared, or known at launch."""
+    return Poly.of(decl.count) if decl.count else Poly.of(Symbol("len", decl.name))
+
+
+def extent_of(decl: BufferDecl, axis: int) -> Poly:
+    """A buffer's extent along one axis: declared, or known at launch."""
+    if decl.rank == 1:
+        return length_of(decl)
+    fixed = decl.shape[axis]
+    return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +193,7 @@ class Counter:
         return ends if all(low <= end <= high for end in ends) else None
 
 
-Variable = Gid | Counter
+Variable = Gid | Counter | Computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +203,9 @@ class Linear:
     terms: Mapping[Variable, Poly]
     offset: Poly
     dtype: DataType
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.terms.items()), self.offset, self.dtype))
 
     @classmethod
     def uniform(cls, value: Poly, dtype: DataType) -> Linear:
@@ -192,9 +240,20 @@ class Linear:
     def scalars(self) -> frozenset[str]:
         """The scalar arguments that are in it, or in a bound of its counters."""
         bounds = (poly for c in self.counters() for poly in (c.start, c.stop))
+        made = (v.scalars for v in self.terms if not isinstance(v, (Gid, Counter)))
         return frozenset[str]().union(
-            *(poly.scalars for poly in (*self.terms.values(), self.offset, *bounds))
+            *(poly.scalars for poly in (*self.terms.values(), self.offset, *bounds)), *made
         )
+
+    @property
+    def weight(self) -> int:
+        """How much is computed for it, beside sums and products."""
+        made = (v.weight for v in self.terms if not isinstance(v, (Gid, Counter)))
+        return sum(made) + sum(poly.weight for poly in (*self.terms.values(), self.offset))
+
+    def number(self, launch: Launch) -> int:
+        """The value for one launch of what all invocations see alike."""
+        return wrapped(self.offset.at(launch), self.dtype)
 
     def gids(self) -> Mapping[int, Poly]:
         return {v.axis: factor for v, factor in self.terms.items() if isinstance(v, Gid)}
@@ -206,11 +265,27 @@ class Linear:
         parts = [
             name if factor == ONE else f"({factor})*{name}"
             for variable, factor in self.terms.items()
-            for name in [f"gid({variable.axis})" if isinstance(variable, Gid) else variable.name]
+            for name in [_name(variable)]
         ]
         if self.offset.terms or not parts:
             parts.append(str(self.offset))
         return " + ".join(parts)
+
+
+def _name(variable: Variable) -> str:
+    match variable:
+        case Gid(axis):
+            return f"gid({axis})"
+        case Counter(name):
+            return name
+        case _:
+            return str(variable)
+
+
+def wrapped(value: int, dtype: DataType) -> int:
+    """The value of `dtype` that a whole number becomes."""
+    low, _ = int_range(dtype)
+    return (value - low) % (1 << dtype.bits) + low
 
 
 @dataclass(frozen=True, slots=True)

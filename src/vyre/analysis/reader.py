@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from vyre.analysis.forms import ONE, Counter, Form, Gid, Linear, Poly, Symbol, Unknown
+from vyre.analysis.forms import (
+    ONE,
+    Counter,
+    Form,
+    Gid,
+    Linear,
+    Poly,
+    Symbol,
+    Unknown,
+    extent_of,
+    length_of,
+    wrapped,
+)
+from vyre.analysis.made import Known
+from vyre.analysis.values import MOST_KNOWN, Values, linear
 from vyre.ir.accuracy import ULP_BOUND
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
@@ -34,6 +49,8 @@ from vyre.ir.expr import (
 )
 from vyre.ir.node import (
     Assign,
+    Barrier,
+    Block,
     Break,
     Continue,
     If,
@@ -42,13 +59,15 @@ from vyre.ir.node import (
     Node,
     Reduce,
     ReduceOp,
+    Region,
     Return,
     Store,
     While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
-from vyre.ir.types import DataType, int_range
+from vyre.ir.types import DataType
 from vyre.ir.typing import Scope, type_of
 from vyre.ir.walk import all_expressions, bodies, expressions, operands, statements
 
@@ -75,6 +94,9 @@ class Touch:
     rewritten: bool  # a load of the element that its own statement then stores
     statement: str
     rounds: int  # how often an invocation is expected to come by
+    places: tuple[Linear | None, ...] = ()  # the index again, with all that it is made of
+    known: tuple[Known, ...] = ()  # what holds wherever an invocation comes by
+    is_fixed: bool = False  # whether what a store writes is one value in a launch
 
 
 @dataclass(slots=True)
@@ -91,27 +113,17 @@ class Reading:
     form_scalars: set[str] = field(default_factory=set)  # of every form that leaves the reader
 
 
-def length_of(decl: BufferDecl) -> Poly:
-    """The number of a buffer's elements: declared, or known at launch."""
-    return Poly.of(decl.count) if decl.count else Poly.of(Symbol("len", decl.name))
-
-
-def extent_of(decl: BufferDecl, axis: int) -> Poly:
-    """A buffer's extent along one axis: declared, or known at launch."""
-    if decl.rank == 1:
-        return length_of(decl)
-    fixed = decl.shape[axis]
-    return Poly.of(fixed) if fixed else Poly.of(Symbol("dim", decl.name, axis))
-
-
 @lru_cache(maxsize=256)
 def read(program: Program) -> Reading:
     """All touches, branches and operations of a valid program; the same object each time."""
-    return read_for(program, lambda _: None)
+    reader = _Reader(program, lambda _: None)
+    reader.follow()
+    reader.body(program.entry, (), 1)
+    return reader.found
 
 
 def read_for(program: Program, number: Callable[[Poly], int | None]) -> Reading:
-    """The same for a launch: `number` is what it makes of a loop's length, where it knows it."""
+    """How often a launch comes by each place; `number` is what it makes of a loop's length."""
     reader = _Reader(program, number)
     reader.body(program.entry, (), 1)
     return reader.found
@@ -119,7 +131,7 @@ def read_for(program: Program, number: Callable[[Poly], int | None]) -> Reading:
 
 class _Reader:
     def __init__(self, program: Program, number: Callable[[Poly], int | None]) -> None:
-        self.number = number
+        self.program, self.number = program, number
         self.buffers: Mapping[str, BufferDecl] = {decl.name: decl for decl in program.buffers}
         self.changed = {node.name for node in statements(program.entry) if isinstance(node, Assign)}
         self.read_names = {
@@ -129,44 +141,115 @@ class _Reader:
         self.forms: dict[str, Form] = {}
         self.types: dict[str, DataType | None] = {}
         self.by_all = True  # whether no condition so far tells invocations apart
+        self.values: Values | None = None
+        self.known: tuple[Known, ...] = ()
         self.found = Reading()
 
+    def follow(self) -> None:
+        """Follow what names stand for as they change, and what conditions tell of it."""
+        written = {n.buffer for n in statements(self.program.entry) if isinstance(n, Store)}
+        written |= {e.buffer for e in all_expressions(self.program.entry) if isinstance(e, Atomic)}
+        if not all(isinstance(node, _SEEN_INTO) for node in statements(self.program.entry)):
+            written |= set(self.buffers)
+        self.values = Values(self.buffers, frozenset(written), self.type_of)
+
     def body(self, nodes: tuple[Node, ...], guards: tuple[Linear, ...], rounds: int) -> None:
+        known = self.known
         for node in nodes:
+            if self.values is not None and isinstance(node, While):
+                self.values.forget(_given(node.body))  # its condition is asked again every round
             self.touch(node, guards, rounds)
             match node:
                 case Let(name, value):
                     self.types[name] = self.type_of(value)
+                    if self.values is not None:
+                        self.values.bind(name, value)
                     form = self.form(value)
                     self.forms[name] = Unknown() if name in self.changed else form
                 case Loop(var, start, stop, body):
                     self.types[var] = self.type_of(start)
                     trips = self.counted(node, start, stop)
                     read = self.body if isinstance(self.forms[var], Linear) else self.parted
-                    read(body, guards, rounds * trips)
+                    with self.again(node):
+                        read(body, guards, rounds * trips)
                 case Reduce(name, var=var, rounds=many, body=body):
                     agreed = self.is_agreed(node)
                     self.types[var] = DataType.U32
                     trips = self.counted(node, _FIRST, many)
                     self.count(_TOGETHER[node.op], rounds * trips)
                     read = self.body if isinstance(self.forms[var], Linear) else self.parted
-                    read(body, guards, rounds * trips)
+                    with self.again(node):
+                        read(body, guards, rounds * trips)
                     self.types[name] = node.result
+                    if self.values is not None:
+                        self.values.bind_any(name, node.result)
                     self.forms[name] = Unknown(uniform=agreed and name not in self.changed)
                 case While(cond, body):
                     self.found.divergent.append(statement_text(node))
                     self.note_scalars((cond,))
-                    self.parted(body, guards, rounds * GUESSED_ROUNDS)
+                    with self.again(node):
+                        self.parted(body, guards, rounds * GUESSED_ROUNDS)
                 case If(cond, then, otherwise):
                     read = self.body
                     if not self.is_uniform(cond):
                         self.found.divergent.append(statement_text(node))
                         read = self.parted
-                    read(then, (*guards, *self.pinned(cond)), rounds)
-                    read(otherwise, guards, rounds)
+                    with self.branches(node) as (one, other):
+                        with one:
+                            read(then, (*guards, *self.pinned(cond)), rounds)
+                        with other:
+                            read(otherwise, guards, rounds)
+                case Assign(name, value):
+                    if self.values is not None:
+                        self.values.give(name, value)
                 case _:
                     for inner_body in bodies(node):
                         self.body(inner_body, guards, rounds)
+        self.known = known
+
+    @contextmanager
+    def again(self, node: Loop | While | Reduce) -> Iterator[None]:
+        """Around the rounds of a loop: names that it gives have any value in them."""
+        values, known = self.values, self.known
+        if values is None:
+            yield
+            return
+        given = _given(node.body)
+        if isinstance(node, Loop):
+            told = values.counter(node.var, node.start, node.stop)
+            values.forget(given)
+        elif isinstance(node, Reduce):
+            told = values.counter(node.var, _FIRST, node.rounds)
+            values.forget(given)
+        else:
+            told = values.test(node.cond).yes
+        self.known = (*known, *told)[-MOST_KNOWN:]
+        yield
+        values.forget(given)
+        self.known = known
+
+    @contextmanager
+    def branches(self, node: If) -> Iterator[tuple[AbstractContextManager[None], ...]]:
+        """Around two ways: what is known on each of them, and where they meet."""
+        values, known = self.values, self.known
+        if values is None:
+            yield nullcontext(), nullcontext()
+            return
+        test = values.test(node.cond)
+        ends: list[dict[str, tuple[Linear | None, bool]] | None] = []
+
+        @contextmanager
+        def way(told: tuple[Known, ...], nodes: tuple[Node, ...]) -> Iterator[None]:
+            mark = len(values.changes)
+            self.known = (*known, *told)[-MOST_KNOWN:]
+            yield
+            last = values.undone(mark)
+            ends.append(None if _leaves(nodes) else last)
+
+        yield way(test.yes, node.then), way(test.no, node.otherwise)
+        values.join(test, *ends)
+        left = test.no if ends[0] is None else test.yes if ends[1] is None else ()
+        self.known = (*known, *left)[-MOST_KNOWN:]
 
     def parted(self, nodes: tuple[Node, ...], guards: tuple[Linear, ...], rounds: int) -> None:
         """Read what some invocations run and others do not; who leaves it does so for good."""
@@ -270,6 +353,9 @@ class _Reader:
                         rewritten=kind == LOAD and (buffer, index) == stored,
                         statement=text,
                         rounds=rounds,
+                        places=self.places(buffer, index),
+                        known=self.known,
+                        is_fixed=value is not None and self.is_fixed(value),
                     )
                 )
 
@@ -304,6 +390,15 @@ class _Reader:
         if isinstance(index, FlatIndex) and index.buffer == buffer:
             return tuple(self.form(part) for part in index.indices)
         return (self.form(index),)
+
+    def places(self, buffer: str, index: Expr) -> tuple[Linear | None, ...]:
+        if self.values is None:
+            return ()
+        flat = isinstance(index, FlatIndex) and index.buffer == buffer
+        return tuple(map(self.values.value, index.indices if flat else (index,)))  # type: ignore[attr-defined]
+
+    def is_fixed(self, value: Expr) -> bool:
+        return self.values is not None and self.values.is_fixed(value)
 
     def pinned(self, cond: Expr) -> tuple[Linear, ...]:
         """The forms of the invocation's position that are 0 wherever `cond` holds."""
@@ -376,6 +471,33 @@ _TOGETHER = {
 }
 """What each further element of a reduction costs."""
 
+_SEEN_INTO = (
+    *(Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region, Barrier),
+    *(Reduce, Yield),
+)
+"""Statements that write what they say, and nothing else."""
+
+
+def _given(nodes: tuple[Node, ...]) -> list[str]:
+    """The names that statements give another value."""
+    return list(dict.fromkeys(n.name for n in statements(nodes) if isinstance(n, Assign)))
+
+
+def _leaves(nodes: tuple[Node, ...]) -> bool:
+    """Whether nobody comes to the end of a list."""
+    for node in nodes:
+        match node:
+            case Return() | Break() | Continue():
+                return True
+            case If(_, then, otherwise) if _leaves(then) and _leaves(otherwise):
+                return True
+            case Block(body) | Region(body=body) if _leaves(body):
+                return True
+            case _:
+                pass
+    return False
+
+
 _COSTLY = frozenset(ULP_BOUND)  # what no device rounds exactly, it computes by a series
 
 
@@ -392,38 +514,16 @@ def _cast(form: Form, target: DataType) -> Form:
         return Linear(form.terms, form.offset, target)
     constant = form.offset.constant
     if form.is_uniform and constant is not None:
-        return Linear.uniform(Poly.of(_wrapped(constant, form.dtype)), target)
+        return Linear.uniform(Poly.of(wrapped(constant, form.dtype)), target)
     return Unknown(uniform=form.is_uniform)
-
-
-def _wrapped(value: int, dtype: DataType) -> int:
-    """The value of `dtype` that a whole number becomes."""
-    low, _ = int_range(dtype)
-    return (value - low) % (1 << dtype.bits) + low
 
 
 def _binary(op: BinaryOp, left: Form, right: Form) -> Form:
     if isinstance(left, Linear) and isinstance(right, Linear):
-        found = _linear(op, left, right)
+        found = linear(op, left, right)
         if found is not None and found.is_small:
             return found
     return Unknown(uniform=_alike(left) and _alike(right))
-
-
-def _linear(op: BinaryOp, left: Linear, right: Linear) -> Linear | None:
-    match op:
-        case BinaryOp.ADD | BinaryOp.WRAP_ADD:
-            return left.combine(right, 1)
-        case BinaryOp.SUB | BinaryOp.WRAP_SUB:
-            return left.combine(right, -1)
-        case BinaryOp.MUL if right.is_uniform:
-            return left.times(right.offset)
-        case BinaryOp.MUL if left.is_uniform:
-            return right.times(left.offset)
-        case BinaryOp.SHL if right.is_uniform and right.offset.constant is not None:
-            return left.times(Poly.of(1 << (right.offset.constant % left.dtype.bits)))
-        case _:
-            return None
 
 
 def _alike(form: Form) -> bool:

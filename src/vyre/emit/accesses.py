@@ -54,11 +54,13 @@ class Accesses:
         access = self.of(decl, index, here)
         if self.code.checked or access is None:
             return False
-        if access.by_axis[axis] is None:
+        proof = access.by_axis[axis]
+        if proof is None:
             return here.interior and window_of(access, axis) is not None
         # Positions beyond the extent have no proof.
         beyond = here.beyond and not self.code.fitted
-        return not (beyond and here.differ.axes(parts_of(decl, index)[axis]))
+        follows = proof.is_guarded and proof.follows_positions
+        return not (beyond and (follows or here.differ.axes(parts_of(decl, index)[axis])))
 
     def is_whole_row(self, decl: BufferDecl, index: Expr, here: Here) -> bool:
         """Whether items within the extent access neighbours, without a check."""

@@ -161,7 +161,7 @@ def _stage(
         loop=None if counter is None else counter.name,
         aligned=begins is not None and begins % 16 == 0,
         positive=unsigned or (begins is not None and begins >= 0),
-        proved=tuple(item is not None for item in access.by_axis),
+        proved=tuple(item is not None and not item.is_guarded for item in access.by_axis),
     )
 
 

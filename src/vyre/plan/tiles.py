@@ -7,8 +7,8 @@ from math import prod
 
 from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
-from vyre.analysis.forms import ZERO, Launch, Linear, Poly, Symbol
-from vyre.analysis.reader import LOAD, STORE, extent_of
+from vyre.analysis.forms import ZERO, Launch, Linear, Poly, Symbol, extent_of
+from vyre.analysis.reader import LOAD, STORE
 from vyre.emit.staging import Stage, arranged, bytes_of, lanes_of, stages, why_no_stages
 from vyre.emit.wanted import split
 from vyre.ir.expr import Id, IdKind

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from vyre.analysis import Facts
 from vyre.analysis.facts import MemoryAccess
-from vyre.analysis.forms import Gid, Launch, Linear, Poly
-from vyre.analysis.reader import ATOMIC, LOAD, extent_of
+from vyre.analysis.forms import Gid, Launch, Linear, Poly, extent_of
+from vyre.analysis.reader import ATOMIC, LOAD
 from vyre.emit.dialect import WIDTHS
 from vyre.emit.wanted import fixed_place, fixed_vectors, in_vectors, split
 from vyre.ir.declare import BufferDecl

@@ -31,4 +31,5 @@ class Context:
     read_names: frozenset[str]
     unroll: int = 1
     turn: int = 0
+    guarded: frozenset[Access] = frozenset()  # what needs none where lanes come to it
     staged: Mapping[Access, StagedAt] = field(default_factory=dict)

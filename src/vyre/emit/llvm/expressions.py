@@ -149,7 +149,10 @@ class Expressions:
         if staged is not None:
             round_ = self.do.plain("sub", self.expr(Var(staged.var)), staged.start)
             return memory.load_staged(self.do, held, staged, self.do.whole(round_, U64))
-        return memory.load(self.do, held, self.place(expr.buffer, expr.index), self.mask)
+        place = self.place(expr.buffer, expr.index)
+        if (expr.buffer, self.statement, expr.index) in self.context.guarded:
+            place = memory.reached(self.do, place, self.mask)
+        return memory.load(self.do, held, place, self.mask)
 
     def atomic(self, expr: Atomic, *, is_read: bool) -> Value:
         if expr.op is AtomicOp.LRU_UPDATE:

@@ -29,10 +29,14 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Interior:
-    """Accesses that need no check anywhere, and those that need none away from the margins."""
+    """Accesses that need no check anywhere, and those that need none away from the margins.
+
+    Of those that are `guarded` this holds only for lanes that come to where they stand.
+    """
 
     free: frozenset[Access]
     inner: Mapping[Access, tuple[Margin, ...]]
+    guarded: frozenset[Access]
 
     @property
     def margins(self) -> tuple[Margin, ...]:
@@ -45,17 +49,20 @@ def interior(program: Program, facts: Facts, *, checked: bool) -> Interior:
     free: set[Access] = set()
     inner: dict[Access, tuple[Margin, ...]] = {}
     bound: set[Access] = set()  # some access that reads so needs its check
+    guarded: set[Access] = set()
     for access, touch in zip(facts.accesses, read(program).touches, strict=True):
         key = (touch.buffer, touch.statement, touch.index)
         margins = _margins(touch)
         if access.in_bounds is not None and not checked:
             free.add(key)
+            if any(item.is_guarded for item in access.in_bounds):
+                guarded.add(key)
         elif margins is not None:
             inner[key] = tuple(dict.fromkeys((*inner.get(key, ()), *margins)))
         else:
             bound.add(key)
     kept = {key: margins for key, margins in inner.items() if key not in bound}
-    return Interior(frozenset(free - bound - inner.keys()), kept)
+    return Interior(frozenset(free - bound - inner.keys()), kept, frozenset(guarded))
 
 
 def _margins(touch: Touch) -> tuple[Margin, ...] | None:

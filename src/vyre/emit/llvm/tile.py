@@ -156,6 +156,7 @@ class _Tile:
             read_names=frozenset(e.name for e in all_expressions(nodes) if isinstance(e, Var)),
             unroll=self.code.unroll,
             turn=turn,
+            guarded=self.interior.guarded,
             staged=at.staged if inside else {},
         )
 
@@ -262,7 +263,7 @@ class _Tile:
         """The loads that a panel's rows share, which need no check inside."""
         if not self.code.staged or self.code.order is not Order.BLOCKED or self.code.vector == 1:
             return ()
-        known = self.interior.free | self.interior.inner.keys()
+        known = (self.interior.free - self.interior.guarded) | self.interior.inner.keys()
         found = staged_loads(self.program, *_variations(self.program))
         return tuple(one for one in found if one.access in known)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from vyre.analysis.facts import MemoryAccess, Pattern
-from vyre.analysis.forms import Linear, Poly
-from vyre.analysis.reader import ATOMIC, LOAD, Touch, extent_of
+from vyre.analysis.forms import Linear, Poly, extent_of
+from vyre.analysis.reader import ATOMIC, LOAD, Touch
 from vyre.emit.wanted import in_vectors
 from vyre.emit.windows import window_of
 from vyre.ir.declare import BufferDecl

@@ -115,6 +115,7 @@ class Group:
             assigned=frozenset(n.name for n in statements(nodes) if isinstance(n, Assign)),
             read_names=frozenset(e.name for e in all_expressions(nodes) if isinstance(e, Var)),
             unroll=self.code.unroll,
+            guarded=self.known.guarded,
         )
 
     def function(self) -> str:

@@ -8,7 +8,7 @@ from vyre.emit.llvm.memory.arrays import Cells, element, fill, new_cells, put, t
 from vyre.emit.llvm.memory.atomics import Change, atomic
 from vyre.emit.llvm.memory.buffers import Buffer, Place, element_bytes, held_as
 from vyre.emit.llvm.memory.loads import load
-from vyre.emit.llvm.memory.places import address, flat_number, flat_place, place
+from vyre.emit.llvm.memory.places import address, flat_number, flat_place, place, reached
 from vyre.emit.llvm.memory.rows import copy_row, load_staged, row_bytes
 from vyre.emit.llvm.memory.stores import store
 
@@ -31,6 +31,7 @@ __all__ = [
     "new_cells",
     "place",
     "put",
+    "reached",
     "row_bytes",
     "store",
     "table",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vyre.emit.llvm.arithmetic import Instructions, binary
-from vyre.emit.llvm.builder import U32, U64, scalar_type, stored_type
+from vyre.emit.llvm.builder import BOOL, U32, U64, scalar_type, stored_type
 from vyre.emit.llvm.memory.buffers import Buffer, Place
 from vyre.emit.llvm.values import Shape, Value
 from vyre.ir.expr import BinaryOp
@@ -62,6 +62,21 @@ def flat_place(
             flat = binary(do, BinaryOp.ADD, row, narrow)
     assert flat is not None
     return Place(flat, inside)
+
+
+def reached(do: Instructions, place: Place, mask: Value | None) -> Place:
+    """A place that is inside where some lane comes to it.
+
+    Lanes that have left may leave nobody behind, and what all lanes load is loaded regardless.
+    """
+    b, index = do.b, place.index
+    if mask is None or place.inside is not None or index.shape is not Shape.UNIFORM:
+        return place
+    lanes = b.mask(mask)
+    if len(index.registers) == 1:
+        return Place(index, Value(BOOL, Shape.UNIFORM, (b.any(lanes),)))
+    some = b.map(BOOL, Shape.UNIFORM, lambda row: b.any(Value(BOOL, Shape.VECTOR, (row,))), lanes)
+    return Place(index, some)
 
 
 def flat_number(do: Instructions, place: Place) -> Value:
