@@ -174,7 +174,7 @@ def test_two_accesses_that_read_alike_are_both_checked_unless_both_are_proved():
     program = Program.wrapped(
         [BufferDecl.write("out", 0, DataType.U32)],
         (64, 1, 1),
-        [ir.loop("k", 0, 4, [store]), ir.loop("k", ir.gid(), 9, [store])],
+        [ir.loop("k", 0, 4, [store]), ir.loop("k", ir.gid(), 0xFFFF_FFFF, [store])],
     )
 
     body = source(program, Code(checked=False)).body

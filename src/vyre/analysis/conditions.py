@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 
+from vyre.analysis.apart import Visit, never_meet
 from vyre.analysis.forms import Gid, Launch, Linear, Poly, Symbol
 from vyre.analysis.made import Known, is_plain, variables
 from vyre.analysis.ranges import Worlds
@@ -23,8 +24,19 @@ class OwnElements:
     buffer: str
     accesses: tuple[tuple[Linear | None, ...], ...]
     guards: tuple[Linear, ...] = ()
+    visits: tuple[Visit, ...] = ()
+    """The same accesses with all that is known of them, each with each where that has to be."""
+
+    @property
+    def scalars(self) -> frozenset[str]:
+        return frozenset[str]().union(*(visit.scalars for visit in self.visits))
 
     def holds(self, launch: Launch) -> bool:
+        return self._holds_together(launch) or (
+            bool(self.visits) and never_meet(self.visits, launch)
+        )
+
+    def _holds_together(self, launch: Launch) -> bool:
         axes = {axis for axis in range(3) if launch.value(Symbol("extent", axis=axis)) > 1}
         told_apart: set[int] = set()
         for guard in self.guards:
@@ -37,6 +49,7 @@ class OwnElements:
 
     def __str__(self) -> str:
         shown = sorted({", ".join(str(form or "?") for form in forms) for forms in self.accesses})
+        shown = shown or sorted({str(visit) for visit in self.visits})
         where = f"[{'], ['.join(shown)}]" if shown else ""
         when = " where " if self.guards else ""
         when += " and ".join(f"{guard} == 0" for guard in self.guards)

@@ -13,8 +13,8 @@ from vyre.analysis.forms import (
     Gid,
     Launch,
     Linear,
+    Ordinary,
     Poly,
-    Symbol,
     extent_of,
     length_of,
 )
@@ -156,7 +156,8 @@ def _proved(program: Program) -> Facts:
         cost=_cost(reading, buffers),
         loop_scalars=tuple(sorted(reading.loop_scalars)),
         asked_scalars=frozenset(reading.form_scalars | reading.loop_scalars).union(
-            *(item.scalars for access in accesses for item in access.by_axis if item is not None)
+            *(item.scalars for access in accesses for item in access.by_axis if item is not None),
+            *(condition.scalars for condition in verdict.conditions),
         ),
         counters=_counters(program, reading.touches),
     )
@@ -261,16 +262,6 @@ def _about(place: Linear, known: Sequence[Known]) -> tuple[Known, ...]:
         mine.update(variable for one in more for variable in one.variables())
 
 
-@dataclass(frozen=True, slots=True)
-class _Ordinary:
-    """A launch as many others: all its sizes are alike, and so are all its arrays."""
-
-    length: int
-
-    def value(self, symbol: Symbol) -> int:
-        return self.length if symbol.kind == "len" else 64
-
-
 def _is_likely(proof: InBounds) -> bool:
     """Whether launches can be expected to keep an access inside.
 
@@ -278,7 +269,7 @@ def _is_likely(proof: InBounds) -> bool:
     """
     polys = (*proof.form.terms.values(), proof.form.offset)
     by_size = any(poly.constant is None for poly in polys)  # rows of a length of the launch
-    return proof.holds(_Ordinary(64)) or (by_size and proof.holds(_Ordinary(1 << 18)))
+    return proof.holds(Ordinary()) or (by_size and proof.holds(Ordinary(length=1 << 18)))
 
 
 def _reaches_on(form: Linear) -> bool:

@@ -72,6 +72,19 @@ class Launch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Ordinary:
+    """A launch as many others, over some axes: all its sizes are alike, and so are its arrays."""
+
+    axes: frozenset[int] = frozenset(range(3))
+    length: int = 64
+
+    def value(self, symbol: Symbol) -> int:
+        if symbol.kind == "extent" and symbol.axis not in self.axes:
+            return 1
+        return self.length if symbol.kind == "len" else 64
+
+
+@dataclass(frozen=True, slots=True)
 class Poly:
     """A whole-number polynomial: sorted (symbols, coefficient) terms, none of them 0."""
 

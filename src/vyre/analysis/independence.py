@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from vyre.analysis.apart import Visit, never_meet
 from vyre.analysis.conditions import Condition, OwnElements
-from vyre.analysis.forms import Linear
+from vyre.analysis.forms import Launch, Linear, Ordinary
 from vyre.analysis.reader import ATOMIC, LOAD, STORE, Touch
 from vyre.ir.expr import (
     Atomic,
@@ -42,7 +43,7 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.text import expr_text, statement_text
 from vyre.ir.typing import WAVE
-from vyre.ir.walk import expressions, statements
+from vyre.ir.walk import all_expressions, expressions, statements
 
 _PLAIN = (
     *(Let, Assign, Store, If, Loop, While, Break, Continue),
@@ -85,12 +86,14 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
     stated: list[str] = []
     open_: dict[str, Refusal] = {}  # what its author may know better, by buffer
     shared = {decl.name for decl in program.buffers if decl.is_shared}
+    likely = Ordinary(_axes(program))
     by_buffer = sorted(touches, key=lambda touch: touch.buffer)
     for name, group in groupby(by_buffer, key=lambda touch: touch.buffer):
         mine = list(group)
         if name in shared or all(touch.kind == LOAD for touch in mine):
             continue
-        match _buffer(name, mine, is_stated=name in program.options.unique_writes):
+        is_stated = name in program.options.unique_writes
+        match _buffer(name, mine, likely, is_stated=is_stated):
             case Refusal() as refusal if _may_be_stated(name, mine, program):
                 open_[name] = refusal
             case Refusal() as refusal:
@@ -110,6 +113,15 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
     if reasons:
         return Verdict(tuple(reasons), (), ())
     return Verdict((), tuple(conditions), tuple(stated))
+
+
+def _axes(program: Program) -> frozenset[int]:
+    """The axes of a launch that a program looks at."""
+    return frozenset(
+        part.axis
+        for part in all_expressions(program.entry)
+        if isinstance(part, Id) and part.kind in (IdKind.INVOCATION, IdKind.EXTENT)
+    )
 
 
 def _program(program: Program) -> Iterator[Refusal]:
@@ -154,14 +166,16 @@ def _expression(expr: Expr) -> str | None:
 
 
 def _buffer(
-    name: str, touches: list[Touch], *, is_stated: bool
+    name: str, touches: list[Touch], likely: Launch, *, is_stated: bool
 ) -> Refusal | OwnElements | Stated | None:
     """Why accesses to one written buffer cannot meet, when they can, or what that rests on."""
     if _all_one_commutative_atomic(touches) or _all_store_one_constant(touches):
         return None
     own = _own_elements(name, touches)
     if own is not None:
-        return own
+        return replace(own, visits=_visits(touches))
+    if (visits := _visits(touches)) and never_meet(visits, likely):
+        return OwnElements(name, (), (), visits)
     if is_stated and _touches_only_what_it_writes(touches):
         return Stated()
     return _blame(name, touches, is_stated=is_stated)
@@ -180,11 +194,29 @@ def _all_one_commutative_atomic(touches: list[Touch]) -> bool:
 def _all_store_one_constant(touches: list[Touch]) -> bool:
     """Whoever comes last, the element holds the same."""
     values = {touch.value for touch in touches}
+    # A name may have another value at another place.
+    alike = len(touches) == 1 or all(isinstance(value, Lit) for value in values)
     return (
-        all(touch.kind == STORE for touch in touches)
+        alike
         and len(values) == 1
-        and all(isinstance(value, Lit) for value in values)
+        and all(touch.kind == STORE and touch.is_fixed for touch in touches)
     )
+
+
+def _visits(touches: list[Touch]) -> tuple[Visit, ...]:
+    """The accesses of a buffer, each that differs from the others once; none where ranks differ."""
+    if len({len(touch.places) for touch in touches}) != 1:
+        return ()
+    found = (
+        Visit(
+            indices=touch.places,
+            known=touch.known,
+            is_load=touch.kind == LOAD,
+            is_fixed=touch.kind == STORE and touch.is_fixed,
+        )
+        for touch in touches
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _own_elements(name: str, touches: list[Touch]) -> OwnElements | None:
