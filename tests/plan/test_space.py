@@ -311,7 +311,7 @@ def test_a_proof_that_asks_for_an_unknown_number_does_not_hold():
     wide = Program.wrapped(
         [BufferDecl.write("out", 0, F32), BufferDecl.uniform("w", 1, DataType.U32).with_count(1)],
         (1, 1, 1),
-        [ir.store("out", ir.gid() * ir.load("w", ir.u32(0)), ir.load("w", ir.u32(0)))],
+        [ir.store("out", ir.gid() * ir.load("w", ir.u32(0)), ir.cast(F32, ir.gid()))],
     )
     known = {Symbol("extent", axis=axis): size for axis, size in enumerate((64, 1, 1))}
 

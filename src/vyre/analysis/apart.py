@@ -29,7 +29,8 @@ class Visit:
     @property
     def scalars(self) -> frozenset[str]:
         forms = (form for form in self.indices if form is not None)
-        return frozenset[str]().union(*(one.scalars for one in (*forms, *self.known)))
+        tests = (test.scalars for test in self.known)
+        return frozenset[str]().union(*(form.scalars for form in forms), *tests)
 
     def __str__(self) -> str:
         return ", ".join(str(form or "?") for form in self.indices)
@@ -108,8 +109,8 @@ def _determined(sum_: Sum, spread: int, ends: Callable[[Atom], Ends]) -> set[Ato
     It is read as a number in a mixed radix: the weight of a digit must exceed all that the smaller
     ones and the spread can add up to. What counts rounds may be left out, as more of a spread.
     """
-    every = set(sum_.terms)
-    positions = {atom for atom in every if not isinstance(atom, Counter)}
+    every: set[Atom] = set(sum_.terms)
+    positions: set[Atom] = {atom for atom in every if not isinstance(atom, Counter)}
     for digits in (every, positions):
         sizes = {atom: ends(atom)[1] - ends(atom)[0] for atom in every}
         left = (abs(sum_.terms[atom]) * sizes[atom] for atom in every - digits)

@@ -91,8 +91,8 @@ class Made:
 
     @property
     def scalars(self) -> frozenset[str]:
-        parts = (*self.operands, *self.known, *self.otherwise)
-        return frozenset[str]().union(*(part.scalars for part in parts))
+        tests = (test.scalars for test in (*self.known, *self.otherwise))
+        return frozenset[str]().union(*(part.scalars for part in self.operands), *tests)
 
     def variables(self) -> Iterator[Variable]:
         """Itself, and all that it is made of."""

@@ -105,7 +105,10 @@ class Ranges:
     def range(self, form: Linear) -> Ends:
         """The ends of what a form can be."""
         found = self.exact(form)
-        return int_range(form.dtype) if found is None else (self.lower(found), self.upper(found))
+        if found is None:
+            return int_range(form.dtype)
+        low, high = self.lower(found), self.upper(found)
+        return low, max(low, high)  # below the lower end only where nobody comes
 
     def is_within(self, form: Linear, length: int) -> bool:
         """Whether a form is an index of `length` elements, wherever this is reached."""
@@ -142,9 +145,9 @@ class Ranges:
         for variable, factor in form.terms.items():
             total = total.add(self._sum(variable), factor.at(self.launch))
         whole = 1 << form.dtype.bits
-        terms = {}
-        for atom, factor in total.terms.items():
-            near = (factor + whole // 2 - 1) % whole - (whole // 2 - 1)
+        terms: dict[Atom, int] = {}
+        for atom, own in total.terms.items():
+            near = (own + whole // 2 - 1) % whole - (whole // 2 - 1)
             if near:
                 terms[atom] = near
         return Sum(terms, total.plus)
@@ -259,6 +262,9 @@ class Ranges:
                 high = min(high, -rest // factor)
             else:
                 low = max(low, -(-rest // -factor))
+            if low > high:
+                self.is_empty = True
+                return False
             if (low, high) != self.ends[atom]:
                 self.ends[atom], changed = (low, high), True
         return changed

@@ -134,7 +134,7 @@ def _stage(
                 return None
             if isinstance(variable, Gid):
                 moves[-1] = variable.axis
-            elif counter is None:
+            elif isinstance(variable, Counter) and counter is None:
                 counter, moves[-1] = variable, ROUND
             else:
                 return None
