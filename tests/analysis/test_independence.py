@@ -202,7 +202,7 @@ def test_an_index_that_tells_all_invocations_apart_is_free_until_it_wraps(
         select(I < 2, I, u32(0)),
         I * I,
         load("x", I),
-        cast(DataType.U8, I),
+        cast(DataType.U8, I * 16),
         cast(DataType.U32, cast(DataType.F32, I)),
     ],
 )
@@ -350,10 +350,11 @@ def test_a_constant_that_wrapped_is_widened_as_what_it_became(facts, launch):
     )
 
 
-def test_an_id_made_signed_is_not_the_same_number_in_a_wider_type(facts):
-    signed = cast(DataType.I64, cast(DataType.I32, I))
+def test_an_id_made_signed_is_not_the_same_number_in_a_wider_type(facts, launch):
+    signed = facts(store("out", cast(DataType.I64, cast(DataType.I32, I)), I))
 
-    assert len(reasons(facts(store("out", signed, I)))) == 1
+    assert signed.free_for(launch(1 << 31))
+    assert not signed.free_for(launch((1 << 31) + 1))
     assert facts(store("out", cast(DataType.I64, I), I)).free
 
 
@@ -414,7 +415,7 @@ def test_a_bound_that_wrapped_proves_nothing(facts, launch):
 
     assert less.free_for(launch(9, n=9))
     assert not less.free_for(launch(9, n=4))
-    assert not more.free_for(launch(9))
+    assert more.free_for(launch(9))  # it is 2 then, which is known
 
 
 def test_a_loop_without_rounds_writes_nothing(facts, launch):
@@ -433,10 +434,10 @@ def test_a_loop_of_ones_own_length_counts_for_nothing(facts):
 # -- names
 
 
-def test_a_name_stands_for_its_form_unless_it_is_ever_changed(facts):
+def test_a_name_stands_for_what_it_was_given_last(facts):
     assert facts(let("i", I), store("out", var("i"), 1 + I)).free
     assert not facts(let("i", I), assign("i", u32(0)), store("out", var("i"), I)).free
-    assert not facts(
+    assert facts(
         let("i", I), let("j", var("i") + 1), assign("i", u32(0)), store("out", var("j"), I)
     ).free
     assert not facts(
@@ -478,7 +479,7 @@ def test_a_guard_for_one_invocation_makes_every_element_its_own(facts, launch):
     found = facts(if_(I.eq(load("n", 0)), [store("out", 0, I), store("out", load("x", 3), I)]))
 
     assert found.free_for(launch(9))
-    assert not found.free_for(launch(9, 2))
+    assert not found.free_for(launch(9, 2, n=3))
     assert conditions(found) == [
         "each invocation has its own elements of out[0], [?] where gid(0) + -1*n == 0"
     ]
@@ -486,9 +487,9 @@ def test_a_guard_for_one_invocation_makes_every_element_its_own(facts, launch):
 
 def test_guards_work_together_and_with_the_index(facts, launch):
     corner = Binary(BinaryOp.AND, gid(0).eq(0), gid(1).eq(2))
-    both = facts(if_(corner, [store("out", 0, load("n", 0))]))
-    nested = facts(if_(gid(0).eq(0), [if_(gid(1).eq(2), [store("out", 0, load("n", 0))])]))
-    column = facts(if_(gid(0).eq(0), [store("out", gid(1), load("n", 0))]))
+    both = facts(if_(corner, [store("out", 0, I)]))
+    nested = facts(if_(gid(0).eq(0), [if_(gid(1).eq(2), [store("out", 0, I)])]))
+    column = facts(if_(gid(0).eq(0), [store("out", gid(1), I)]))
 
     for found in (both, nested, column):
         assert found.free_for(launch(9, 4))
@@ -500,7 +501,7 @@ def test_guards_work_together_and_with_the_index(facts, launch):
     [
         (if_(I.eq(0), [store("out", 0, 1)]), if_(I.eq(1), [store("out", 0, 2)])),
         (if_(I.eq(0), [], [store("out", 0, I)]),),
-        (if_(I < 1, [store("out", 0, I)]),),
+        (if_(I < 2, [store("out", 0, I)]),),
         (if_(Binary(BinaryOp.OR, I.eq(0), I.eq(1)), [store("out", 0, I)]),),
         (loop("k", 0, 3, [if_(I.eq(var("k")), [store("out", 0, I)])]),),
         (if_(I.eq(load("x", I)), [store("out", 0, I)]),),

@@ -86,7 +86,7 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
     stated: list[str] = []
     open_: dict[str, Refusal] = {}  # what its author may know better, by buffer
     shared = {decl.name for decl in program.buffers if decl.is_shared}
-    likely = Ordinary(_axes(program))
+    likely = Ordinary(_axes(program) | {0})
     by_buffer = sorted(touches, key=lambda touch: touch.buffer)
     for name, group in groupby(by_buffer, key=lambda touch: touch.buffer):
         mine = list(group)
@@ -210,7 +210,7 @@ def _visits(touches: list[Touch]) -> tuple[Visit, ...]:
     found = (
         Visit(
             indices=touch.places,
-            known=touch.known,
+            known=tuple(one for one in touch.known if not one.is_uniform),
             is_load=touch.kind == LOAD,
             is_fixed=touch.kind == STORE and touch.is_fixed,
         )
