@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import FunctionType, MethodType
+from textwrap import dedent
+from types import CodeType, FunctionType, MethodType
 
 from vyre.errors import LanguageError
 from vyre.ir.expr import Expr
@@ -123,10 +126,13 @@ def find_source(fn: object, what: str = "kernel") -> Source:
     file = fn.__code__.co_filename
     missing = LanguageError(
         f"the source of {what} {fn.__name__!r} ({file}) is not available",
-        "write it in a file or a notebook cell, or put its text into linecache.cache",
+        "write it in a file or a notebook cell, or put its text into linecache.cache"
+        if file != _STANDARD_INPUT
+        else "save it to a file and run that, or type it in a notebook, in python -c or, from "
+        "Python 3.13 on, in the interactive interpreter",
     )
     try:
-        lines, first_line = inspect.getsourcelines(fn.__code__)
+        lines, first_line = _lines_of(fn.__code__)
     except (OSError, TypeError):
         raise missing from None
     # An indented function is parsed inside a block of its own: taking the indentation away would
@@ -152,6 +158,58 @@ def find_source(fn: object, what: str = "kernel") -> Source:
         )
     encoded = tuple(line.encode() for line in lines)
     return Source(fn, file, first_line, tuple(lines), encoded, tree)
+
+
+_STRING, _STANDARD_INPUT = "<string>", "<stdin>"
+"""What Python calls the file of a text that it was handed, and of what it reads as it comes."""
+
+
+def _lines_of(code: CodeType) -> tuple[list[str], int]:
+    """The lines of a function and the number of its first one.
+
+    Raises:
+        OSError: they cannot be had.
+        TypeError: they cannot be had.
+    """
+    if code.co_filename != _STRING:
+        return inspect.getsourcelines(code)
+    # `python -c` and any text passed to exec have this name: what compiles to the same is it.
+    known = linecache.cache.get(_STRING)
+    texts = ["".join(known[2])] if known is not None and len(known) > 2 else []
+    for argument in sys.orig_argv[1:]:
+        texts += [argument, dedent(argument), argument.removeprefix("-c")]
+    for text in texts:
+        if _compiles_to(text, code):
+            lines = text.splitlines(keepends=True)
+            return inspect.getblock(lines[code.co_firstlineno - 1 :]), code.co_firstlineno
+    raise OSError("no text that Python was handed compiles to it")
+
+
+def _compiles_to(text: str, code: CodeType) -> bool:
+    """Whether a function of a text is the one at hand, instruction for instruction."""
+    if code.co_name not in text:
+        return False
+    try:
+        stack = [compile(text, _STRING, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    while stack:
+        found = stack.pop()
+        if _told_apart(found) == _told_apart(code):
+            return True
+        stack += [part for part in found.co_consts if isinstance(part, CodeType)]
+    return False
+
+
+def _told_apart(code: CodeType) -> tuple[object, ...]:
+    """What of a compiled function another text would have differently."""
+    constants = tuple(
+        _told_apart(part) if isinstance(part, CodeType) else (type(part), repr(part))
+        for part in code.co_consts
+    )
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    lines = tuple(code.co_lines())
+    return code.co_qualname, code.co_firstlineno, code.co_code, constants, names, lines
 
 
 def _plain_function(fn: object, what: str) -> FunctionType:

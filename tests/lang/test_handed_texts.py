@@ -1,0 +1,76 @@
+"""Kernels in texts that Python was handed: a command line, standard input, exec."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vyre
+
+TEXT = """\
+import vyre
+from vyre import In, Out, f32
+
+@vyre.kernel
+def twice(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = 2 * x[i]
+
+print(len(twice.program.buffers))
+"""
+EXECUTED = """\
+import vyre
+from vyre import In, Out, f32
+text = "@vyre.kernel\\ndef twice(x: In[f32], out: Out[f32]):\\n    out[0] = 2 * x[0]"
+try:
+    exec(text)
+except vyre.LanguageError as error:
+    print(error)
+def twice(x: In[f32], out: Out[f32]):
+    out[0] = 3 * x[0]
+"""
+
+
+def python(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+
+    sources = str(Path(vyre.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": sources, "PATH": ""},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-c", TEXT), ("-c" + TEXT,), ("-W", "ignore", "-c", TEXT, "def twice", "more")],
+    ids=["apart", "together", "among others"],
+)
+def test_a_kernel_of_the_command_line_is_one(arguments):
+    found = python(*arguments)
+
+    assert (found.stdout, found.stderr) == ("2\n", "")
+
+
+def test_another_function_of_the_command_line_is_not_taken_for_one_of_exec():
+    found = python("-c", EXECUTED)
+
+    assert found.stderr == ""
+    assert found.stdout == (
+        "the source of kernel 'twice' (<string>) is not available\n"
+        "Fix: write it in a file or a notebook cell, or put its text into linecache.cache\n"
+    )
+
+
+def test_a_script_of_standard_input_says_where_to_write_it():
+    found = python("-", given=TEXT)
+
+    assert found.stderr.endswith(
+        "the source of kernel 'twice' (<stdin>) is not available\n"
+        "Fix: save it to a file and run that, or type it in a notebook, in python -c or, from "
+        "Python 3.13 on, in the interactive interpreter\n"
+    )
