@@ -1,4 +1,4 @@
-"""Ten kernels to try, tune and compare: from streaming memory to long chains of arithmetic."""
+"""Ten kernels to try, tune and compare, prefix sums, and a few larger things made of kernels."""
 
 # The annotations here are kernel types, which vyre.lang reads and mypy cannot.
 # mypy: ignore-errors
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import vyre.lang as vl
+from vyre.kernels.scans import cumsum as cumsum
 from vyre.lang import In, InOut, Out, f32, u8, u32
 from vyre.runtime.call.making import kernel
 
