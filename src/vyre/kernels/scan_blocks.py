@@ -10,7 +10,8 @@ import vyre.lang as vl
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType
 from vyre.lang import In, Out, f32, f64, i32, i64, u32, u64
-from vyre.runtime.call.kernel import Kernel, kernel
+from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.call.making import kernel
 
 GROUP = 32
 """Elements that are summed up in order, and groups of a block."""
