@@ -9,6 +9,21 @@ blocks, what they come to, in order and absent ones in place, are the elements o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from vyre.ir.expr import (
+    Binary,
+    BinaryOp,
+    Bitcast,
+    Expr,
+    Lit,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from vyre.ir.node import NOWHERE, ReduceOp
+from vyre.ir.types import DataType, int_range
+
 LANES = 32
 """Lanes of a block."""
 
@@ -29,3 +44,123 @@ def levels(rounds: int) -> int:
     while rounds > BLOCK:
         rounds, count = -(-rounds // BLOCK), count + 1
     return count
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """How the elements of a reduction come together, in the operations of the IR.
+
+    On the way an element is a state of one value, or of two where its place is looked for: a whole
+    number that is least for what is looked for, and the round. What is absent has a state as well,
+    with which any other is what it was, bit for bit.
+    """
+
+    op: ReduceOp
+    dtype: DataType
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether another order would show: floats round as they are added and multiplied."""
+        return self.dtype.is_float and self.op in (ReduceOp.SUM, ReduceOp.PROD)
+
+    @property
+    def absent(self) -> tuple[Lit, ...]:
+        """The state of nothing."""
+        match self.op:
+            case ReduceOp.SUM:
+                return (Lit.of(self.dtype, -0.0 if self.dtype.is_float else 0),)
+            case ReduceOp.PROD:
+                return (Lit.of(self.dtype, 1),)
+            case ReduceOp.MIN | ReduceOp.MAX if self.dtype.is_float:
+                return (Lit.of(self.dtype, float("nan")),)
+            case ReduceOp.MIN | ReduceOp.MAX:
+                return (self._furthest(self.dtype),)
+            case ReduceOp.ANY | ReduceOp.ALL:
+                return (Lit.of(self.dtype, self.op is ReduceOp.ALL),)
+            case ReduceOp.ARGMIN | ReduceOp.ARGMAX:
+                return (_largest(self._key), Lit(DataType.U32, NOWHERE))
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether a state does not say by itself that there was no element at all."""
+        return self.dtype.is_float and self.op in (ReduceOp.SUM, ReduceOp.MIN, ReduceOp.MAX)
+
+    @property
+    def of_nothing(self) -> Lit:
+        """The result of no element at all."""
+        match self.op:
+            case ReduceOp.SUM:
+                return Lit.of(self.dtype, 0)
+            case ReduceOp.MIN | ReduceOp.MAX if self.dtype.is_float:
+                endless = float("inf") if self.op is ReduceOp.MIN else float("-inf")
+                return Lit.of(self.dtype, endless)
+            case _:
+                return self.absent[-1]
+
+    def element(self, value: Expr, at: Expr) -> tuple[Expr, ...]:
+        """The state of one element, a name or a number, of the round `at`."""
+        if not self.op.finds:
+            return (value,)
+        key = value
+        if self.dtype.is_float:
+            bits = Bitcast(self._key, value)
+            sign = Lit.of(DataType.U32, self.dtype.bits - 1)
+            rest = Lit.of(self._key, (1 << (self.dtype.bits - 1)) - 1)
+            # As whole numbers, negative floats are in the wrong order; -0 is before +0 then.
+            key = Binary(
+                BinaryOp.BIT_XOR,
+                bits,
+                Binary(BinaryOp.BIT_AND, Binary(BinaryOp.SHR, bits, sign), rest),
+            )
+        if self.op is ReduceOp.ARGMAX:
+            key = Unary(UnaryOp.BIT_NOT, key)
+        if self.dtype.is_float:
+            key = Select(Unary(UnaryOp.IS_NAN, value), _largest(self._key), key)
+        return key, at
+
+    def join(self, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The state of what two states stand for, the first of which stands first."""
+        match self.op:
+            case ReduceOp.ARGMIN | ReduceOp.ARGMAX:
+                less = Binary(BinaryOp.LT, other[0], one[0])
+                same = Binary(BinaryOp.EQ, other[0], one[0])
+                before = Binary(BinaryOp.LT, other[1], one[1])
+                taken = Binary(BinaryOp.OR, less, Binary(BinaryOp.AND, same, before))
+                return Select(taken, other[0], one[0]), Select(taken, other[1], one[1])
+            case _:
+                return (Binary(_JOINED[self.op], one[0], other[0]),)
+
+    def result(self, state: tuple[Expr, ...], some: Expr | None) -> Expr:
+        """What a state comes to; `some` says whether there was an element, where it is asked."""
+        if some is None or not self.tells_nothing:
+            return state[-1]
+        return Select(some, state[0], self.of_nothing)
+
+    @property
+    def state(self) -> tuple[DataType, ...]:
+        """The types of a state."""
+        return (self._key, DataType.U32) if self.op.finds else (self.dtype,)
+
+    @property
+    def _key(self) -> DataType:
+        if not self.dtype.is_float:
+            return self.dtype
+        return DataType.I64 if self.dtype.bits == DataType.F64.bits else DataType.I32
+
+    def _furthest(self, dtype: DataType) -> Lit:
+        low, high = int_range(dtype)
+        return Lit.of(dtype, high if self.op is ReduceOp.MIN else low)
+
+
+_JOINED = {
+    ReduceOp.SUM: BinaryOp.ADD,
+    ReduceOp.PROD: BinaryOp.MUL,
+    ReduceOp.MIN: BinaryOp.MIN,
+    ReduceOp.MAX: BinaryOp.MAX,
+    ReduceOp.ANY: BinaryOp.OR,
+    ReduceOp.ALL: BinaryOp.AND,
+}
+
+
+def _largest(dtype: DataType) -> Lit:
+    return Lit.of(dtype, int_range(dtype)[1])

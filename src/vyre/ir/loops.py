@@ -26,7 +26,9 @@ from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, While
 from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, expressions, size_of, statements
 
-_ACTS = (Atomic, Call, OpaqueExpr, Subgroup)
+ACTS = (Atomic, Call, OpaqueExpr, Subgroup)
+"""Expressions that do something, or of which nobody here knows that they do not."""
+
 _OPERATIONS = (Binary, Unary, Fma, Select, Cast)
 
 
@@ -151,4 +153,4 @@ def only_computes(loop: While) -> bool:
     """Whether nothing but names changes by its rounds, or by asking whether there is another."""
     parts = (*expressions(loop.cond), *all_expressions(loop.body))
     plain = all(isinstance(node, (Let, Assign)) for node in statements(loop.body))
-    return plain and not any(isinstance(part, _ACTS) for part in parts)
+    return plain and not any(isinstance(part, ACTS) for part in parts)

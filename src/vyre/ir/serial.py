@@ -1,0 +1,427 @@
+"""Reductions as plain statements that one invocation goes through by itself.
+
+Where the order of elements does not show, that is a loop. Where it does, elements come lane by lane
+of their block, the lanes in the order in which they come together, and so do blocks: a handful of
+names holds all that is not finished, however many elements there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Select, Unary, UnaryOp, Var
+from vyre.ir.fold import BLOCK, LANES, Folding, levels
+from vyre.ir.loops import ACTS
+from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Yield
+from vyre.ir.program import Program
+from vyre.ir.text import statement_text
+from vyre.ir.types import DataType
+from vyre.ir.walk import all_expressions, expressions, size_of, statements
+
+MOST_WRITTEN = 1_024
+"""Statements and expressions that a few rounds may become when each is written out."""
+
+_BITS = 5  # of a lane's number
+
+
+def has_reductions(program: Program) -> bool:
+    """Whether something in a program is a reduction."""
+    return any(isinstance(node, Reduce) for node in statements(program.entry))
+
+
+@lru_cache(maxsize=256)
+def serial(program: Program) -> Program:
+    """The same program without reductions, each done by its own invocation."""
+    if not has_reductions(program):
+        return program
+    return replace(program, entry=Serial(Fresh(program)).plain(program.entry))
+
+
+class Fresh:
+    """Names that nothing in a program has."""
+
+    def __init__(self, program: Program) -> None:
+        self.taken = set(names_of(program.entry)) | {decl.name for decl in program.buffers}
+
+    def __call__(self, name: str) -> str:
+        found, number = name, 0
+        while found in self.taken:
+            number += 1
+            found = f"{name}{number}"
+        self.taken.add(found)
+        return found
+
+
+def names_of(nodes: Sequence[Node]) -> Iterator[str]:
+    """Every name that statements bind or change."""
+    for node in statements(nodes):
+        match node:
+            case Let(name) | Assign(name):
+                yield name
+            case Loop(var):
+                yield var
+            case Reduce(name=name, var=var):
+                yield name
+                yield var
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Reductions over the same rounds, which one walk over them computes."""
+
+    reductions: tuple[Reduce, ...]
+    others: tuple[Node, ...]  # statements between them, which may as well come behind
+
+    @property
+    def rounds(self) -> Expr:
+        return self.reductions[0].rounds
+
+
+def together(nodes: Sequence[Node]) -> Iterator[Node | Together]:
+    """Statements of a list, with reductions that can be computed at once as one."""
+    position = 0
+    while position < len(nodes):
+        node = nodes[position]
+        if not isinstance(node, Reduce):
+            yield node
+            position += 1
+            continue
+        found, others, end = [node], list[Node](), position + 1
+        for ahead, other in enumerate(nodes[position + 1 :], position + 1):
+            bound = {n for part in (*found, *others) for n in names_of((part,))}
+            if isinstance(other, Reduce) and other.rounds == node.rounds:
+                if _uses((other,), bound):
+                    break
+                found.append(other)
+                others += nodes[end:ahead]
+                end = ahead + 1
+            elif not isinstance(other, Let) or _acts(other):
+                break
+        yield Together(tuple(found), tuple(others))
+        position = end
+
+
+def _uses(nodes: Sequence[Node], names: set[str]) -> bool:
+    return any(isinstance(e, Var) and e.name in names for e in all_expressions(nodes))
+
+
+def _acts(node: Let) -> bool:
+    return any(isinstance(part, ACTS) for part in expressions(node.value))
+
+
+@dataclass(slots=True)
+class Held:
+    """A reduction on its way: what its element is called, and whether there was any."""
+
+    reduction: Reduce
+    folding: Folding
+    some: str | None  # the name that says so; None where the rounds tell
+
+    @classmethod
+    def of(cls, reduction: Reduce, fresh: Fresh) -> Held:
+        folding = Folding(reduction.op, reduction.dtype.computed)
+        asked = folding.tells_nothing and not always_yields(reduction.body)
+        return cls(reduction, folding, fresh("some") if asked else None)
+
+    def absent(self, names: Sequence[str]) -> Iterator[Node]:
+        """Binds names to the state of nothing."""
+        for name, literal in zip(names, self.folding.absent, strict=True):
+            yield Let(name, literal)
+
+    def put(self, names: Sequence[str], states: Sequence[Expr]) -> Iterator[Node]:
+        """Gives names a state."""
+        for name, state in zip(names, states, strict=True):
+            yield Assign(name, state)
+
+
+def always_yields(body: Sequence[Node]) -> bool:
+    """Whether each round has an element."""
+    match body[-1] if body else None:
+        case Yield():
+            return True
+        case If(_, then, otherwise):
+            return always_yields(then) and always_yields(otherwise)
+        case _:
+            return False
+
+
+Given = Callable[[Expr], Iterator[Node]]
+"""What becomes of the element that a round yields."""
+
+
+def with_yield(body: Sequence[Node], given: Given) -> tuple[Node, ...]:
+    """A round's statements, with what becomes of its element."""
+    match body[-1] if body else None:
+        case Yield(value):
+            return (*body[:-1], *given(value))
+        case If(cond, then, otherwise):
+            last = If(cond, with_yield(then, given), with_yield(otherwise, given))
+            return (*body[:-1], last)
+        case _:
+            return tuple(body)
+
+
+@dataclass(slots=True)
+class Serial:
+    """Writes reductions as loops, with names that nothing else has."""
+
+    fresh: Fresh
+    held: list[Held] = field(default_factory=list)
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    """What statements that read memory are called now, by what they were called."""
+
+    def plain(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """The statements of a list without reductions."""
+        made: list[Node] = []
+        for node in together(nodes):
+            if isinstance(node, Together):
+                made += self.computed(node)
+                made += self.plain(node.others)
+            else:
+                made.append(self.inside(node))
+        return tuple(made)
+
+    def inside(self, node: Node) -> Node:
+        parts = {
+            name: self.plain(getattr(node, name))
+            for name in ("then", "otherwise", "body")
+            if hasattr(node, name)
+        }
+        return replace(node, **parts) if parts else node  # type: ignore[type-var]  # every Node is a dataclass
+
+    def computed(self, group: Together) -> Iterator[Node]:
+        """The statements that bind the results of a group."""
+        outer = self.held
+        self.held = [Held.of(reduction, self.fresh) for reduction in group.reductions]
+        count = self.fresh("rounds")
+        yield Let(count, group.rounds)
+        for reduction in group.reductions:
+            self.note(reduction, Let(count, group.rounds))
+        for held in self.held:
+            if held.some is not None:
+                yield Let(held.some, Lit.of(DataType.BOOL, False))
+        whole = [self.names(held, "whole") for held in self.held]
+        yield from self.all_absent(whole)
+        yield from self.walked(group, count, whole)
+        any_round = Binary(BinaryOp.NE, Var(count), u32(0))
+        for held, names in zip(self.held, whole, strict=True):
+            some = any_round if held.some is None else Var(held.some)
+            yield Let(held.reduction.name, held.folding.result(as_state(names), some))
+        self.held = outer
+
+    def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
+        """The statements that fold all rounds of a group into `whole`."""
+        rounds = group.rounds
+        if not any(held.folding.is_ordered for held in self.held):
+            at = self.fresh("round")
+            yield Loop(at, u32(0), Var(count), tuple(self.round(Var(at), whole)))
+            return
+        known = int(rounds.value) if isinstance(rounds, Lit) else None
+        if known is not None and known <= LANES:
+            parts = size_of([node for r in group.reductions for node in r.body]).parts
+            if known * (parts + 8 * len(self.held)) <= MOST_WRITTEN:
+                yield from self.written(known, whole)
+                return
+        most = 4 if known is None else levels(known)
+        totals = [count]
+        for _ in range(1, most):
+            total = self.fresh("blocks")
+            yield Let(total, up(Var(totals[-1]), BLOCK))
+            totals.append(total)
+        yield from self.block(most - 1, totals, u32(0), whole)
+
+    # -- the rounds themselves
+
+    def round(self, at: Expr, into: list[Names]) -> Iterator[Node]:
+        """Folds the elements of a round into names."""
+        for held, names in zip(self.held, into, strict=True):
+            yield Block((Let(held.reduction.var, at), *self.body(held, at, names)))
+
+    def body(self, held: Held, at: Expr, names: Names) -> tuple[Node, ...]:
+        def given(value: Expr) -> Iterator[Node]:
+            element = self.fresh("element")
+            yield Let(element, value)
+            self.note(Yield(value), Let(element, value))
+            states = held.folding.element(Var(element), at)
+            if held.folding.op.finds:  # it is compared more than once
+                key = self.fresh("key")
+                yield Let(key, states[0])
+                states = (Var(key), at)
+            yield from self.folded(held, names, states)
+            if held.some is not None:
+                yield Assign(held.some, Lit.of(DataType.BOOL, True))
+
+        return with_yield(self.nested(held.reduction.body), given)
+
+    def nested(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """The statements of a round without reductions."""
+        return self.plain(nodes)
+
+    def note(self, before: Node, now: Node) -> None:
+        self.texts.setdefault(statement_text(before), []).append(statement_text(now))
+
+    def written(self, rounds: int, whole: list[Names]) -> Iterator[Node]:
+        """A few rounds one by one: of so few, each is a lane of its own."""
+
+        def lanes(lane: int, step: int, into: list[Names]) -> Iterator[Node]:
+            if step == LANES:
+                yield from self.round(u32(lane), into)
+                return
+            if lane + step >= rounds:
+                yield from lanes(lane, 2 * step, into)
+                return
+            for part in (lane, lane + step):
+                own = [self.names(held, "part") for held in self.held]
+                yield from self.all_absent(own)
+                yield from lanes(part, 2 * step, own)
+                yield from self.all_folded(into, own)
+
+        if rounds:
+            yield from lanes(0, 1, whole)
+
+    # -- blocks of blocks
+
+    def block(
+        self, level: int, totals: Sequence[str], number: Expr, whole: list[Names]
+    ) -> Iterator[Node]:
+        """Gives `whole` what the elements of one block come to; at level 0 those are rounds."""
+        first, left, bits = self.fresh("first"), self.fresh("left"), self.fresh("bits")
+        yield Let(first, Binary(BinaryOp.MUL, number, u32(BLOCK)))
+        yield Let(left, Binary(BinaryOp.SUB, Var(totals[level]), Var(first)))
+        most = Binary(BinaryOp.MIN, Binary(BinaryOp.MAX, Var(left), u32(1)), u32(LANES))
+        needed = Unary(UnaryOp.CLZ, Binary(BinaryOp.SUB, most, u32(1)))
+        yield Let(bits, Binary(BinaryOp.SUB, u32(32), needed))
+        stack = [[self.names(held, "half") for held in self.held] for _ in range(_BITS + 1)]
+        for step in stack:
+            yield from self.all_absent(step)
+        turn = self.fresh("turn")
+        lanes = Binary(BinaryOp.SHL, u32(1), Var(bits))
+        yield Loop(
+            turn, u32(0), lanes, tuple(self.lane(level, totals, turn, first, left, bits, stack))
+        )
+        for place, held in enumerate(self.held):
+            found: list[Expr] = [Var(name) for name in stack[_BITS][place]]
+            for power in reversed(range(_BITS)):
+                here = Binary(BinaryOp.EQ, Var(bits), u32(power))
+                found = [
+                    Select(here, Var(name), other)
+                    for name, other in zip(stack[power][place], found, strict=True)
+                ]
+            yield from held.put(whole[place], found)
+
+    def lane(
+        self,
+        level: int,
+        totals: Sequence[str],
+        turn: str,
+        first: str,
+        left: str,
+        bits: str,
+        stack: list[list[Names]],
+    ) -> Iterator[Node]:
+        """One lane's elements in order, then what it comes together with by now."""
+        lane, rows, row = self.fresh("lane"), self.fresh("rows"), self.fresh("row")
+        last = Binary(BinaryOp.SUB, u32(_BITS), Var(bits))
+        yield Let(lane, Binary(BinaryOp.SHR, reversed_bits(Var(turn)), last))
+        own = [self.names(held, "own") for held in self.held]
+        yield from self.all_absent(own)
+        beyond = Binary(BinaryOp.SUB, Var(left), Var(lane))
+        some = Binary(BinaryOp.MIN, up(beyond, LANES), u32(BLOCK // LANES))
+        yield Let(rows, Select(Binary(BinaryOp.LT, Var(lane), Var(left)), some, u32(0)))
+        at = self.fresh("at")
+        start = Binary(BinaryOp.ADD, Var(first), Var(lane))
+        place = Binary(BinaryOp.ADD, start, Binary(BinaryOp.MUL, Var(row), u32(LANES)))
+        inner: tuple[Node, ...]
+        if level == 0:
+            inner = tuple(self.round(Var(at), own))
+        else:
+            each = [self.names(held, "block") for held in self.held]
+            inner = (
+                *(
+                    n
+                    for held, names in zip(self.held, each, strict=True)
+                    for n in held.absent(names)
+                ),
+                *self.block(level - 1, totals, Var(at), each),
+                *self.all_folded(own, each),
+            )
+        yield Loop(row, u32(0), Var(rows), (Let(at, place), *inner))
+        yield from self.merged(turn, own, stack, 0)
+
+    def merged(
+        self, turn: str, own: list[Names], stack: list[list[Names]], step: int
+    ) -> Iterator[Node]:
+        """Puts what is complete where the lane it comes together with finds it, or finds it."""
+        if step == _BITS:
+            yield from self.all_put(stack[step], own)
+            return
+        waits = Binary(BinaryOp.EQ, Binary(BinaryOp.BIT_AND, Var(turn), u32(1 << step)), u32(0))
+        joined: list[Node] = []
+        for held, mine, theirs in zip(self.held, own, stack[step], strict=True):
+            states = held.folding.join(as_state(theirs), as_state(mine))
+            joined += self.at_once(held, mine, states)
+        yield If(
+            waits,
+            tuple(self.all_put(stack[step], own)),
+            (*joined, *self.merged(turn, own, stack, step + 1)),
+        )
+
+    def folded(self, held: Held, names: Names, behind: Sequence[Expr]) -> Iterator[Node]:
+        """Makes of names what they are with another state behind them."""
+        yield from self.at_once(held, names, held.folding.join(as_state(names), tuple(behind)))
+
+    def all_folded(self, into: list[Names], others: list[Names]) -> Iterator[Node]:
+        for held, names, more in zip(self.held, into, others, strict=True):
+            yield from self.folded(held, names, as_state(more))
+
+    def at_once(self, held: Held, names: Names, states: Sequence[Expr]) -> Iterator[Node]:
+        """Gives names states that are made of themselves."""
+        if len(names) == 1:
+            yield from held.put(names, states)
+            return
+        news = [self.fresh("new") for _ in names]
+        for new, state in zip(news, states, strict=True):
+            yield Let(new, state)
+        yield from held.put(names, [Var(new) for new in news])
+
+    def all_absent(self, into: list[Names]) -> Iterator[Node]:
+        for held, names in zip(self.held, into, strict=True):
+            yield from held.absent(names)
+
+    def all_put(self, into: list[Names], others: list[Names]) -> Iterator[Node]:
+        for held, names, more in zip(self.held, into, others, strict=True):
+            yield from held.put(names, [Var(name) for name in more])
+
+    def names(self, held: Held, name: str) -> Names:
+        return [self.fresh(name) for _ in held.folding.state]
+
+
+Names = list[str]
+"""Of the parts of a state."""
+
+
+def as_state(names: Sequence[str]) -> tuple[Expr, ...]:
+    """The state that names hold."""
+    return tuple(Var(name) for name in names)
+
+
+def u32(number: int) -> Expr:
+    """A literal."""
+    return Lit.of(DataType.U32, number)
+
+
+def up(count: Expr, size: int) -> Expr:
+    """How many pieces of a size, a power of two, hold a count, whatever it is."""
+    power = u32(size.bit_length() - 1)
+    rest = Binary(BinaryOp.NE, Binary(BinaryOp.BIT_AND, count, u32(size - 1)), u32(0))
+    more = Select(rest, u32(1), u32(0))
+    return Binary(BinaryOp.ADD, Binary(BinaryOp.SHR, count, power), more)
+
+
+def reversed_bits(number: Expr) -> Expr:
+    """A lane's number, its bits in reverse."""
+    return Binary(BinaryOp.SHR, Unary(UnaryOp.REVERSE_BITS, number), u32(32 - _BITS))

@@ -1,0 +1,495 @@
+"""Reductions shared by a team: lanes that stand where one invocation would, and go its way together.
+
+What they compute is the same in each, but in the rounds of a reduction, of which each lane has its
+own, and in loops that only store, each round elsewhere. Lanes of a row, 32 of them, tell each other
+what they have; the rows of a larger team meet in workgroup memory.
+
+Where no reduction depends on x, a team stands for a whole row of positions along it: what does not
+depend on x is computed once, and the rest is one more loop that its lanes share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import chain
+
+from vyre.ir.declare import Access, BufferDecl, MemoryKind
+from vyre.ir.expr import (
+    Alike,
+    Binary,
+    BinaryOp,
+    Cast,
+    Expr,
+    FlatIndex,
+    FromLane,
+    Id,
+    IdKind,
+    Lit,
+    Load,
+    Select,
+    Var,
+)
+from vyre.ir.fold import BLOCK, HALVES, LANES, levels
+from vyre.ir.loops import ACTS
+from vyre.ir.node import (
+    Assign,
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    If,
+    Let,
+    Loop,
+    Node,
+    Reduce,
+    Region,
+    Return,
+    Store,
+)
+from vyre.ir.program import Program
+from vyre.ir.serial import (
+    Fresh,
+    Held,
+    Names,
+    Serial,
+    Together,
+    as_state,
+    has_reductions,
+    names_of,
+    together,
+    u32,
+    up,
+)
+from vyre.ir.text import statement_text
+from vyre.ir.types import DataType
+from vyre.ir.walk import all_expressions, expressions, rebuild, rebuild_node, size_of, statements
+
+MOST_COPIED = 2_048
+"""Statements and expressions of a group of rounds that are worth two copies: with checks, without."""
+
+LANE = Id(IdKind.LANE)
+
+
+def why_no_team(program: Program) -> str | None:
+    """Why lanes cannot share what an invocation of a program does."""
+    if not has_reductions(program):
+        return "there is no reduction"
+    parts = list(all_expressions(program.entry))
+    if program.runs_whole_workgroups:
+        return "its workgroups work together already"
+    if any(isinstance(part, ACTS) for part in parts):
+        return "it has atomics, or calls what nobody here can see into"
+    ids = {part.kind for part in parts if isinstance(part, Id)}
+    if ids & {IdKind.LOCAL, IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE}:
+        return "it asks for its place in a workgroup"
+    written = {node.buffer for node in statements(program.entry) if isinstance(node, Store)}
+    again = sorted({part.buffer for part in parts if isinstance(part, Load)} & written)
+    if again:
+        return f"it reads {again[0]!r}, which it stores to"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A program for teams, and how it came of the one it was made of."""
+
+    program: Program
+    texts: Mapping[str, Sequence[str]]  # what statements are called now, by what they were called
+    x: str | None  # the name of the position along x, where a team stands for a row of them
+
+    def moved(self, expr: Expr) -> Expr:
+        """An expression as it stands in the program for teams."""
+        return expr if self.x is None else rebuild(expr, partial(_moved, self.x))
+
+
+@lru_cache(maxsize=256)
+def team(program: Program, lanes: int) -> Team:
+    """The same program for teams of so many lanes, a multiple of 32."""
+    assert why_no_team(program) is None and lanes % LANES == 0
+    fresh = Fresh(program)
+    rows = _by_rows(program, fresh)
+    source = program if rows is None else rows.program
+    stored = Counter(n.buffer for n in statements(source.entry) if isinstance(n, Store))
+    work = _Team(fresh, rows=lanes // LANES, stored=stored)
+    entry = work.plain(source.entry)
+    buffers = (*program.buffers, *work.shared(len(program.buffers)))
+    texts: dict[str, Sequence[str]] = dict(work.texts)
+    if rows is not None:
+        for before, now in rows.texts.items():
+            texts.setdefault(before, now)
+    made = replace(program, entry=entry, buffers=buffers)
+    return Team(made, texts, None if rows is None else rows.x)
+
+
+@lru_cache(maxsize=256)
+def covers_rows(program: Program) -> bool:
+    """Whether no reduction depends on x, along which there are positions."""
+    return why_no_team(program) is None and _by_rows(program, Fresh(program)) is not None
+
+
+# -- rows of positions
+
+
+def _by_rows(program: Program, fresh: Fresh) -> Team | None:
+    """The program with a loop over the positions along x, behind what does not depend on them."""
+    across = Id(IdKind.INVOCATION, 0)
+    nodes = _inside(program.entry)
+    if across not in set(all_expressions(nodes)) or any(
+        isinstance(node, Return) for node in statements(nodes)
+    ):
+        return None
+    changed = {node.name for node in statements(nodes) if isinstance(node, Assign)}
+    written = {node.buffer for node in statements(nodes) if isinstance(node, Store)}
+    before, behind, differs = list[Node](), list[Node](), set[str]()
+
+    def depends(node: Node) -> bool:
+        return any(
+            part == across
+            or (isinstance(part, Var) and part.name in differs | changed)
+            or (isinstance(part, Load) and part.buffer in written)
+            for part in all_expressions((node,))
+        )
+
+    for node in nodes:
+        bound = set(names_of((node,)))
+        if isinstance(node, (Let, Reduce)) and not bound & changed and not depends(node):
+            before.append(node)
+        else:
+            behind.append(node)
+            differs |= bound
+    if any(isinstance(node, Reduce) for node in statements(behind)):
+        return None
+    x = fresh("x")
+    body = tuple(rebuild_node(node, partial(_moved, x)) for node in behind)
+    texts = {
+        statement_text(old): (statement_text(new),)
+        for old, new in zip(statements(behind), statements(body), strict=True)
+    }
+    row = Loop(x, u32(0), Id(IdKind.EXTENT, 0), body)
+    return Team(replace(program, entry=(*before, row)), texts, x)
+
+
+def _moved(x: str, expr: Expr) -> Expr:
+    return Var(x) if expr == Id(IdKind.INVOCATION, 0) else expr
+
+
+def _inside(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """A program's statements without the lists that only hold them."""
+    match nodes:
+        case (Region(body=body) | Block(body=body),):
+            return _inside(body)
+        case _:
+            return tuple(nodes)
+
+
+# -- loops that lanes share
+
+
+def _is_shared(loop: Loop, stored: Mapping[str, int]) -> bool:
+    """Whether the rounds of a loop only store, each elsewhere, so that any lane may do any."""
+    inside = tuple(statements(loop.body))
+    leaves = (Break, Continue, Return, Reduce)
+    if not isinstance(loop.start, Lit) or loop.start.dtype not in (DataType.U32, DataType.I32):
+        return False
+    if any(isinstance(node, leaves) for node in inside):
+        return False
+    own = {node.name for node in inside if isinstance(node, Let)}
+    own |= {node.var for node in inside if isinstance(node, Loop)}
+    changed = {node.name for node in inside if isinstance(node, Assign)}
+    if changed - own or loop.var in changed:
+        return False  # a round leaves something to the next
+    stores = [node for node in inside if isinstance(node, Store)]
+    fixed = {loop.var} | own
+    return bool(stores) and all(
+        stored[node.buffer] == 1 and _moves(node.index, loop.var, fixed) for node in stores
+    )
+
+
+def _moves(index: Expr, var: str, inside: set[str]) -> bool:
+    """Whether an index is another one in each round, whatever else is in it."""
+    if isinstance(index, FlatIndex):
+        return any(_moves(part, var, inside) for part in index.indices)
+    match index:
+        case Var(name):
+            return name == var
+        case Binary(BinaryOp.ADD, left, right):
+            return (_moves(left, var, inside) and _stays(right, inside)) or (
+                _moves(right, var, inside) and _stays(left, inside)
+            )
+        case Binary(BinaryOp.SUB, left, right):
+            return _moves(left, var, inside) and _stays(right, inside)
+        case _:
+            return False
+
+
+def _stays(expr: Expr, inside: set[str]) -> bool:
+    return not any(
+        isinstance(part, Load) or (isinstance(part, Var) and part.name in inside)
+        for part in expressions(expr)
+    )
+
+
+@dataclass(slots=True)
+class _Team(Serial):
+    """Writes what lanes of a team do, with names that nothing else has."""
+
+    rows: int = 1  # of 32 lanes
+    stored: Mapping[str, int] = field(default_factory=dict)  # how often arrays are stored to
+    meeting: dict[tuple[DataType, int], str] = field(default_factory=dict)
+    """The arrays in which rows meet, by their type and number."""
+
+    @property
+    def lanes(self) -> int:
+        return self.rows * LANES
+
+    def shared(self, binding: int) -> Iterator[BufferDecl]:
+        """The workgroup memory that rows meet in."""
+        for number, ((dtype, _), name) in enumerate(self.meeting.items()):
+            yield BufferDecl(
+                name=name,
+                binding=binding + number,
+                access=Access.WORKGROUP,
+                kind=MemoryKind.SHARED,
+                element=dtype,
+                count=self.rows,
+            )
+
+    def nested(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """A round is one lane's, and so are the reductions in it."""
+        alone = Serial(self.fresh, texts=self.texts)
+        return alone.plain(nodes)
+
+    def inside(self, node: Node) -> Node:
+        if isinstance(node, Loop) and _is_shared(node, self.stored):
+            return Block(tuple(self.divided(node)))
+        return Serial.inside(self, node)
+
+    def divided(self, loop: Loop) -> Iterator[Node]:
+        """A loop of whose rounds each lane has its own: as many whole turns as there are first."""
+        assert isinstance(loop.start, Lit)
+        dtype, origin = loop.start.dtype, int(loop.start.value)
+        last, rounds = self.fresh("last"), self.fresh("rounds")
+        yield Let(last, loop.stop)
+        some = Binary(BinaryOp.GT, Var(last), loop.start)
+        distance = Binary(BinaryOp.SUB, Var(last), loop.start)
+        if dtype != DataType.U32:
+            distance = Cast(DataType.U32, distance)  # which wraps to what it is
+        yield Let(rounds, Select(some, distance, u32(0)))
+
+        def turns(start: Expr, stop: Expr, *, checked: bool) -> Node:
+            turn, at = self.fresh("turn"), self.fresh("at")
+            counted: Expr = Var(at) if dtype == DataType.U32 else Cast(dtype, Var(at))
+            if origin:
+                counted = Binary(BinaryOp.ADD, counted, loop.start)
+            body: tuple[Node, ...] = (Let(loop.var, counted), *loop.body)
+            if checked:
+                body = (If(Binary(BinaryOp.LT, Var(at), Var(rounds)), body),)
+            return Loop(turn, start, stop, (Let(at, self.place(Var(turn))), *body))
+
+        full = Binary(BinaryOp.SHR, Var(rounds), u32(self.lanes.bit_length() - 1))
+        yield turns(u32(0), full, checked=False)
+        yield turns(full, up(Var(rounds), self.lanes), checked=True)
+
+    def place(self, turn: Expr) -> Expr:
+        """The round that a lane has in a turn."""
+        return Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, turn, u32(self.lanes)), LANE)
+
+    # -- reductions
+
+    def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
+        rounds = group.rounds
+        ordered = any(held.folding.is_ordered for held in self.held)
+        known = int(rounds.value) if isinstance(rounds, Lit) else None
+        parts = size_of([node for r in group.reductions for node in r.body]).parts
+        copies = parts <= MOST_COPIED
+        if not ordered:
+            yield from self.anyhow(Var(count), whole, copies=copies)
+            return
+        most = 4 if known is None else levels(known)
+        totals = [count]
+        for _ in range(1, most):
+            total = self.fresh("blocks")
+            yield Let(total, up(Var(totals[-1]), BLOCK))
+            totals.append(total)
+        if most == 1:
+            yield from self.one_block(Var(count), u32(0), whole, copies=copies)
+        else:
+            yield from self.blocks(most - 1, totals, u32(0), whole, copies=copies)
+
+    def anyhow(self, count: Expr, whole: list[Names], *, copies: bool) -> Iterator[Node]:
+        """Rounds in whatever order: each lane's own, then all lanes' together."""
+        own = [self.names(held, "own") for held in self.held]
+        yield from self.all_absent(own)
+        full: Expr = u32(0)
+        if copies:
+            full = Binary(BinaryOp.SHR, count, u32(self.lanes.bit_length() - 1))
+            turn, at = self.fresh("turn"), self.fresh("at")
+            body = (Let(at, self.place(Var(turn))), *self.round(Var(at), own))
+            yield Loop(turn, u32(0), full, body)
+        turn, at = self.fresh("turn"), self.fresh("at")
+        inside = If(Binary(BinaryOp.LT, Var(at), count), tuple(self.round(Var(at), own)))
+        last = up(count, self.lanes)
+        yield Loop(turn, full, last, (Let(at, self.place(Var(turn))), inside))
+        yield from self.agreed(own)
+        if self.rows == 1:
+            yield from self.all_put_alike(whole, own)
+            return
+        yield from self.met(own)
+        for row in range(self.rows):
+            every = [self.names(held, "every") for held in self.held]
+            yield from self.found(row, every)
+            yield from self.all_folded(whole, every)
+        yield Barrier()
+
+    def one_block(
+        self, left: Expr, first: Expr, whole: list[Names], *, copies: bool
+    ) -> Iterator[Node]:
+        """Gives `whole` what the rounds of one block come to, for a row of lanes."""
+        own = [self.names(held, "own") for held in self.held]
+        yield from self.all_absent(own)
+        lane = self.lane_in_row
+
+        def rounds(stop: Expr, *, checked: bool) -> Node:
+            row, at = self.fresh("row"), self.fresh("at")
+            start = Binary(BinaryOp.ADD, first, lane)
+            place = Binary(BinaryOp.ADD, start, Binary(BinaryOp.MUL, Var(row), u32(LANES)))
+            body = tuple(self.round(Var(at), own))
+            if checked:
+                end = Binary(BinaryOp.LT, Binary(BinaryOp.SUB, Var(at), first), left)
+                body = (If(end, body),)
+            return Loop(row, u32(0), stop, (Let(at, place), *body))
+
+        some = Binary(BinaryOp.MIN, up(left, LANES), u32(BLOCK // LANES))
+        if copies:
+            full = Binary(BinaryOp.GE, left, u32(BLOCK))
+            yield If(
+                full,
+                (rounds(u32(BLOCK // LANES), checked=False),),
+                (rounds(some, checked=True),),
+            )
+        else:
+            yield rounds(some, checked=True)
+        yield from self.agreed(own)
+        yield from self.all_put_alike(whole, own)
+
+    def blocks(
+        self,
+        level: int,
+        totals: Sequence[str],
+        number: Expr,
+        whole: list[Names],
+        *,
+        copies: bool,
+    ) -> Iterator[Node]:
+        """Gives `whole` what the blocks of a block of them come to."""
+        first, left = self.fresh("first"), self.fresh("left")
+        yield Let(first, Binary(BinaryOp.MUL, number, u32(BLOCK)))
+        yield Let(left, Binary(BinaryOp.SUB, Var(totals[level]), Var(first)))
+        own = [self.names(held, "own") for held in self.held]
+        yield from self.all_absent(own)
+        each = [self.names(held, "block") for held in self.held]
+        some = Binary(BinaryOp.MIN, Var(left), u32(BLOCK))
+        turn = self.fresh("turn")
+        inner: list[Node] = list(self.all_absent(each))
+        if level > 1:
+            block = Binary(BinaryOp.ADD, Var(first), Var(turn))
+            inner += self.blocks(level - 1, totals, block, each, copies=copies)
+            inner += self.kept(Var(turn), own, each)
+            turns = some
+        else:
+            inner += self.round_of_blocks(totals, turn, first, some, own, each, copies=copies)
+            turns = some if self.rows == 1 else up(some, self.rows)
+        yield Loop(turn, u32(0), turns, tuple(inner))
+        yield from self.agreed(own)
+        yield from self.all_put_alike(whole, own)
+
+    def round_of_blocks(
+        self,
+        totals: Sequence[str],
+        turn: str,
+        first: str,
+        some: Expr,
+        own: list[Names],
+        each: list[Names],
+        *,
+        copies: bool,
+    ) -> Iterator[Node]:
+        """A block of rounds for each row of lanes, and what they come to in order."""
+        number, begin, left = self.fresh("number"), self.fresh("begin"), self.fresh("left")
+        if self.rows == 1:
+            yield Let(number, Var(turn))
+        else:
+            mine = Binary(BinaryOp.SHR, LANE, u32(LANES.bit_length() - 1))
+            own_turn = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
+            yield Let(number, Binary(BinaryOp.ADD, own_turn, mine))
+        block = Binary(BinaryOp.ADD, Var(first), Var(number))
+        yield Let(begin, Binary(BinaryOp.MUL, block, u32(BLOCK)))
+        total = Var(totals[0])
+        inside = Binary(BinaryOp.LT, Var(number), some)
+        yield Let(left, Select(inside, Binary(BinaryOp.SUB, total, Var(begin)), u32(0)))
+        yield from self.one_block(Var(left), Var(begin), each, copies=copies)
+        if self.rows == 1:
+            yield from self.kept(Var(turn), own, each)
+            return
+        yield from self.met(each)
+        for row in range(self.rows):
+            every = [self.names(held, "every") for held in self.held]
+            yield from self.found(row, every)
+            before = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
+            yield from self.kept(Binary(BinaryOp.ADD, before, u32(row)), own, every)
+        yield Barrier()
+
+    def kept(self, number: Expr, own: list[Names], each: list[Names]) -> Iterator[Node]:
+        """Folds what a block came to into the lane whose turn it is."""
+        turn = Binary(BinaryOp.BIT_AND, number, u32(LANES - 1))
+        yield If(Binary(BinaryOp.EQ, self.lane_in_row, turn), tuple(self.all_folded(own, each)))
+
+    # -- lanes that tell each other
+
+    @property
+    def lane_in_row(self) -> Expr:
+        return LANE if self.rows == 1 else Binary(BinaryOp.BIT_AND, LANE, u32(LANES - 1))
+
+    def agreed(self, own: list[Names]) -> Iterator[Node]:
+        """Gives all lanes of a row what theirs come to, by the fixed tree.
+
+        A lane and the one it comes together with both compute it: their sum is the same from either
+        side, and so is whichever of two is less.
+        """
+        for half in HALVES:
+            for held, names in zip(self.held, own, strict=True):
+                others = [self.fresh("other") for _ in names]
+                for name, other in zip(names, others, strict=True):
+                    yield Let(other, FromLane(Var(name), half))
+                yield from self.folded(held, names, as_state(others))
+
+    def all_put_alike(self, into: list[Names], own: list[Names]) -> Iterator[Node]:
+        """What all lanes have by now, as one value of the team where it is one row."""
+        for held, names, mine in zip(self.held, into, own, strict=True):
+            states: list[Expr] = [Var(name) for name in mine]
+            yield from held.put(names, [Alike(s) for s in states] if self.rows == 1 else states)
+
+    def met(self, own: list[Names]) -> Iterator[Node]:
+        """Lets each row of lanes leave what it has where all others find it."""
+        mine = Binary(BinaryOp.SHR, LANE, u32(LANES.bit_length() - 1))
+        for array, name in zip(self.arrays(), chain.from_iterable(own), strict=True):
+            yield Store(array, mine, Var(name))
+        yield Barrier()
+
+    def found(self, row: int, into: list[Names]) -> Iterator[Node]:
+        """Binds names to what a row of lanes has left."""
+        for array, name in zip(self.arrays(), chain.from_iterable(into), strict=True):
+            yield Let(name, Load(array, u32(row)))
+
+    def arrays(self) -> Iterator[str]:
+        """The arrays in which rows meet, one for each part of each state."""
+        given = Counter[DataType]()
+        for dtype in chain.from_iterable(held.folding.state for held in self.held):
+            key = dtype, given[dtype]
+            given[dtype] += 1
+            if key not in self.meeting:
+                self.meeting[key] = self.fresh("meeting")
+            yield self.meeting[key]
