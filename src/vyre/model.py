@@ -48,6 +48,8 @@ class Parts:
     fitted: bool = False  # compiled for the schedule's workgroup alone, and for whole tiles
     streamed: bool = False  # caches are told to give up what is stored before anything else
     sized: bool = False  # compiled for the schedule's workgroup alone, one of those that are named
+    lanes: int = 1  # that share the rounds of one invocation's reductions: a team
+    across: bool = False  # a team stands for a whole row of positions along x
 
     def parts(self) -> dict[str, Any]:
         """Every part by its name."""
@@ -79,6 +81,8 @@ WORDS = {
     "fitted": "fitted",
     "streamed": "streamed",
     "unroll": "unroll {}",
+    "lanes": "teams of {}",
+    "across": "across rows",
 }
 """How a text says a part that is not as usual; `items` and `order` are said in one."""
 
@@ -118,7 +122,7 @@ class Code(Parts):
         # A dataclass would hash the enum as well, which takes as long as all the rest; a part that
         # is not here makes no two equal.
         blocked = self.order is Order.BLOCKED
-        sizes = (self.items, self.vector, self.unroll, self.rows, self.lines, self.planes)
+        sizes = (self.items, self.vector, self.unroll, self.rows, self.lines, self.lanes)
         return hash((sizes, blocked, self.checked, self.staged, self.depth, self.group))
 
     def _said(self, names: Iterable[str]) -> str:
@@ -184,6 +188,8 @@ class Schedule:
         """The positions that one workgroup covers."""
         x, y, z = self.workgroup
         code = self.code
+        if code.lanes > 1:
+            return U32_MAX + 1 if code.across else max(x // code.lanes, 1), y, z
         return x * code.items, y * code.lines, z * code.planes
 
     @property
@@ -263,6 +269,8 @@ class Schedule:
             0.25 * code.fitted,
             0.25 * code.streamed,
             0.25 * code.sized,
+            log2(code.lanes),
+            0.25 * code.across,
         )
 
 
@@ -438,6 +446,7 @@ class Limits:
     max_buffer_bytes: int = 0
     group_bytes: int = 0  # of memory that the invocations of a workgroup share
     cache_bytes: int = 0  # of the largest cache, which all units share
+    lockstep: int = 0  # lanes that tell each other what they have; 0 where that takes memory
 
 
 class DeviceKind(StrEnum):

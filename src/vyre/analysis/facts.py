@@ -25,6 +25,7 @@ from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
+from vyre.ir.serial import serial
 from vyre.ir.types import DataType
 from vyre.ir.unroll import written_out
 
@@ -109,6 +110,8 @@ class Facts:
     """
     written_out: tuple[Program, Facts] | None = None
     """The program without its small loops over windows, and what is proved of it."""
+    alone: tuple[Program, Facts] | None = None
+    """The program whose invocations do their reductions alone, and what is proved of it."""
 
     def free_for(self, launch: Launch) -> bool:
         """Whether every legal schedule gives the same bits for this launch."""
@@ -116,9 +119,10 @@ class Facts:
 
     def unchecked_for(self, launch: Launch) -> bool:
         """Whether the code without the provable bounds checks may run this launch."""
-        other, world = self.written_out, Worlds(launch)
-        return all(access.proved_for(world) for access in self.accesses) and (
-            other is None or other[1].unchecked_for(launch)
+        others = [form[1] for form in (self.written_out, self.alone) if form is not None]
+        world = Worlds(launch)
+        return all(access.proved_for(world) for access in self.accesses) and all(
+            other.unchecked_for(launch) for other in others
         )
 
     @property
@@ -132,6 +136,9 @@ def analyse(program: Program) -> Facts:
     >>> analyse(Program.empty()).free
     True
     """
+    alone = serial(program)
+    if alone is not program:
+        return replace(_proved(program), alone=(alone, analyse(alone)))
     other = written_out(program)
     return replace(
         _proved(program), written_out=None if other is program else (other, _proved(other))

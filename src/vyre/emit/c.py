@@ -9,6 +9,7 @@ from math import prod
 
 from vyre.analysis import Facts
 from vyre.analysis.aliasing import may_share
+from vyre.analysis.teams import formed
 from vyre.emit.counters import Counters
 from vyre.emit.dialect import Dialect
 from vyre.emit.group_memory import zeroed
@@ -17,7 +18,7 @@ from vyre.emit.here import Here
 from vyre.emit.items import Items
 from vyre.emit.jam import Jam
 from vyre.emit.lanes import returns_early
-from vyre.emit.layout import arguments_of
+from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.several import Several
 from vyre.emit.shelves import Shelves
 from vyre.emit.source import Source
@@ -26,10 +27,11 @@ from vyre.emit.terms import Terms
 from vyre.emit.writer import Writer
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.declare import BufferDecl
+from vyre.ir.fold import LANES
 from vyre.ir.node import Store
 from vyre.ir.program import Program
 from vyre.ir.walk import statements
-from vyre.model import Code
+from vyre.model import PARTS, Code
 
 
 def emit(
@@ -54,11 +56,15 @@ def emit(
         )
     if code.streamed and (why_not := why_not_streamed(program, dialect)) is not None:
         raise UnsupportedFeature(f"streamed stores: {why_not}", "use streamed=False")
+    whole = program
+    if code.lanes > 1 or code.across:
+        _refuse_beside_teams(code, dialect)
+    program, facts = formed(program, facts, code)
     if (several > 1 or code.depth or code.fitted) and facts.written_out is not None:
         program, facts = facts.written_out
     if code.depth:
         _refuse_depth(program, code, facts)
-    return _Kernel(program, code, dialect, facts, entry).source()
+    return _Kernel(program, code, dialect, facts, entry, whole).source()
 
 
 def why_not_streamed(program: Program, dialect: Dialect | None) -> str | None:
@@ -87,6 +93,25 @@ RESIDENT = ((32, 0), (104, 1024))
 """Registers that a thread holds at once, at most, and threads that there is to be room for."""
 
 _MOST_BLOCKS = 32  # that a multiprocessor runs; compilers leave a larger number out
+
+
+def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
+    """Refuse what lanes that share an invocation cannot do beside it.
+
+    Raises:
+        UnsupportedFeature: the code asks for it.
+    """
+    others = ("items", "vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
+    for name in others:
+        if getattr(code, name) != PARTS[name]:
+            raise UnsupportedFeature(
+                f"{name} {getattr(code, name)} beside teams of {code.lanes} lanes",
+                f"use Code(lanes={code.lanes}) alone",
+            )
+    if not dialect.from_lane and code.lanes != LANES:
+        raise UnsupportedFeature(
+            f"teams of {code.lanes} lanes in {dialect.name}", f"use Code(lanes={LANES})"
+        )
 
 
 def _type_of(words: Mapping[str, int]) -> str:
@@ -119,12 +144,18 @@ class _Kernel:
     """One kernel around the statements that a writer writes."""
 
     def __init__(
-        self, program: Program, code: Code, dialect: Dialect, facts: Facts, entry: str
+        self,
+        program: Program,
+        code: Code,
+        dialect: Dialect,
+        facts: Facts,
+        entry: str,
+        whole: Program,
     ) -> None:
         self.program, self.code, self.dialect, self.entry = program, code, dialect, entry
-        self.facts = facts
+        self.facts, self.whole = facts, whole  # as it is called, with its reductions
         self.items = Items.of(code)
-        self.terms = Terms(program, code, dialect)
+        self.terms = Terms(program, code, dialect, WordLayout.of(whole))
         self.writer = Writer(self.terms, facts)
         self.parameters = dict(self.terms.pointers)
         # Adding up in a workgroup pays where each invocation has several items to add.
@@ -135,7 +166,9 @@ class _Kernel:
 
     def source(self) -> Source:
         writer = self.writer
-        if self.code.depth:
+        if self.code.lanes > 1:
+            body = list(self.in_teams())
+        elif self.code.depth:
             body = list(self.through_workgroup_memory())
         elif len(self.items) > 1 or self.is_fitted_alone:
             several = Several(writer, self.counters)
@@ -230,10 +263,22 @@ class _Kernel:
         reads = [other.name for other in self.program.buffers if not other.is_written]
         pairs = product(reads, written)
         return any(
-            decl.name in pair and may_share(self.program, rank, *pair)
+            decl.name in pair and may_share(self.whole, rank, *pair)
             for pair in pairs
             for rank in (1, 2, 3)
         )
+
+    def in_teams(self) -> Iterator[str]:
+        """Statements that all lanes of a team go through, or none where it stands beyond."""
+        terms, local = self.terms, self.dialect.local
+        shared = [decl for decl in self.program.buffers if decl.is_shared]
+        for decl in shared:
+            yield f"    {local} {terms.stored(decl)} {terms.pointers[decl.name]}[{decl.count}];"
+        statements = list(self.writer.body(self.program.entry, Here()))
+        for dtype, name in terms.exchanges.items():
+            yield f"    {local} {terms.use(dtype)} {name}[{self.code.lanes}];"
+        yield from self.writer.guard(self.terms.guarded)
+        yield from statements
 
     def through_workgroup_memory(self) -> Iterator[str]:
         """Statements for all items of all lanes, whose shared reads the workgroup brings."""

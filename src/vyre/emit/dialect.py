@@ -96,6 +96,7 @@ class Dialect:
     lanes: int  # that run in lockstep and can pass numbers on; 0 where that is not known
     from_lane_below: str  # with {value}: what the lane before has; empty where there is no way
     from_lane_above: str
+    from_lane: str  # with {value} and {away}: what the lane has that differs in those bits
     vectors: Mapping[DataType, str]  # the stem of a vector type's name
     components: tuple[str, ...]
     vector_of: str  # with {vector} and {values}
@@ -240,6 +241,7 @@ OPENCL = Dialect(
     lanes=0,
     from_lane_below="",
     from_lane_above="",
+    from_lane="",
     vectors=_OPENCL_TYPES,
     components=tuple(f"s{position:x}" for position in range(16)),
     vector_of="({vector})({values})",
@@ -348,6 +350,7 @@ CUDA = Dialect(
     lanes=WARP,
     from_lane_below="__shfl_up_sync(0xffffffffu, {value}, 1)",
     from_lane_above="__shfl_down_sync(0xffffffffu, {value}, 1)",
+    from_lane="__shfl_xor_sync(0xffffffffu, {value}, {away})",
     vectors=_OPENCL_TYPES | {DataType.U64: "ulonglong", DataType.I64: "longlong"},
     components=("x", "y", "z", "w"),
     vector_of="make_{vector}({values})",

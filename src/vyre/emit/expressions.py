@@ -19,6 +19,7 @@ from vyre.emit.unknown import Unknowable
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
+    Alike,
     Array,
     Atomic,
     AtomicOp,
@@ -33,8 +34,10 @@ from vyre.ir.expr import (
     Expr,
     FlatIndex,
     Fma,
+    FromLane,
     Id,
     IdKind,
+    Lane,
     Lit,
     Load,
     OpaqueExpr,
@@ -132,6 +135,12 @@ class Expressions:
                 return self._element(array, indices, here)
             case Atomic(op) if op is not AtomicOp.LRU_UPDATE:
                 return self._atomic(expr, here)
+            case Lane():
+                return terms.lane(), U32
+            case FromLane(value, away):
+                return self._from_lane(self.expr(value, here), away)
+            case Alike(value):
+                return self.expr(value, here)
             case _:
                 raise UnsupportedFeature(
                     f"{here.statement}: no device code for {expr_text(expr)}",
@@ -145,6 +154,17 @@ class Expressions:
             return self.operations.unary(expr.op, first, expr.operand, unknown=unknown)
         (second,) = others
         return self.operations.binary(expr.op, first, second, unknown=unknown)
+
+    def _from_lane(self, value: Operand, away: int) -> Operand:
+        text, dtype = value
+        if dtype.bits < U32.bits or dtype.is_bool:  # what is narrow is passed on as a word
+            word, _ = self._from_lane((f"(u32){text}", U32), away)
+            return f"({word} != 0u)" if dtype.is_bool else f"(({dtype}){word})", dtype
+        dialect = self.terms.dialect
+        if dialect.from_lane:
+            return dialect.from_lane.format(value=bare(text), away=away), dtype
+        memory, function = self.terms.exchange(dtype)
+        return f"{function}({memory}, {self.terms.lane()}, {bare(text)}, {away}u)", dtype
 
     def _load(self, decl: BufferDecl, index: Expr, here: Here) -> Operand:
         name, dtype = self.terms.pointers[decl.name], decl.element.computed

@@ -113,6 +113,22 @@ class Helpers:
             f"return {inside} ? p[{flat}] : 0;",
         )
 
+    # -- lanes
+
+    def exchange(self, t: DataType) -> str:
+        """The function by which a lane gets what another one of its workgroup has."""
+        local = self.dialect.local_pointer.format(const="", type=t)
+        return self.define(
+            f"from_lane_{t}",
+            str(t),
+            f"{local} memory, u32 lane, {t} mine, u32 away",
+            "memory[lane] = mine;",
+            self.dialect.barrier,
+            f"const {t} found = memory[lane ^ away];",
+            self.dialect.barrier,
+            "return found;",
+        )
+
     # -- arithmetic
 
     def binary(self, op: BinaryOp, t: DataType) -> str:

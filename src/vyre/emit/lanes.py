@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from vyre.ir.expr import Atomic, Call, Expr, Id, IdKind, Load, OpaqueExpr, Subgroup, Var
+from vyre.ir.expr import (
+    Alike,
+    Atomic,
+    Call,
+    Expr,
+    Id,
+    IdKind,
+    Lane,
+    Load,
+    OpaqueExpr,
+    Subgroup,
+    Var,
+)
 from vyre.ir.node import Assign, Break, Continue, If, Let, Loop, Node, Return, While
 from vyre.ir.program import Program
 from vyre.ir.walk import bodies, expressions, operands, statements
@@ -28,6 +40,8 @@ class Variation:
 
     def varies(self, expr: Expr) -> bool:
         """Whether `expr` may differ between items."""
+        if isinstance(expr, Alike):
+            return False
         return any(self._part(part) for part in expressions(expr))
 
     def _part(self, part: Expr) -> bool:
@@ -38,7 +52,7 @@ class Variation:
                 return name in self.names
             case Load(buffer):
                 return buffer in self.written
-            case Atomic() | Call() | OpaqueExpr() | Subgroup():
+            case Atomic() | Call() | OpaqueExpr() | Subgroup() | Lane():
                 return True
             case _:
                 return False

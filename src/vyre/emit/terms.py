@@ -18,10 +18,12 @@ from vyre.model import Code
 class Terms:
     """What a text may name; what it did name is declared around it when it is complete."""
 
-    def __init__(self, program: Program, code: Code, dialect: Dialect) -> None:
+    def __init__(
+        self, program: Program, code: Code, dialect: Dialect, layout: WordLayout | None = None
+    ) -> None:
         self.program, self.code, self.dialect = program, code, dialect
         self.helpers = Helpers(dialect)
-        self.layout = WordLayout.of(program)
+        self.layout = layout or WordLayout.of(program)
         self.buffers = {decl.name: decl for decl in program.buffers}
         self.names = Names()
         self.pointers = {
@@ -29,6 +31,7 @@ class Terms:
         }
         self.words: dict[str, int] = {}  # names of parameter words asked for, with position
         self.types: set[DataType] = {U32}
+        self.exchanges: dict[DataType, str] = {}  # workgroup memory by what it holds
 
     # -- types
 
@@ -89,7 +92,18 @@ class Terms:
 
     # -- ids
 
+    def lane(self) -> str:
+        """An invocation's number among the lanes of its team."""
+        return f"({self.dialect.ids[IdKind.LOCAL][0]} & {self.code.lanes - 1}u)"
+
+    def exchange(self, dtype: DataType) -> tuple[str, str]:
+        """Workgroup memory through which the lanes of a team tell each other, and how they do."""
+        name = self.exchanges.setdefault(dtype, f"exchange_{dtype}")
+        return name, self.helpers.exchange(dtype)
+
     def id(self, kind: IdKind, axis: int) -> str:
+        if self.code.lanes > 1 and kind is IdKind.INVOCATION and axis == 0:
+            return f"(({self.dialect.ids[kind][axis]}) / {self.code.lanes}u)"
         if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
             size = f"{self.code.group[axis]}u"
             if kind is IdKind.WORKGROUP_SIZE:

@@ -510,6 +510,32 @@ class Subgroup(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Lane(Expr):
+    """An invocation's number among the lanes of its team, as u32.
+
+    This and the two that follow stand in forms of programs that devices alone see.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class FromLane(Expr):
+    """What the lane has whose number in its row of 32 differs in the bits of `away`.
+
+    All lanes of the row come by.
+    """
+
+    value: Expr
+    away: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alike(Expr):
+    """A value that all lanes of a team have alike, as one."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class OpaqueExpr(Expr):
     """An extension that this version does not know, kept byte for byte."""
 

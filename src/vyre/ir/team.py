@@ -1,4 +1,4 @@
-"""Reductions shared by a team: lanes that stand where one invocation would, and go its way together.
+"""Reductions shared by a team: lanes that stand where an invocation would, and go its way together.
 
 What they compute is the same in each, but in the rounds of a reduction, of which each lane has its
 own, and in loops that only store, each round elsewhere. Lanes of a row, 32 of them, tell each other
@@ -27,6 +27,7 @@ from vyre.ir.expr import (
     FromLane,
     Id,
     IdKind,
+    Lane,
     Lit,
     Load,
     Select,
@@ -52,14 +53,12 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.serial import (
     Fresh,
-    Held,
     Names,
     Serial,
     Together,
     as_state,
     has_reductions,
     names_of,
-    together,
     u32,
     up,
 )
@@ -68,9 +67,9 @@ from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, expressions, rebuild, rebuild_node, size_of, statements
 
 MOST_COPIED = 2_048
-"""Statements and expressions of a group of rounds that are worth two copies: with checks, without."""
+"""Statements and expressions of rounds that are worth two copies: with checks, and without."""
 
-LANE = Id(IdKind.LANE)
+LANE = Lane()
 
 
 def why_no_team(program: Program) -> str | None:
@@ -108,7 +107,8 @@ class Team:
 @lru_cache(maxsize=256)
 def team(program: Program, lanes: int) -> Team:
     """The same program for teams of so many lanes, a multiple of 32."""
-    assert why_no_team(program) is None and lanes % LANES == 0
+    assert why_no_team(program) is None, program
+    assert lanes % LANES == 0, lanes
     fresh = Fresh(program)
     rows = _by_rows(program, fresh)
     source = program if rows is None else rows.program
@@ -263,9 +263,26 @@ class _Team(Serial):
         return alone.plain(nodes)
 
     def inside(self, node: Node) -> Node:
-        if isinstance(node, Loop) and _is_shared(node, self.stored):
-            return Block(tuple(self.divided(node)))
-        return Serial.inside(self, node)
+        match node:
+            case Loop() if _is_shared(node, self.stored):
+                return Block(tuple(self.divided(node)))
+            case Store():
+                return Block(tuple(self.settled(node)))
+            case _:
+                return Serial.inside(self, node)
+
+    def settled(self, store: Store) -> Iterator[Node]:
+        """A store of what all lanes have, once all of them have it.
+
+        What they read for it may lie where it goes: a caller may pass one array for both.
+        """
+        value = self.fresh("value")
+        bound = Let(value, Alike(FromLane(store.value, 0)))
+        stored = replace(store, value=Var(value))
+        self.note(store, bound)
+        self.note(store, stored)
+        yield bound
+        yield stored
 
     def divided(self, loop: Loop) -> Iterator[Node]:
         """A loop of whose rounds each lane has its own: as many whole turns as there are first."""
@@ -274,7 +291,7 @@ class _Team(Serial):
         last, rounds = self.fresh("last"), self.fresh("rounds")
         yield Let(last, loop.stop)
         some = Binary(BinaryOp.GT, Var(last), loop.start)
-        distance = Binary(BinaryOp.SUB, Var(last), loop.start)
+        distance: Expr = Binary(BinaryOp.SUB, Var(last), loop.start)
         if dtype != DataType.U32:
             distance = Cast(DataType.U32, distance)  # which wraps to what it is
         yield Let(rounds, Select(some, distance, u32(0)))
@@ -389,22 +406,27 @@ class _Team(Serial):
         yield Let(first, Binary(BinaryOp.MUL, number, u32(BLOCK)))
         yield Let(left, Binary(BinaryOp.SUB, Var(totals[level]), Var(first)))
         own = [self.names(held, "own") for held in self.held]
-        yield from self.all_absent(own)
         each = [self.names(held, "block") for held in self.held]
+        yield from self.all_absent(own)
+        yield from self.all_absent(each)
         some = Binary(BinaryOp.MIN, Var(left), u32(BLOCK))
         turn = self.fresh("turn")
-        inner: list[Node] = list(self.all_absent(each))
+        inner: list[Node] = []
         if level > 1:
             block = Binary(BinaryOp.ADD, Var(first), Var(turn))
             inner += self.blocks(level - 1, totals, block, each, copies=copies)
             inner += self.kept(Var(turn), own, each)
-            turns = some
+            turns: Expr = some
         else:
             inner += self.round_of_blocks(totals, turn, first, some, own, each, copies=copies)
             turns = some if self.rows == 1 else up(some, self.rows)
         yield Loop(turn, u32(0), turns, tuple(inner))
-        yield from self.agreed(own)
-        yield from self.all_put_alike(whole, own)
+        several = (*self.agreed(own), *self.all_put_alike(whole, own))
+        if self.rows == 1 or level > 1:  # where each lane has what the only block came to
+            one = Binary(BinaryOp.LE, Var(left), u32(1))
+            yield If(one, tuple(self.all_put(whole, each)), several)
+        else:
+            yield from several
 
     def round_of_blocks(
         self,

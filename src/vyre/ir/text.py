@@ -9,6 +9,7 @@ from blake3 import blake3
 
 from vyre.ir.declare import Access, BufferDecl, Named
 from vyre.ir.expr import (
+    Alike,
     Array,
     Atomic,
     Binary,
@@ -22,7 +23,9 @@ from vyre.ir.expr import (
     Expr,
     FlatIndex,
     Fma,
+    FromLane,
     Id,
+    Lane,
     Lit,
     Load,
     OpaqueExpr,
@@ -265,6 +268,12 @@ def _expr(expr: Expr) -> tuple[str, int]:
             return _call(f"subgroup_{op.name.lower()}", *args)
         case OpaqueExpr(kind, payload):
             return f"opaque[{kind}]({len(payload)} bytes)", _ATOM
+        case Lane():
+            return "lane()", _ATOM
+        case FromLane(value, away):
+            return f"from_lane({expr_text(value)}, {away})", _ATOM
+        case Alike(value):
+            return f"alike({expr_text(value)})", _ATOM
         case _:
             raise AssertionError(f"no text for {type(expr).__name__}")
 

@@ -8,7 +8,7 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch
 from vyre.ir.program import Program
 from vyre.model import Code, DeviceInfo, Dim3, Schedule
-from vyre.plan import simd, space
+from vyre.plan import simd, space, teams
 from vyre.plan.space import Resources, Space
 from vyre.plan.vectors import LaunchTraits
 
@@ -36,6 +36,16 @@ def default_for(
         max_threads: what the compiled kernel allows in a workgroup; 0 where that is not known.
         one_item: take one item whatever the grid's limit, because the code is given.
     """
+    if facts.alone is not None:
+        return teams.default_for(
+            device,
+            program,
+            facts,
+            launch,
+            declared,
+            unchecked=unchecked,
+            max_threads=max_threads,
+        )
     if device.simd is not None:
         return simd.default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     return space.default_schedule(
@@ -65,6 +75,8 @@ def space_for(
     Raises:
         InvalidInput: the default itself cannot be launched there.
     """
+    if facts.alone is not None:
+        return teams.space_for(device, program, facts, launch, declared, resources, among=among)
     if device.simd is None:
         return space.space(
             facts,

@@ -23,6 +23,13 @@ unsigned long long vyre_exchange(int line, unsigned mask, unsigned long long min
 #define __syncthreads() vyre_barrier(__LINE__)
 #define __shfl_up_sync(mask, value, by) vyre_passed(__LINE__, mask, value, -(by))
 #define __shfl_down_sync(mask, value, by) vyre_passed(__LINE__, mask, value, by)
+#define __shfl_xor_sync(mask, value, by)                                                      \
+    vyre_passed(__LINE__, mask, value, (int)(vyre_lane() ^ (by)) - (int)vyre_lane())
+
+static inline unsigned vyre_lane()
+{
+    return ((vyre_thread.z * vyre_size.y + vyre_thread.y) * vyre_size.x + vyre_thread.x) % 32;
+}
 
 template <class T> static T vyre_passed(int line, unsigned mask, T value, int from)
 {

@@ -89,6 +89,7 @@ def _open(driver: Any, number: int, cache: CubinCache, version: str, compiler: s
             max_buffer_bytes=int(total),
             group_bytes=attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
             cache_bytes=attribute("L2_CACHE_SIZE"),
+            lockstep=attribute("WARP_SIZE"),
         ),
         compute_units=attribute("MULTIPROCESSOR_COUNT"),
         memory_bytes=int(total),

@@ -12,6 +12,11 @@ from vyre.emit.llvm.values import Slot, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
     Array,
+from vyre.emit.llvm.memory import Change, Place
+from vyre.emit.llvm.values import Shape, Slot, Value
+from vyre.errors import UnsupportedFeature
+from vyre.ir.expr import (
+    Alike,
     Atomic,
     AtomicOp,
     Binary,
@@ -23,7 +28,9 @@ from vyre.ir.expr import (
     Expr,
     FlatIndex,
     Fma,
+    FromLane,
     Id,
+    Lane,
     Lit,
     Load,
     Select,
@@ -94,6 +101,12 @@ class Expressions:
                 return memory.element(self.do, self.cells(array), parts)
             case Atomic():
                 return self.atomic(expr, is_read=True)
+            case Lane():
+                return Value(U32, Shape.LINEAR, ("0",), never_wraps=True)
+            case FromLane(value, away):
+                return self.from_lane(self.expr(value), away)
+            case Alike(value):
+                return self.first_of(self.expr(value))
             case _:
                 raise self.refusal(expr)
 
@@ -105,6 +118,32 @@ class Expressions:
             return held
         assert isinstance(array, Array), "an element is of a name or of constants"
         return memory.table(self.b, array)
+    def from_lane(self, value: Value, away: int) -> Value:
+        """What the lanes have whose numbers differ in the bits of `away`."""
+        if value.shape is Shape.UNIFORM:
+            return value
+        found = self.b.vectors(value)
+        kind = self.b.type(found.dtype)
+        places = ", ".join(f"i32 {lane ^ away}" for lane in range(self.b.width))
+        order = f"<{self.b.width} x i32> <{places}>"
+        return self.b.map(
+            found.dtype,
+            Shape.VECTOR,
+            lambda r: self.b.op(f"shufflevector {kind} {r}, {kind} poison, {order}"),
+            found,
+        )
+
+    def first_of(self, value: Value) -> Value:
+        """What all lanes have alike, as one."""
+        if value.shape is not Shape.VECTOR:
+            return value
+        kind = self.b.type(value.dtype)
+        return self.b.map(
+            value.dtype,
+            Shape.UNIFORM,
+            lambda r: self.b.op(f"extractelement {kind} {r}, i64 0"),
+            value,
+        )
 
     def function(self, expr: Binary | Unary, *values: Value) -> Value:
         """A function of values that is called by name."""

@@ -131,11 +131,12 @@ class Frame:
         }
 
     def bounds(
-        self, b: Builder, number: str, extents: list[str], moved: str = "0"
+        self, b: Builder, number: str, extents: list[str], moved: str = "0", *, lanes: int = 1
     ) -> list[tuple[str, str]]:
         """From where to where a workgroup reaches along each axis, within the extent.
 
-        All but the first begin and end `moved` positions further along x.
+        All but the first begin and end `moved` positions further along x, where each takes `lanes`
+        of a workgroup.
         """
         left, found = number, []
         for axis in range(3):
@@ -143,6 +144,8 @@ class Frame:
             own = b.op(f"urem i64 {left}, {grid}") if axis < 2 else left
             left = b.op(f"udiv i64 {left}, {grid}") if axis < 2 else left
             size = b.op(f"zext i32 {self.size_of(b, WORKGROUP, axis)} to i64")
+            if axis == 0 and lanes > 1:
+                size = b.op(f"udiv i64 {size}, {lanes}")
             start = b.op(f"mul i64 {own}, {size}")
             end = b.op(f"add i64 {start}, {size}")
             if axis == 0 and moved != "0":

@@ -65,6 +65,14 @@ def interior(program: Program, facts: Facts, *, checked: bool) -> Interior:
     return Interior(frozenset(free - bound - inner.keys()), kept, frozenset(guarded))
 
 
+def proved(facts: Facts, *, checked: bool) -> Interior:
+    """What is known where lanes share what an invocation does: nothing but what is proved."""
+    spots = [(access.buffer, access.statement, access.index) for access in facts.accesses]
+    pairs = list(zip(spots, facts.accesses, strict=True))
+    bound = {spot for spot, access in pairs if access.in_bounds is None}
+    return Interior(frozenset() if checked else frozenset(spots) - bound, {})
+
+
 def _margins(touch: Touch) -> tuple[Margin, ...] | None:
     """Around which position an access reaches how far; None where that is not a plain number."""
     found = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vyre.analysis import Facts
 from vyre.analysis.aliasing import own_position
 from vyre.analysis.reader import read
+from vyre.analysis.teams import formed
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.emit.llvm.arithmetic import FROM_DOUBLE
 from vyre.emit.llvm.builder import Parts, stored_type
@@ -18,6 +19,7 @@ from vyre.emit.llvm.group import groups
 from vyre.emit.llvm.tile import tiles
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.expr import Ordering
+from vyre.ir.fold import LANES
 from vyre.ir.node import Barrier, Loop, While
 from vyre.ir.program import Program
 from vyre.ir.walk import statements
@@ -42,6 +44,9 @@ class Module:
     most_lanes: int = 0  # of a workgroup; 0 where that is any number
 
 
+TEAM = LANES
+"""Lanes of a processor's teams: what is wider would have to meet in memory."""
+
 _OF_GPUS = ("items", "lines", "planes", "depth", "loaders", "fitted")
 
 
@@ -61,6 +66,12 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         raise UnsupportedFeature(
             f"{said} on a processor that has lanes", "use Code(vector=..., rows=...)"
         )
+    if code.lanes not in (1, TEAM):
+        raise UnsupportedFeature(
+            f"teams of {code.lanes} lanes on a processor that has lanes", f"use Code(lanes={TEAM})"
+        )
+    frame = Frame.of(program)  # as it is called, with its reductions
+    program, facts = formed(program, facts, code)
     if any(
         isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC
         for node in statements(program.entry)
@@ -74,7 +85,6 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
                 f"buffer {decl.name!r} of {decl.element}", "declare it with a scalar element type"
             )
     parts = Parts(features)
-    frame = Frame.of(program)
     make = groups if program.runs_whole_workgroups else tiles
     functions = list(make(program, code, facts, parts, frame))
     functions += define(parts)
@@ -86,7 +96,7 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         layout=frame.layout,
         arguments=tuple(decl.name for decl in arguments_of(program)),
         frame=frame,
-        is_plain=_is_plain(program),
+        is_plain=code.lanes == 1 and _is_plain(program),
         most_lanes=parts.most_lanes,
     )
 

@@ -7,7 +7,7 @@ or, blocked, panel by panel: all rows of one vector's columns before the next co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from vyre.analysis import Facts
@@ -17,7 +17,7 @@ from vyre.emit.llvm.body import Body
 from vyre.emit.llvm.builder import BOOL, U32, Builder, Parts
 from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.frame import ENTRY, TASK, WORKGROUP, Frame
-from vyre.emit.llvm.interior import Interior, Margin, interior
+from vyre.emit.llvm.interior import Interior, Margin, interior, proved
 from vyre.emit.llvm.memory import Buffer
 from vyre.emit.llvm.shapes import counting, function
 from vyre.emit.llvm.staging import SCRATCH_BYTES, Staged, bring_together, staged_loads
@@ -31,6 +31,9 @@ from vyre.model import Code, Order
 ACROSS: Ids = frozenset({(IdKind.INVOCATION, 0), (IdKind.LOCAL, 0)})
 DOWN: Ids = frozenset({(IdKind.INVOCATION, 1), (IdKind.LOCAL, 1)})
 """What differs between the lanes of a row, and between rows."""
+
+TOGETHER: Ids = frozenset()
+"""What differs between the lanes of a team, beside their numbers."""
 
 TABLES = 4
 """Copies of a thread's counters: a sum does not wait for the one before it."""
@@ -70,7 +73,12 @@ def _variations(program: Program) -> tuple[Variation, Variation]:
 
 def tiles(program: Program, code: Code, facts: Facts, parts: Parts, frame: Frame) -> Iterator[str]:
     """The functions of a program whose invocations work alone."""
-    tile = _Tile(program, code, interior(program, facts, checked=code.checked), parts, frame)
+    known = (
+        proved(facts, checked=code.checked)
+        if code.lanes > 1
+        else interior(program, facts, checked=code.checked)
+    )
+    tile = _Tile(program, code, known, parts, frame)
     tile.counters = dict(facts.counters)
     if tile.has_edges:
         yield tile.edge()
@@ -93,24 +101,29 @@ class _Tile:
     def turns(self) -> int:
         """Positions that one step takes one after the other, where neither lanes nor loops do."""
         loops = any(isinstance(n, (Loop, While)) for n in statements(self.program.entry))
-        if self.code.vector > 1 or loops:
+        if self.width > 1 or loops:
             return 1
         return min(1 << (self.code.unroll.bit_length() - 1), TABLES)
 
     @property
+    def width(self) -> int:
+        """Lanes in lockstep: of a team, or of as many positions."""
+        return self.code.lanes if self.code.lanes > 1 else self.code.vector
+
+    @property
     def step(self) -> int:
         """Positions along x that one step covers."""
-        return self.code.vector * self.turns
+        return self.turns if self.code.lanes > 1 else self.code.vector * self.turns
 
     @cached_property
     def rows(self) -> int:
-        wide = self.code.vector > 1 and rows_side_by_side(self.program)
-        return self.code.rows if wide else 1
+        wide = self.code.vector > 1 and self.code.lanes == 1
+        return self.code.rows if wide and rows_side_by_side(self.program) else 1
 
     @cached_property
     def lines(self) -> Lines | None:
         """Where vectors should begin, if there are any."""
-        return lines_of(self.program) if self.code.vector > 1 else None
+        return lines_of(self.program) if self.code.vector > 1 and self.code.lanes == 1 else None
 
     @property
     def has_edges(self) -> bool:
@@ -138,6 +151,8 @@ class _Tile:
     def context(self, b: Builder, at: _At, *, inside: bool, turn: int = 0) -> Context:
         nodes = self.program.entry
         across, down = _variations(self.program)
+        if self.code.lanes > 1:
+            across = variation(self.program, TOGETHER, returns=True)
         none = Variation(frozenset(), frozenset(), frozenset())
         free, inner = self.interior.free, self.interior.inner
 
@@ -182,7 +197,8 @@ class _Tile:
             b.place(end)
 
     def at(self, b: Builder) -> _At:
-        return _At(self.frame, self.buffers(b), self.frame.scalars(b), b)
+        team = self.code.lanes > 1
+        return _At(self.frame, self.buffers(b), self.frame.scalars(b), b, in_lanes=not team)
 
     # -- edges
 
@@ -225,7 +241,7 @@ class _Tile:
 
     def whole(self) -> str:
         """A tile: what is inside without checks, the rest by `edge`."""
-        b = Builder(self.parts, self.code.vector, self.rows)
+        b = Builder(self.parts, self.width, self.rows)
         at = self.at(b)
         x0, x1, y0, y1 = (
             self.inside(b, at.buffers) if self.has_edges else ("%x0", "%x1", "%y0", "%y1")
@@ -355,7 +371,9 @@ class _Tile:
             moved = lines.first(b, self.frame.buffers(b)[lines.name])
 
         def group(number: str) -> None:
-            bounds = self.frame.bounds(b, number, extents, moved)
+            bounds = self.frame.bounds(b, number, extents, moved, lanes=self.code.lanes)
+            if self.code.across:
+                bounds[0] = ("0", "1")  # a team is there once for all of them
             (x0, x1), (y0, y1), (z0, z1) = bounds
 
             def layer(z: str) -> None:
@@ -408,11 +426,12 @@ class _At:
     x: str = "%x0"
     y: tuple[str, ...] = ("%y0",)
     staged: dict[Access, StagedAt] = field(default_factory=dict)
+    in_lanes: bool = True  # neighbours along x are lanes; else those of a team stand together
 
     def moved(self, b: Builder, by: int) -> _At:
         """The place so many pieces further along x."""
         x = b.op(f"add i32 {self.x}, {by * b.width}") if by else self.x
-        return _At(self.frame, self.buffers, self.scalars, b, x, self.y, self.staged)
+        return replace(self, b=b, x=x)
 
     def ids(self, kind: IdKind, axis: int) -> Value:
         b = self.b
@@ -427,7 +446,8 @@ class _At:
         registers = ((self.x,), self.y, ("%z",))[axis]
         if kind is IdKind.LOCAL:
             registers = tuple(b.op(f"sub i32 {register}, {origin}") for register in registers)
-        shape = Shape.LINEAR if axis == 0 and b.width > 1 else Shape.UNIFORM
+        side_by_side = axis == 0 and b.width > 1 and self.in_lanes
+        shape = Shape.LINEAR if side_by_side else Shape.UNIFORM
         return Value(U32, shape, registers, never_wraps=True)
 
 

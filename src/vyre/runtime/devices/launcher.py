@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vyre.analysis.forms import Symbol
+from vyre.analysis.teams import refuse_teams
 from vyre.backend.base import Array, Backend, Memory, Start, Ticket, Unbuilt
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
@@ -36,6 +37,7 @@ from vyre.plan.space import (
     refuse_unbounded,
     why_not_free,
 )
+from vyre.plan.teams import why_not_group
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
@@ -364,7 +366,15 @@ class Launcher:
         code, name = schedule.code, self.kernel.name
         if self.is_named:
             self._refuse_unnamed(schedule, numbers)
-        refuse_unbounded(code, self.device.info.simd, self.program)
+        program, facts = self.facts.alone or (self.program, self.facts)
+        if code.lanes > 1 or code.across:
+            refuse_teams(self.program, code)
+        if (no_team := why_not_group(schedule, self.device.info)) is not None:
+            raise InvalidInput(
+                f"workgroup {schedule.workgroup} for this call of {name}: {no_team}",
+                f"use ({code.lanes}, 1, 1)",
+            )
+        refuse_unbounded(code, self.device.info.simd, program)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
                 f"{schedule.text} leaves out bounds checks that this call of {name} needs",
@@ -385,13 +395,13 @@ class Launcher:
         if self.device.info.simd is not None:
             return  # lanes load from any address
         traits, kind = LaunchTraits(alignment), self.device.info.kind
-        why_not = why_not_vectors(code, self.facts, self.program, numbers, kind, traits)
+        why_not = why_not_vectors(code, facts, program, numbers, kind, traits)
         if why_not is not None:
             raise InvalidInput(
                 f"vectors of {code.vector} for this call of {name}: {why_not}",
                 "use Code(vector=1), or a schedule that kernel.tune found",
             )
-        through = Through(self.facts, self.program)
+        through = Through(facts, program)
         why_not = through.why_not(code, numbers, kind, traits, self.device.info.limits)
         if why_not is not None:
             raise InvalidInput(

@@ -1,0 +1,54 @@
+"""A program with reductions as a code has it written: by invocations alone, or by teams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vyre.analysis.facts import Facts
+from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.ir.fold import LANES
+from vyre.ir.program import Program
+from vyre.ir.team import covers_rows, team, why_no_team
+from vyre.model import Code
+
+
+def formed(program: Program, facts: Facts, code: Code) -> tuple[Program, Facts]:
+    """The program that a code writes down, and what is proved of it.
+
+    Raises:
+        UnsupportedFeature: lanes cannot share what an invocation does.
+        InvalidInput: there are no teams of so many lanes.
+    """
+    if code.lanes == 1 and not code.across:
+        return facts.alone or (program, facts)
+    refuse_teams(program, code)
+    made = team(program, code.lanes)
+    # Each round is gone through where it was proved that it may be, by whichever lane.
+    accesses = tuple(
+        replace(access, statement=text, index=made.moved(access.index))
+        for access in facts.accesses
+        for text in made.texts.get(access.statement, (access.statement,))
+    )
+    return made.program, replace(
+        facts, accesses=accesses, counters={}, written_out=None, alone=None
+    )
+
+
+def refuse_teams(program: Program, code: Code) -> None:
+    """Refuse teams that there are none of.
+
+    Raises:
+        UnsupportedFeature: lanes cannot share what an invocation does.
+        InvalidInput: there are no teams of so many lanes.
+    """
+    why_not = why_no_team(program)
+    if why_not is not None:
+        raise UnsupportedFeature(f"teams of {code.lanes} lanes: {why_not}", "use Code(lanes=1)")
+    if code.lanes % LANES or code.lanes & (code.lanes - 1):
+        raise InvalidInput(
+            f"teams of {code.lanes} lanes", f"use a power of two from {LANES} on, or 1"
+        )
+    if code.across != covers_rows(program):
+        does = "stands" if code.across else "does not stand"
+        fix = f"use across={not code.across}"
+        raise InvalidInput(f"a team that {does} for a row of positions along x", fix)

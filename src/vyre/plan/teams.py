@@ -1,0 +1,352 @@
+"""Schedules of programs with reductions: by invocations alone, or by teams of lanes.
+
+An invocation that is alone goes through all rounds itself; the lanes of a team share them. Which of
+the two is faster, and how large a team, depends on how many results there are, how many rounds each
+has, and what lies side by side in memory: the rounds of a result, or the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from math import ceil, log, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vyre.analysis import Facts
+from vyre.analysis.forms import ONE, Form, Launch, Linear, Poly
+from vyre.analysis.reader import Touch, read_for
+from vyre.ir.fold import LANES
+from vyre.ir.node import Reduce
+from vyre.ir.program import Program
+from vyre.ir.team import covers_rows, why_no_team
+from vyre.ir.walk import statements
+from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Schedule, Simd
+from vyre.plan import simd, space
+from vyre.plan.geometry import tile_grid
+from vyre.plan.launch_numbers import NumberNotKnown
+from vyre.plan.space import Fit, Refused, Resources, Space, why_not_free
+
+WIDE = 256
+"""Lanes of the team that a result has by default on a GPU."""
+
+_TEAMS = (32, 64, 128, 256, 512, 1024)
+_SIDE_BY_SIDE = (1, 2, 4, 8, 16)  # teams of one row in a workgroup
+_ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
+
+
+def default_for(
+    device: DeviceInfo,
+    program: Program,
+    facts: Facts,
+    launch: Launch,
+    declared: Dim3 | None,
+    *,
+    unchecked: bool,
+    max_threads: int,
+) -> Schedule:
+    """What losses are counted against: a team for each result, where there can be teams.
+
+    On a processor that is a vector of lanes, where those lie side by side what they read; on a GPU
+    as many lanes as a workgroup has by default.
+    """
+    alone, proved = facts.alone or (program, facts)
+    if device.simd is not None:
+        if declared is None and why_no_team(program) is None:
+            amounts = _Amounts.of(program, launch)
+            if amounts.along >= amounts.beside:
+                usual = _team(program, LANES, unchecked=unchecked)
+                return _tile(usual, amounts, simd.extent_of(launch), device)
+        return simd.default_schedule(proved, alone, launch, declared, device, unchecked=unchecked)
+    if declared is None and device.kind is DeviceKind.GPU and why_no_team(program) is None:
+        usual = _team(program, _widest(device), unchecked=unchecked)
+        return Schedule((usual.lanes, 1, 1), usual)
+    return space.default_schedule(
+        declared,
+        device.kind,
+        simd.extent_of(launch),
+        device.limits,
+        unchecked=unchecked,
+        max_threads=max_threads,
+        one_item=True,
+    )
+
+
+def space_for(
+    device: DeviceInfo,
+    program: Program,
+    facts: Facts,
+    launch: Launch,
+    declared: Dim3 | None,
+    resources: Resources | None = None,
+    *,
+    among: Collection[Code] | None = None,
+) -> Space:
+    """Every schedule that gives the default's bits, of some codes or all; the default first."""
+    known = resources or Resources()
+    extent = simd.extent_of(launch)
+    unchecked = facts.has_unchecked_form and _holds(facts, launch)
+    default = default_for(
+        device,
+        program,
+        facts,
+        launch,
+        declared,
+        unchecked=unchecked,
+        max_threads=known.max_threads_by_code.get(Code(checked=not unchecked), 0),
+    )
+    fits = Fit(extent, device.limits, known)
+    fits.require(default)
+    why_not = tuple(why_not_free(facts, launch))
+    if why_not or not prod(extent):
+        why_not = why_not or (f"the extent {extent} holds nothing",)
+        refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
+        return Space(default, (default,), refused, known)
+    alone, proved = facts.alone or (program, facts)
+    found: dict[Schedule, None] = {default: None}
+    refused = ()
+    if device.simd is not None and prod(extent) > 1:
+        lonely = simd.space(
+            proved, alone, launch, declared, device, unchecked=unchecked, among=among
+        )
+        found |= dict.fromkeys(lonely.legal)
+    elif device.simd is None:
+        for width in _ALONE:
+            one = Schedule((width, 1, 1), Code(checked=not unchecked))
+            if (among is None or one.code in among) and fits.problem(one) is None:
+                found[one] = None
+    no_team = why_no_team(program)
+    if no_team is not None:
+        refused = (Refused("teams of lanes", no_team, len(_TEAMS)),)
+    else:
+        for one in _teams(device, program, launch, unchecked=unchecked):
+            if (among is None or one.code in among) and fits.problem(one) is None:
+                found[one] = None
+    return Space(default, tuple(found), refused, known)
+
+
+def log_times(
+    space: Space, program: Program, device: DeviceInfo, launch: Launch
+) -> NDArray[np.float64]:
+    """The logarithm of what each legal schedule is expected to take, in no unit."""
+    amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
+    machine = _PROCESSOR if device.kind is DeviceKind.CPU else _GPU
+    units = max(device.compute_units, 1)
+    found: NDArray[np.float64] = np.array(
+        [
+            log(machine.nanoseconds(schedule, amounts, extent, units, device.simd))
+            for schedule in space.legal
+        ]
+    )
+    return found
+
+
+def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:
+    """Why the workgroup of a schedule is none of teams."""
+    code, (x, y, z) = schedule.code, schedule.workgroup
+    if code.lanes == 1:
+        return None
+    if x % code.lanes or (code.across and x != code.lanes):
+        return f"{x} invocations along x are no whole teams of {code.lanes}"
+    alone = code.lanes > LANES or device.limits.lockstep != LANES
+    if device.simd is None and alone and (x, y, z) != (code.lanes, 1, 1):
+        return f"a team of {code.lanes} lanes is a workgroup of its own"
+    return None
+
+
+def _holds(facts: Facts, launch: Launch) -> bool:
+    try:
+        return facts.unchecked_for(launch)
+    except NumberNotKnown:
+        return False
+
+
+def _widest(device: DeviceInfo) -> int:
+    """The lanes of a result's team by default, as many as the device allows."""
+    lanes = WIDE if device.limits.lockstep == LANES else LANES
+    most = min(device.limits.max_threads or lanes, device.limits.max_block[0] or lanes)
+    while lanes > LANES and lanes > most:
+        lanes //= 2
+    return lanes
+
+
+def _team(program: Program, lanes: int, *, unchecked: bool) -> Code:
+    return Code(lanes=lanes, across=covers_rows(program), checked=not unchecked)
+
+
+def _teams(
+    device: DeviceInfo, program: Program, launch: Launch, *, unchecked: bool
+) -> Iterator[Schedule]:
+    extent = simd.extent_of(launch)
+    one = _team(program, LANES, unchecked=unchecked)
+    if device.simd is not None:
+        amounts = _Amounts.of(program, launch)
+        usual = _tile(one, amounts, extent, device)
+        for unroll in (1, 4):
+            code = replace(one, unroll=unroll)
+            for factor in (1, 0.25, 4):
+                yield _tile(code, amounts, extent, device, factor)
+        yield replace(usual, workgroup=_of_teams(one, extent, prod(extent)))
+        return
+    if device.limits.lockstep != LANES:  # they tell each other through memory
+        yield Schedule((LANES, 1, 1), one)
+        return
+    for count in _SIDE_BY_SIDE:
+        yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), one)
+    for lanes in _TEAMS[1:]:
+        yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))
+
+
+def _of_teams(code: Code, extent: Dim3, results: float) -> Dim3:
+    """A workgroup of about so many results."""
+    x, y, z = (max(size, 1) for size in extent)
+    if code.across:
+        rows = max(1, min(y, int(results)))
+        return LANES, rows, max(1, min(z, int(results) // rows)) if rows == y else 1
+    wide = max(1, min(x, int(results)))
+    rows = max(1, min(y, int(results) // wide)) if wide == x else 1
+    return LANES * wide, rows, 1
+
+
+_TASK_NS = 40_000
+_TASKS = 4  # for each thread at least, so that none waits long for the last
+
+
+def _tile(
+    code: Code, amounts: _Amounts, extent: Dim3, device: DeviceInfo, factor: float = 1.0
+) -> Schedule:
+    """A tile of results that is worth handing out, and leaves some to every thread."""
+    assert device.simd is not None
+    results = prod(extent) / (extent[0] if code.across else 1)
+    each = _PROCESSOR.result_ns(code, amounts, extent, device.simd)
+    threads = max(device.compute_units, 1)
+    wanted = min(_TASK_NS / each, results / (threads * _TASKS)) if threads > 1 else results
+    return Schedule(_of_teams(code, extent, max(1.0, wanted * factor)), code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Amounts:
+    """What an invocation does, all rounds of all its loops and reductions counted."""
+
+    operations: float
+    functions: float
+    along: float  # loads whose rounds lie side by side
+    beside: float  # loads whose results lie side by side
+    alike: float  # loads that neighbours share, by rounds or by results
+    apart: float  # all others
+    bytes: float  # that an element of those has
+    reductions: int
+    rounds: float  # of the longest
+
+    @classmethod
+    def of(cls, program: Program, launch: Launch) -> _Amounts:
+        def number(length: Poly) -> int | None:
+            try:
+                return length.at(launch)
+            except (KeyError, NumberNotKnown):
+                return None
+
+        reading = read_for(program, number)
+        loads = {"along": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
+        size = 4
+        for touch in reading.touches:
+            loads[_lies(touch)] += touch.rounds
+            size = max(size, program.buffer(touch.buffer).element.min_bytes)
+        count = sum(isinstance(node, Reduce) for node in statements(program.entry))
+        return cls(
+            operations=reading.operations,
+            functions=reading.transcendental,
+            bytes=size,
+            reductions=count,
+            rounds=max((touch.rounds for touch in reading.touches), default=1),
+            **loads,
+        )
+
+
+def _lies(touch: Touch) -> str:
+    """What of an access lies side by side."""
+    last: Form = touch.indices[-1]
+    if touch.rounds <= 1 or not all(isinstance(form, Linear) for form in touch.indices):
+        return "alike" if touch.rounds <= 1 else "apart"
+    assert isinstance(last, Linear)
+    rows = [form for form in touch.indices[:-1] if isinstance(form, Linear)]
+    counted = any(factor == ONE for factor in last.counters().values())
+    if counted and not any(form.counters() for form in rows):
+        return "along"
+    if last.gids().get(0) == ONE:
+        return "beside"
+    return "alike" if not last.terms and not any(form.counters() for form in rows) else "apart"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Machine:
+    """What things cost on a kind of device, in nanoseconds: guesses, whose order is what counts."""
+
+    operation: float  # of one lane, where all its neighbours do the same
+    function: float
+    load: float  # of an element beside its neighbours
+    apart: float  # of one that lies elsewhere
+    agreeing: float  # of a row of lanes, on what they come to
+    begin: float  # an invocation, or a team
+    resident: int  # lanes that a unit works on at once
+    waiting: float  # of a lane, for a load, where nothing hides it
+
+    def result_ns(self, code: Code, a: _Amounts, extent: Dim3, lanes: Simd | None) -> float:
+        """What one result takes, or a row of them, if the machine did nothing else."""
+        wide = lanes.lanes if lanes is not None else 1
+        operations = a.operations * self.operation + a.functions * self.function
+        if code.lanes > 1:
+            moved = (a.along + 0.25 * a.alike) * self.load + (a.beside + a.apart) * self.apart
+            used = min(1.0, a.rounds / code.lanes)
+            work = (operations / max(used, 1 / 32)) / wide + moved
+            work += extent[0] * 4 * self.load if code.across else 0.0
+            return self.begin + work + a.reductions * self.agreeing * (1 + code.lanes / 256)
+        moved = (a.beside + 0.25 * a.alike) * self.load + (a.along + a.apart) * self.apart
+        vector = code.vector if lanes is not None else wide
+        share = 1.0 if vector > 1 or lanes is None else float(wide)
+        return self.begin + operations * share / wide + moved
+
+    def nanoseconds(
+        self, schedule: Schedule, a: _Amounts, extent: Dim3, units: int, lanes: Simd | None
+    ) -> float:
+        """What a launch takes."""
+        code = schedule.code
+        results = prod(extent) / (extent[0] if code.across else 1)
+        each = self.result_ns(code, a, extent, lanes)
+        groups = prod(tile_grid(extent, schedule))
+        if lanes is not None:
+            busy = min(units, groups)
+            late = each * prod(schedule.workgroup) / max(code.lanes, 1)  # of the last to end
+            return results * each / busy + 0.1 * late * (groups > 1) + 100 * groups / busy
+        threads = results * code.lanes
+        room = units * self.resident
+        waves = ceil(threads / room)
+        chain = a.rounds / code.lanes * self.waiting + a.reductions * 5 * self.agreeing
+        steady = results * each / units
+        return steady + waves * chain + 1000 + 2 * abs(log(prod(schedule.workgroup) / WIDE))
+
+
+_PROCESSOR = _Machine(
+    operation=0.3,
+    function=4.0,
+    load=0.06,
+    apart=0.6,
+    agreeing=12.0,
+    begin=8.0,
+    resident=1,
+    waiting=0.0,
+)
+"""Of one core with vectors of 64 bytes, about."""
+
+_GPU = _Machine(
+    operation=0.004,
+    function=0.03,
+    load=0.12,
+    apart=0.95,
+    agreeing=0.02,
+    begin=0.2,
+    resident=2048,
+    waiting=6.0,
+)
+"""Of one multiprocessor, about: 128 lanes, and its share of what memory passes on."""
