@@ -25,7 +25,7 @@ from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
-from vyre.ir.serial import serial
+from vyre.ir.serial import has_reductions, serial
 from vyre.ir.types import DataType
 from vyre.ir.unroll import written_out
 
@@ -136,8 +136,8 @@ def analyse(program: Program) -> Facts:
     >>> analyse(Program.empty()).free
     True
     """
-    alone = serial(program)
-    if alone is not program:
+    if has_reductions(program):
+        alone = serial(program)
         return replace(_proved(program), alone=(alone, analyse(alone)))
     other = written_out(program)
     return replace(

@@ -259,8 +259,8 @@ class _Kernel:
 
     def may_share(self, decl: BufferDecl) -> bool:
         """Whether a call may pass one array for this and for another argument."""
-        written = [other.name for other in self.program.buffers if other.is_written]
-        reads = [other.name for other in self.program.buffers if not other.is_written]
+        written = [other.name for other in self.whole.buffers if other.is_written]
+        reads = [other.name for other in self.whole.buffers if not other.is_written]
         pairs = product(reads, written)
         return any(
             decl.name in pair and may_share(self.whole, rank, *pair)

@@ -22,7 +22,7 @@ from vyre.ir.node import Reduce
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, why_no_team
 from vyre.ir.walk import statements
-from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Schedule, Simd
+from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule, Simd
 from vyre.plan import simd, space
 from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import NumberNotKnown
@@ -110,7 +110,7 @@ def space_for(
         lonely = simd.space(
             proved, alone, launch, declared, device, unchecked=unchecked, among=among
         )
-        found |= dict.fromkeys(lonely.legal)
+        found |= dict.fromkeys(one for one in lonely.legal if _is_plain(one.code))
     elif device.simd is None:
         for width in _ALONE:
             one = Schedule((width, 1, 1), Code(checked=not unchecked))
@@ -140,6 +140,11 @@ def log_times(
         ]
     )
     return found
+
+
+def _is_plain(code: Code) -> bool:
+    """Whether an invocation's loops are as they are: those of a reduction gain nothing by more."""
+    return (code.unroll, code.rows, code.order) == (1, 1, Order.STRIDED)
 
 
 def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:

@@ -90,6 +90,7 @@ class CudaOnHost(AtOnce):
             max_threads_per_unit=2048,
             group_bytes=48 << 10,
             cache_bytes=60 << 20,
+            lockstep=32,
         ),
         compute_units=1,
     )
