@@ -488,7 +488,8 @@ def test_written_out_programs_are_proved_too(launch, program):
 
     found = analyse(made)
 
-    assert found.written_out is not None
+    assert found.alone is not None
+    assert found.alone[1].written_out is not None
     assert found.unchecked_for(launch(10, out=10, x=12, n=10))
     assert not found.unchecked_for(launch(10, out=10, x=11, n=10))
 

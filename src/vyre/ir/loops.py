@@ -131,7 +131,7 @@ def _is_data(expr: Expr, names: set[str]) -> bool:
     return _uses(expr, names) or any(isinstance(part, _KNOWN_LATE) for part in expressions(expr))
 
 
-_KNOWN_LATE = (*_ACTS, Load, Element, Id)
+_KNOWN_LATE = (*ACTS, Load, Element, Id)
 
 
 def _written_out_parts(loop: Loop) -> int:

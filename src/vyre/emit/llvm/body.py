@@ -283,7 +283,8 @@ class Body(Expressions):
         b.jump(again)
         b.place(again)
         b.emit(f"store {kind} {b.op(f'add {kind} {now}, 1')}, ptr {place}")
-        unroll = self.context.unroll
+        # One around others would have a copy of each: compilers take seconds for a few of them.
+        unroll = self.context.unroll if is_innermost(node) else 1
         if is_of_elements(node):
             unroll = rounds_of(node) or 1  # an element is a register where every index is a number
         b.jump(head, b.parts.unrolled(unroll) if unroll > 1 else "")

@@ -8,15 +8,11 @@ from vyre.emit.llvm.builder import U32, U64, Builder
 from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.functions import call
 from vyre.emit.llvm.memory import Cells, Change, Place
-from vyre.emit.llvm.values import Slot, Value
-from vyre.errors import UnsupportedFeature
-from vyre.ir.expr import (
-    Array,
-from vyre.emit.llvm.memory import Change, Place
 from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
     Alike,
+    Array,
     Atomic,
     AtomicOp,
     Binary,
@@ -118,6 +114,7 @@ class Expressions:
             return held
         assert isinstance(array, Array), "an element is of a name or of constants"
         return memory.table(self.b, array)
+
     def from_lane(self, value: Value, away: int) -> Value:
         """What the lanes have whose numbers differ in the bits of `away`."""
         if value.shape is Shape.UNIFORM:
