@@ -207,11 +207,16 @@ class Serial:
         whole = [self.names(held, "whole") for held in self.held]
         yield from self.all_absent(whole)
         yield from self.walked(group, count, whole)
+        yield from self.told()
         any_round = Binary(BinaryOp.NE, Var(count), u32(0))
         for held, names in zip(self.held, whole, strict=True):
             some = any_round if held.some is None else Var(held.some)
             yield Let(held.reduction.name, held.folding.result(as_state(names), some))
         self.held = outer
+
+    def told(self) -> Iterator[Node]:
+        """Lets names that say whether there was an element say it of all rounds."""
+        yield from ()
 
     def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
         """The statements that fold all rounds of a group into `whole`."""

@@ -49,6 +49,8 @@ from vyre.ir.node import (
     Region,
     Return,
     Store,
+    While,
+    Yield,
 )
 from vyre.ir.program import Program
 from vyre.ir.serial import (
@@ -71,6 +73,12 @@ MOST_COPIED = 2_048
 
 LANE = Lane()
 
+_SHARED = (
+    *(Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region, Reduce),
+    Yield,
+)
+"""Statements that all lanes of a team can go through for one invocation."""
+
 
 def why_no_team(program: Program) -> str | None:
     """Why lanes cannot share what an invocation of a program does."""
@@ -79,6 +87,10 @@ def why_no_team(program: Program) -> str | None:
     parts = list(all_expressions(program.entry))
     if program.runs_whole_workgroups:
         return "its workgroups work together already"
+    others = (n for n in statements(program.entry) if not isinstance(n, _SHARED))
+    other = next(others, None)
+    if other is not None:
+        return f"of {type(other).__name__.lower()} there is one for each invocation"
     if any(isinstance(part, ACTS) for part in parts):
         return "it has atomics, or calls what nobody here can see into"
     ids = {part.kind for part in parts if isinstance(part, Id)}
@@ -336,6 +348,29 @@ class _Team(Serial):
         else:
             yield from self.blocks(most - 1, totals, u32(0), whole, copies=copies)
 
+    def told(self) -> Iterator[Node]:
+        for held in self.held:
+            if held.some is None:
+                continue
+            for half in HALVES:
+                other = self.fresh("other")
+                yield Let(other, FromLane(Var(held.some), half))
+                yield Assign(held.some, Binary(BinaryOp.OR, Var(held.some), Var(other)))
+            if self.rows > 1:
+                yield from self.told_by_rows(held.some)
+            own, held.some = held.some, self.fresh("some")
+            yield Let(held.some, Alike(Var(own)))
+
+    def told_by_rows(self, some: str) -> Iterator[Node]:
+        array = self.array(DataType.U32, 0)
+        word = Select(Var(some), u32(1), u32(0))
+        yield Store(array, self.row, word)
+        yield Barrier()
+        for row in range(self.rows):
+            found = Binary(BinaryOp.NE, Load(array, u32(row)), u32(0))
+            yield Assign(some, Binary(BinaryOp.OR, Var(some), found))
+        yield Barrier()
+
     def anyhow(self, count: Expr, whole: list[Names], *, copies: bool) -> Iterator[Node]:
         """Rounds in whatever order: each lane's own, then all lanes' together."""
         own = [self.names(held, "own") for held in self.held]
@@ -444,9 +479,8 @@ class _Team(Serial):
         if self.rows == 1:
             yield Let(number, Var(turn))
         else:
-            mine = Binary(BinaryOp.SHR, LANE, u32(LANES.bit_length() - 1))
             own_turn = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
-            yield Let(number, Binary(BinaryOp.ADD, own_turn, mine))
+            yield Let(number, Binary(BinaryOp.ADD, own_turn, self.row))
         block = Binary(BinaryOp.ADD, Var(first), Var(number))
         yield Let(begin, Binary(BinaryOp.MUL, block, u32(BLOCK)))
         total = Var(totals[0])
@@ -470,6 +504,11 @@ class _Team(Serial):
         yield If(Binary(BinaryOp.EQ, self.lane_in_row, turn), tuple(self.all_folded(own, each)))
 
     # -- lanes that tell each other
+
+    @property
+    def row(self) -> Expr:
+        """The number of the row that a lane is in."""
+        return Binary(BinaryOp.SHR, LANE, u32(LANES.bit_length() - 1))
 
     @property
     def lane_in_row(self) -> Expr:
@@ -496,9 +535,8 @@ class _Team(Serial):
 
     def met(self, own: list[Names]) -> Iterator[Node]:
         """Lets each row of lanes leave what it has where all others find it."""
-        mine = Binary(BinaryOp.SHR, LANE, u32(LANES.bit_length() - 1))
         for array, name in zip(self.arrays(), chain.from_iterable(own), strict=True):
-            yield Store(array, mine, Var(name))
+            yield Store(array, self.row, Var(name))
         yield Barrier()
 
     def found(self, row: int, into: list[Names]) -> Iterator[Node]:
@@ -510,8 +548,11 @@ class _Team(Serial):
         """The arrays in which rows meet, one for each part of each state."""
         given = Counter[DataType]()
         for dtype in chain.from_iterable(held.folding.state for held in self.held):
-            key = dtype, given[dtype]
+            yield self.array(dtype, given[dtype])
             given[dtype] += 1
-            if key not in self.meeting:
-                self.meeting[key] = self.fresh("meeting")
-            yield self.meeting[key]
+
+    def array(self, dtype: DataType, number: int) -> str:
+        key = dtype, number
+        if key not in self.meeting:
+            self.meeting[key] = self.fresh("meeting")
+        return self.meeting[key]

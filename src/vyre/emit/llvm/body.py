@@ -16,7 +16,7 @@ from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.emit.llvm.walks import stays_inside, walked
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import Array, Atomic, Expr, Put, Var
-from vyre.ir.loops import is_of_elements, rounds_of
+from vyre.ir.loops import is_innermost, is_of_elements, rounds_of
 from vyre.ir.node import (
     Assign,
     Block,

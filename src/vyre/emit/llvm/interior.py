@@ -70,7 +70,13 @@ def proved(facts: Facts, *, checked: bool) -> Interior:
     spots = [(access.buffer, access.statement, access.index) for access in facts.accesses]
     pairs = list(zip(spots, facts.accesses, strict=True))
     bound = {spot for spot, access in pairs if access.in_bounds is None}
-    return Interior(frozenset() if checked else frozenset(spots) - bound, {})
+    free = frozenset() if checked else frozenset(spots) - bound
+    guarded = {
+        spot
+        for spot, access in pairs
+        if spot in free and any(item.is_guarded for item in access.in_bounds or ())
+    }
+    return Interior(free, {}, frozenset(guarded))
 
 
 def _margins(touch: Touch) -> tuple[Margin, ...] | None:
