@@ -86,6 +86,9 @@ WORDS = {
 }
 """How a text says a part that is not as usual; `items` and `order` are said in one."""
 
+UNSAID = ("checked", "sized")
+"""Parts that no text says, as they follow from the kernel and its launch."""
+
 _OLDEST = ("items", "vector", "unroll", "order", "checked")
 """Parts that are always kept: versions that know no others want them said."""
 
@@ -194,9 +197,7 @@ class Schedule:
 
     @property
     def text(self) -> str:
-        """The schedule in a few words; whether bounds are checked is not among them.
-
-        Nor is that it is compiled for its workgroup alone, where that follows from the kernel.
+        """The schedule in a few words; what follows from the kernel is not among them (`UNSAID`).
 
         >>> Schedule((64, 4, 1), Code(items=2, vector=2)).text
         '64x4, 2 items strided, vectors of 2'

@@ -143,6 +143,27 @@ def test_bench_times_schedules_beside_the_default(run):
     assert other["schedule"]["workgroup"] == [128, 1, 1]
 
 
+@pytest.mark.parametrize("schedule", ["128", "128,checked"])
+def test_a_workgroup_that_is_named_is_timed_by_its_size_alone(inside, tmp_path, schedule):
+    (tmp_path / "named.py").write_text(
+        "import vyre\n\n\n@vyre.kernel(workgroup=vyre.among(32, 128))\n"
+        "def twice(x: vyre.In[vyre.f32], out: vyre.Out[vyre.f32]):\n"
+        "    i = vyre.gid()\n    out[i] = x[i] * 2\n"
+    )
+
+    words = ("named.py:twice", "--device", "cpu", "--size", "100", "--schedule")
+    shown = inside("bench", *words, schedule, "--json")
+    refused = inside("bench", *words, "64")
+
+    assert shown.returncode == 0, shown.stderr
+    timed = json.loads(shown.stdout)["results"][1]["schedule"]
+    assert timed["workgroup"] == [128, 1, 1]
+    assert timed["sized"]
+    assert refused.stderr.startswith(
+        "error: 64 could not be timed: workgroup 64 for this call of twice: it is not named\n"
+    )
+
+
 def test_a_schedule_that_is_not_legal_is_not_timed():
     shown = CliRunner().invoke(
         app,

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from vyre.model import COUNTS, FLAGS, SIZES, WORDS, Code, Order, Schedule
+from vyre.model import COUNTS, FLAGS, SIZES, UNSAID, WORDS, Code, Order, Schedule
 
 _SPANS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _POWERS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
@@ -57,7 +57,7 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
     '32x8, 4 lines, depth 16'
     """
     workgroup = like.workgroup
-    parts: dict[str, Any] = {"checked": like.code.checked}
+    parts: dict[str, Any] = {name: getattr(like.code, name) for name in UNSAID}
     for part in filter(None, (text.strip().lower() for text in word.split(","))):
         if re.fullmatch(r"\d+(?:x\d+){0,2}", part):
             x, y, z, *_ = (*map(int, part.split("x")), 1, 1)

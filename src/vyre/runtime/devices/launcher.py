@@ -411,10 +411,12 @@ class Launcher:
     def _refuse_unnamed(self, schedule: Schedule, numbers: Numbers) -> None:
         """Refuse what is not one of the workgroups that are named, or is left out, and say why."""
         space = self._named_space(numbers)
-        if any(schedule.workgroup == one.workgroup for one in space.legal):
-            if schedule in space.legal or replace(schedule, code=_SIZED) == schedule:
+        usual = next((one for one in space.legal if one.workgroup == schedule.workgroup), None)
+        if usual is not None:
+            unchecked = replace(_SIZED, checked=usual.code.checked)  # where that is proved of it
+            plain = (replace(usual, code=code) for code in (_SIZED, unchecked))
+            if schedule in (usual, *plain):
                 return
-            usual = next(one for one in space.legal if one.workgroup == schedule.workgroup)
             raise InvalidInput(
                 f"{schedule.text} for {self.kernel.name}, whose lanes work together",
                 f"use vyre.Schedule({usual.workgroup}) alone",
