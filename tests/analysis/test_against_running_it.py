@@ -66,7 +66,7 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.text import statement_text
 from vyre.ir.types import int_range
 from vyre.ir.validate import check
-from vyre.ir.walk import all_expressions
+from vyre.ir.walk import all_expressions, expressions, statements
 
 pytestmark = pytest.mark.slow
 
@@ -157,6 +157,9 @@ class Invocation:
         self.names: dict[str, tuple[int, DataType]] = {}
         entry = launch.program.entry
         self.read_names = {e.name for e in all_expressions(entry) if isinstance(e, Var)}
+        self.written = {node.buffer for node in statements(entry) if isinstance(node, Store)}
+        self.written |= {e.buffer for e in all_expressions(entry) if isinstance(e, Atomic)}
+        self.own: set[str] = set()  # names whose value is made of what is the invocation's own
         self.statement = ""
         self.steps = 0
         self.element: int | None = None  # what the round of a reduction yielded
@@ -179,19 +182,22 @@ class Invocation:
         match node:
             case Let(name, Atomic() as value):
                 self.names[name] = self.atomic(value, used=name in self.read_names)
+                self.own.add(name)
             case Let(name, value) | Assign(name, value):
                 self.names[name] = self.value(value)
+                (self.own.add if self.is_own(value) else self.own.discard)(name)
             case Store(buffer, index, value):
                 stored, _ = self.value(value)
                 at = self.locate("store", buffer, index)
                 if at is not None:
-                    same = stored if isinstance(value, Lit) else (self.number, stored)
+                    same = (self.number, stored) if self.is_own(value) else stored
                     self.seen.touched[buffer, at].append((self.number, "store", same))
                     self.memory[buffer, at] = stored
             case If(cond, then, otherwise):
                 return self.body(then if self.value(cond)[0] else otherwise)
             case Loop(var, start, stop, body):
                 (first, dtype), (last, _) = self.value(start), self.value(stop)
+                self.own.add(var)
                 for count in range(first, last):
                     self.names[var] = count, dtype
                     signal = self.body(body)
@@ -206,6 +212,7 @@ class Invocation:
                     self.statement = text
             case Reduce(name, op, var=var, rounds=rounds, body=body):
                 elements: list[int] = []
+                self.own |= {name, var}
                 for count in range(self.value(rounds)[0]):
                     self.names[var], self.element = (count, U32), None
                     self.body(body)
@@ -226,6 +233,17 @@ class Invocation:
             case _:
                 raise AssertionError(node)
         return GO_ON
+
+    def is_own(self, value: Expr) -> bool:
+        """Whether a value is made of what another invocation, or another round, has otherwise."""
+        return any(
+            part.kind is not IdKind.EXTENT
+            if isinstance(part, Id)
+            else (isinstance(part, Var) and part.name in self.own)
+            or (isinstance(part, Load) and part.buffer in self.written)
+            or isinstance(part, Atomic)
+            for part in expressions(value)
+        )
 
     def locate(self, kind: str, buffer: str, index: Expr) -> int | None:
         at, _ = self.value(index)
@@ -372,9 +390,9 @@ def meetings(seen: Watched) -> Iterator[Element]:
         if len({number for number, _, _ in touches}) < 2 or kinds == {"load"}:
             continue
         details = {detail for _, _, detail in touches}
-        one_constant = kinds == {"store"} and len(details) == 1
+        one_value = kinds == {"store"} and len(details) == 1
         one_sum = kinds == {"atomic"} and details in [{(op, False)} for op in COMMUTATIVE]
-        if not one_constant and not one_sum:
+        if not one_value and not one_sum:
             yield element
 
 
