@@ -501,3 +501,13 @@ def test_floats_are_no_numbers_to_follow():
     )
 
     check_barriers(made)
+
+
+def test_what_reduces_for_all_and_asks_for_no_place_is_free_where_it_runs_once(launch, program):
+    made = program(total(yield_(load("x", K)), rounds=load("n", 0)), store("out", 0, S))
+
+    found = analyse(made)
+
+    assert found.free
+    assert found.free_for(launch(1, out=1, x=12, n=10))
+    assert not found.free_for(launch(2, out=2, x=12, n=10))

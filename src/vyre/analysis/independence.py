@@ -86,7 +86,7 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
     stated: list[str] = []
     open_: dict[str, Refusal] = {}  # what its author may know better, by buffer
     shared = {decl.name for decl in program.buffers if decl.is_shared}
-    likely = Ordinary(_axes(program) | {0})
+    likely = Ordinary(frozenset() if _is_for_all(program) else _axes(program) | {0})
     by_buffer = sorted(touches, key=lambda touch: touch.buffer)
     for name, group in groupby(by_buffer, key=lambda touch: touch.buffer):
         mine = list(group)
@@ -113,6 +113,12 @@ def launch_independence(program: Program, touches: Sequence[Touch]) -> Verdict:
     if reasons:
         return Verdict(tuple(reasons), (), ())
     return Verdict((), tuple(conditions), tuple(stated))
+
+
+def _is_for_all(program: Program) -> bool:
+    """Whether it reduces and asks for no place in the launch: it is made to be run once."""
+    asks = any(isinstance(part, Id) for part in all_expressions(program.entry))
+    return not asks and any(isinstance(node, Reduce) for node in statements(program.entry))
 
 
 def _axes(program: Program) -> frozenset[int]:
