@@ -17,7 +17,7 @@ import vyre
 from vyre import kernels
 from vyre.kernels.samples import Sample, sample
 from vyre.model import Schedule
-from vyre.runtime.call.dispatch import _resident
+from vyre.runtime.call.agree import resident
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.devices.launcher import Launcher
 
@@ -29,7 +29,7 @@ class Cell:
 
     def __init__(self, kernel: Kernel, call: Sample, device: vyre.Device) -> None:
         self.kernel, self.device = kernel, device
-        self.arrays = tuple(_resident(device, array) for array in call.arrays)
+        self.arrays = tuple(resident(device, array) for array in call.arrays)
         self.options = dict(call.options)
         self.launcher: Launcher = kernel._dispatcher.launcher(device)
 
