@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Select, Unary, UnaryOp, Var
+from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Load, Select, Unary, UnaryOp, Var
 from vyre.ir.fold import BLOCK, LANES, Folding, levels
 from vyre.ir.loops import ACTS
-from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Yield
+from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yield
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
-from vyre.ir.walk import all_expressions, expressions, size_of, statements
+from vyre.ir.walk import all_expressions, size_of, statements
 
 MOST_WRITTEN = 1_024
 """Statements and expressions that a few rounds may become when each is written out."""
@@ -91,26 +91,36 @@ def together(nodes: Sequence[Node]) -> Iterator[Node | Together]:
             position += 1
             continue
         found, others, end = [node], list[Node](), position + 1
+        bound, stored = {node.name}, set[str]()
         for ahead, other in enumerate(nodes[position + 1 :], position + 1):
-            bound = {n for part in (*found, *others) for n in names_of((part,))}
-            if isinstance(other, Reduce) and other.rounds == node.rounds:
-                if _uses((other,), bound):
+            match other:
+                case Reduce(name=name, rounds=rounds):
+                    if rounds == node.rounds and not _needs(other, bound, stored):
+                        found.append(other)
+                        others += nodes[end:ahead]
+                        end = ahead + 1
+                    bound.add(name)
+                case Let(name) if not _acts(other):
+                    bound.add(name)
+                case Store(buffer) if not _acts(other):
+                    stored.add(buffer)
+                case _:
                     break
-                found.append(other)
-                others += nodes[end:ahead]
-                end = ahead + 1
-            elif not isinstance(other, Let) or _acts(other):
-                break
         yield Together(tuple(found), tuple(others))
         position = end
 
 
-def _uses(nodes: Sequence[Node], names: set[str]) -> bool:
-    return any(isinstance(e, Var) and e.name in names for e in all_expressions(nodes))
+def _needs(reduction: Reduce, bound: set[str], stored: set[str]) -> bool:
+    """Whether a reduction takes something of the names or arrays that stand before it."""
+    return any(
+        (isinstance(part, Var) and part.name in bound)
+        or (isinstance(part, Load) and part.buffer in stored)
+        for part in all_expressions((reduction,))
+    )
 
 
-def _acts(node: Let) -> bool:
-    return any(isinstance(part, ACTS) for part in expressions(node.value))
+def _acts(node: Let | Store) -> bool:
+    return any(isinstance(part, ACTS) for part in all_expressions((node,)))
 
 
 @dataclass(slots=True)
