@@ -10,7 +10,7 @@ ROUNDS = u32(8)
 
 
 def total(name: str, *body: Node, rounds=ROUNDS, counter: str = "k") -> Node:
-    return reduce_(name, ReduceOp.SUM, DataType.U32, counter, rounds, [*body])
+    return reduce_(name, ReduceOp.SUM, DataType.U32, counter, rounds=rounds, body=body)
 
 
 def named(nodes: list[Node]) -> list[list[str]]:
