@@ -55,6 +55,8 @@ def parse_schedule(word: str, like: Schedule) -> Schedule:
     '2048x8, vectors of 32, 4 rows, blocked'
     >>> parse_schedule("32x8, 4 lines, depth=16", Schedule((64, 1, 1))).text
     '32x8, 4 lines, depth 16'
+    >>> parse_schedule("8x4, teams of 32, across rows", Schedule((64, 1, 1))).text
+    '8x4, teams of 32, across rows'
     """
     workgroup = like.workgroup
     parts: dict[str, Any] = {name: getattr(like.code, name) for name in UNSAID}
@@ -79,7 +81,7 @@ def _said(part: str) -> dict[str, Any]:
         return {found[1]: int(found[2])}
     for name, words in WORDS.items():
         if found := re.fullmatch(words.format(r"(\d+)"), part):
-            return {name: int(found[1])}
+            return {name: True if name in FLAGS else int(found[1])}
     raise typer.BadParameter(
         f"{part!r} is no part of a schedule: write it as a table shows it, or as "
         "64x4,items=2,vector=4,rows=2,lines=2,depth=16,unroll=4,order=blocked,checked"
