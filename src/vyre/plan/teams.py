@@ -33,6 +33,12 @@ WIDE = 256
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
 _SIDE_BY_SIDE = (1, 2, 4, 8, 16)  # teams of one row in a workgroup
+_HOPELESS = 16
+"""How many times as long as the best a schedule may be expected to take, and be worth a try.
+
+Each element of a row that computes the row's sum again takes a thousand times as long: no budget of
+lost time is large enough for one such launch.
+"""
 _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
 
 
@@ -123,7 +129,14 @@ def space_for(
         for one in _teams(device, program, launch, unchecked=unchecked):
             if (among is None or one.code in among) and fits.problem(one) is None:
                 found[one] = None
-    return Space(default, tuple(found), refused, known)
+    whole = Space(default, tuple(found), (), known)
+    times = log_times(whole, program, device, launch)
+    slow = times > times.min() + log(_HOPELESS)
+    kept = [one for one, is_slow in zip(found, slow, strict=True) if not is_slow or one == default]
+    if len(kept) < len(found):
+        why = f"they are expected to take more than {_HOPELESS} times as long as others"
+        refused = (*refused, Refused("other schedules", why, len(found) - len(kept)))
+    return Space(default, tuple(kept), refused, known)
 
 
 def log_times(
