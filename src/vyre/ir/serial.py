@@ -20,8 +20,13 @@ from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, size_of, statements
 
+U32_MAX = 0xFFFF_FFFF
+
 MOST_WRITTEN = 1_024
 """Statements and expressions that a few rounds may become when each is written out."""
+
+MOST_COPIED = 64
+"""The same of rounds that are worth a second copy, where there is but one block."""
 
 _BITS = 5  # of a lane's number
 
@@ -241,7 +246,21 @@ class Serial:
             if known * (parts + 8 * len(self.held)) <= MOST_WRITTEN:
                 yield from self.written(known, whole)
                 return
-        most = 4 if known is None else levels(known)
+        if known is None and self.is_short(group):
+            few = self.block(0, [count], u32(0), whole)
+            more = self.blocks_of_blocks(levels(U32_MAX), count, whole)
+            yield If(Binary(BinaryOp.LE, Var(count), u32(BLOCK)), tuple(few), tuple(more))
+            return
+        yield from self.blocks_of_blocks(levels(known or U32_MAX), count, whole)
+
+    def is_short(self, group: Together) -> bool:
+        """Whether rounds are worth a copy for where there is one block, which goes round less."""
+        rounds = [node for reduction in group.reductions for node in reduction.body]
+        nested = any(isinstance(node, Reduce) for node in statements(rounds))
+        return not nested and size_of(rounds).parts <= MOST_COPIED
+
+    def blocks_of_blocks(self, most: int, count: str, whole: list[Names]) -> Iterator[Node]:
+        """Folds blocks, and blocks of blocks, into `whole`."""
         totals = [count]
         for _ in range(1, most):
             total = self.fresh("blocks")
