@@ -97,6 +97,7 @@ class FakeDriver:
             "MAX_GRID_DIM_Z": 65535,
             "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
             "MULTIPROCESSOR_COUNT": 132,
+            "WARP_SIZE": 32,
             "COMPUTE_CAPABILITY_MAJOR": 9,
             "COMPUTE_CAPABILITY_MINOR": 0,
         }

@@ -86,6 +86,7 @@ def test_a_device_is_described_by_all_that_changes_which_schedule_wins(driver, t
     assert info.limits.max_block == (1024, 1024, 64)
     assert info.limits.max_grid == (2147483647, 65535, 65535)
     assert info.limits.max_threads_per_unit == 2048
+    assert info.limits.lockstep == 32
     assert (info.compute_units, info.memory_bytes) == (132, 1 << 30)
     assert isinstance(made, CompilesAhead)
     assert isinstance(made, Loads)
