@@ -198,6 +198,7 @@ VALUES = [
     vyre.DispatchConfig(label="x", timeout=timedelta(1), workgroup_override=(64, 1, 1)),
     kernels.saxpy.explain(),
     vyre.Failed(SCHEDULE, "why"),
+    vyre.Finding("k", "loads", "k.py", 3, "out[i] = x[7]", 9, 4, "", 1, ((0,),), ("at 0",)),
     LIMITS,
     vyre.seed.LaunchLimits.of("test", LIMITS),
     Measurement(
