@@ -96,11 +96,47 @@ def why_no_team(program: Program) -> str | None:
     ids = {part.kind for part in parts if isinstance(part, Id)}
     if ids & {IdKind.LOCAL, IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE}:
         return "it asks for its place in a workgroup"
-    written = {node.buffer for node in statements(program.entry) if isinstance(node, Store)}
-    again = sorted({part.buffer for part in parts if isinstance(part, Load)} & written)
-    if again:
-        return f"it reads {again[0]!r}, which it stores to"
+    for decl in program.buffers:
+        if not _is_read_before(decl.name, _inside(program.entry)):
+            return f"it may read {decl.name!r} where it has stored to it"
     return None
+
+
+def _is_read_before(buffer: str, nodes: Sequence[Node]) -> bool:
+    """Whether all that is read of an array is read before it is stored to.
+
+    That is so where one statement stores to it, none behind it reads it, and the rounds of a loop
+    read of it what they store themselves.
+    """
+
+    def reads(node: Node) -> list[Load]:
+        found = (part for part in all_expressions((node,)) if isinstance(part, Load))
+        return [load for load in found if load.buffer == buffer]
+
+    stores = [
+        (place, store)
+        for place, node in enumerate(nodes)
+        for store in statements((node,))
+        if isinstance(store, Store) and store.buffer == buffer
+    ]
+    if not stores or not any(map(reads, nodes)):
+        return True
+    (place, store), *more = stores
+    if more or any(map(reads, nodes[place + 1 :])):
+        return False
+    node = nodes[place]
+    if node is store:
+        return True
+    once = Counter({buffer: 1})
+    return (
+        isinstance(node, Loop)
+        and _is_shared(node, Counter(_stored((node,))) | once)
+        and all(load.index == store.index for load in reads(node))
+    )
+
+
+def _stored(nodes: Sequence[Node]) -> Iterator[str]:
+    return (node.buffer for node in statements(nodes) if isinstance(node, Store))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +160,7 @@ def team(program: Program, lanes: int) -> Team:
     fresh = Fresh(program)
     rows = _by_rows(program, fresh)
     source = program if rows is None else rows.program
-    stored = Counter(n.buffer for n in statements(source.entry) if isinstance(n, Store))
+    stored = Counter(_stored(source.entry))
     work = _Team(fresh, rows=lanes // LANES, stored=stored)
     entry = work.plain(source.entry)
     buffers = (*program.buffers, *work.shared(len(program.buffers)))
@@ -294,10 +330,17 @@ class _Team(Serial):
         self.note(store, bound)
         self.note(store, stored)
         yield bound
+        yield from self.waited()
         yield stored
+
+    def waited(self) -> Iterator[Node]:
+        """Lets rows of lanes wait for each other: those of one have heard of each other."""
+        if self.rows > 1:
+            yield Barrier()
 
     def divided(self, loop: Loop) -> Iterator[Node]:
         """A loop of whose rounds each lane has its own: as many whole turns as there are first."""
+        yield from self.waited()  # for what others still read of where it stores
         assert isinstance(loop.start, Lit)
         dtype, origin = loop.start.dtype, int(loop.start.value)
         last, rounds = self.fresh("last"), self.fresh("rounds")
