@@ -214,6 +214,7 @@ def examine(seed: int) -> tuple[bool, bool]:
     return free and bool(touched), unchecked and guarded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_no_proof_is_contradicted_by_counting(part: int):
     results = [examine(seed) for seed in range(part * 600, part * 600 + 600)]
