@@ -37,7 +37,7 @@ from vyre.plan.config import DispatchConfig
 from vyre.policy.ways import Way
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.call.arguments import CopyWarning
-from vyre.runtime.call.debug import Finding, Report, debug
+from vyre.runtime.call.debug import Finding, debug
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.call.making import kernel
 from vyre.runtime.devices.device import Device
@@ -69,7 +69,6 @@ __all__ = [
     "Mode",
     "NotRemembered",
     "Reason",
-    "Report",
     "Schedule",
     "SlowDeviceWarning",
     "Speculation",
