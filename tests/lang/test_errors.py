@@ -339,12 +339,12 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         (
             "b = out[i]",
             "'out' is an Out, which is written and never read",
-            "declare it out: InOut[f32]",
+            "declare it result: InOut[f32]",
         ),
         (
             "out[i] += 1",
             "'out' is an Out, which is written and never read",
-            "declare it out: InOut[f32]",
+            "declare it result: InOut[f32]",
         ),
         ("b = x[-1]", "index -1 of 'x' is negative", "count from the start: len(x) - 1"),
         ("b = x[i, 0]", "'x' has 1 axis and is indexed with 2", "write x[i]"),
@@ -449,7 +449,7 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         (
             "vyre.atomic_add(out, 0, 1)",
             "'out' is an Out, which is written and never read",
-            "declare it out: InOut[f32]",
+            "declare it result: InOut[f32]",
         ),
         (
             "vyre.atomic_add(acc, 0, 1.5)",
@@ -838,3 +838,59 @@ def test_only_functions_written_in_python_are_marked():
         "<built-in function len> is not a function written in Python\n"
         "Fix: put @vyre.function above a def"
     )
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "fix"),
+    [
+        # The cast that is offered can be carried out, and keeps numbers below 0 and above 255.
+        ("x: In[i32], out: Out[i32]", "out[i] = x[i] + i", "i32(i)"),
+        ("x: In[i32], out: Out[i32]", "out[i] = i + x[i]", "i32(i)"),
+        ("x: In[u8], out: Out[u8]", "out[i] = u8(x[i] == i)", "u32(x[i])"),
+        ("x: In[u64], out: Out[u64]", "out[i] = x[i] + i", "u64(i)"),
+        ("x: In[f64], out: Out[f64], n: u32", "out[i] = x[i] / n", "f64(n)"),
+        ("x: In[f64], out: Out[f64], n: u32", "out[i] = n / x[i]", "f64(n)"),
+        ("x: In[f32], out: Out[f32], n: u32", "out[i] = x[i] / n", "f32(n)"),
+        ("x: In[u32], out: Out[f32], n: u32", "out[i] = n / x[i]", "f32(n)"),
+    ],
+)
+def test_a_cast_that_is_offered_loses_no_numbers(
+    header: str, body: str, fix: str, written: Written, refusal: Refusal
+):
+    kernel = written(f"def kernel({header}):\n    i = vyre.gid()\n    {body}\n")
+
+    assert str(refusal(kernel)).splitlines()[-1].endswith(f", for example {fix}")
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "fix"),
+    [
+        ("out: Out[f32, 2]", "out[i, 0] += 1", "declare it result: InOut[f32, 2]"),
+        ("y: Out[u32, (256,)]", "y[i] += 1", "declare it y: InOut[u32, (256,)]"),
+        (
+            "y: Out[u32, (3, 4)]",
+            "vyre.atomic_add(y, (i, 0), 1)",
+            "declare it y: InOut[u32, (3, 4)]",
+        ),
+        (
+            'y: In[f32, 3, "clamp"]',
+            "y[i, 0, 0] = 1",
+            'declare it y: InOut[f32, 3, "clamp"], or write to an Out',
+        ),
+    ],
+)
+def test_an_array_that_should_be_read_and_written_is_declared_whole(
+    header: str, body: str, fix: str, written: Written, refusal: Refusal
+):
+    kernel = written(f"def kernel({header}):\n    i = vyre.gid()\n    {body}\n")
+
+    assert str(refusal(kernel)).splitlines()[-1] == f"Fix: {fix}"
+
+
+def test_functions_of_numpy_are_called_so(written: Written, refusal: Refusal):
+    header = "import numpy as np\ndef kernel(x: In[f32], out: Out[f32]):\n"
+    kernel = written(header + "    out[0] = np.mean(x)\n")
+
+    problem = "np.mean() is a function of NumPy that has no meaning in a kernel"
+
+    assert str(refusal(kernel)).splitlines()[0].partition(": ")[2] == problem

@@ -272,7 +272,7 @@ def test_outputs_that_overlap_are_refused():
     [
         (
             lambda x: saxpy(x, x, x, a=1),
-            "saxpy takes 2 input arrays (x, y), 3 given\nFix: pass 2 arrays; pass a= by name",
+            "saxpy takes 2 input arrays (x, y), 3 given\nFix: pass 2 arrays; pass out= by name",
         ),
         (lambda x: saxpy(x, x), "saxpy is missing a\nFix: pass a="),
         (

@@ -313,7 +313,7 @@ class Assignments(Arrays):
             raise self.error(
                 target,
                 f"{buffer.name!r} is an In, which is read and never written",
-                f"declare it {buffer.name}: InOut[{buffer.decl.element}], or write to an Out",
+                f"declare it {buffer.as_inout}, or write to an Out",
             )
         return buffer
 

@@ -218,10 +218,9 @@ class Calls(Reductions):
                 f"{text}() is a Python function, which a kernel cannot call",
                 f"put @vyre.function above def {target.__name__}",
             )
-        kind = "a built-in" if inspect.isbuiltin(target) else f"a {type(target).__name__}"
         raise self.error(
             node,
-            f"{text}() is {kind} that has no meaning in a kernel",
+            f"{text}() is {_kind_of(target)} that has no meaning in a kernel",
             "use a function of vyre, or one under @vyre.function",
         )
 
@@ -432,7 +431,7 @@ class Calls(Reductions):
             raise self.error(
                 node,
                 f"vyre.{name}() changes {buffer.name!r}, which is an In",
-                f"declare it {buffer.name}: InOut[{element}]",
+                f"declare it {buffer.as_inout}",
             )
         self.check_readable(buffer, node)
         if element.min_bytes < _SMALLEST_ATOMIC or (element.is_float and op not in _FLOAT_ATOMICS):
@@ -462,3 +461,12 @@ def _numpy_spelling(target: type) -> str | None:
 
 def _several(count: int, noun: str) -> str:
     return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+
+
+def _kind_of(target: object) -> str:
+    """What a thing is that a kernel cannot call, in a word that its author knows."""
+    if inspect.isbuiltin(target):
+        return "a built-in"
+    if (getattr(target, "__module__", None) or "").partition(".")[0] == "numpy":
+        return "a function of NumPy"
+    return f"a {type(target).__name__}"

@@ -266,7 +266,7 @@ class Context:
         if dtype.is_bool:
             return self.error(value.node, sides, f"compare it, for example {text} != 0")
         cast, side = dtype, text
-        if is_operand and mine.is_float and dtype.is_int:
+        if is_operand and loses_less(mine, dtype):
             cast, side = mine, other
         side = "..." if side == "this" else side
         return self.error(value.node, sides, f"cast one side, for example {cast}({side})")
@@ -414,3 +414,14 @@ def captured(source: Source, name: str) -> object:
     if name in fn.__globals__:
         return fn.__globals__[name]
     return getattr(builtins, name, NOTHING)
+
+
+def loses_less(dtype: DataType, other: DataType) -> bool:
+    """Whether a cast to `dtype` keeps more numbers of `other` than the cast the other way.
+
+    Of one width the signed type does: positions and sizes fit it, and a number below 0 fits no
+    other. Of two floats neither does that is not meant: a table of doubles is often an oversight.
+    """
+    if dtype.is_float or other.is_float:
+        return not other.is_float
+    return (dtype.bits, dtype.is_signed) > (other.bits, other.is_signed)

@@ -352,7 +352,7 @@ class Expressions(Operators, ABC):
             raise self.error(
                 node,
                 f"{buffer.name!r} is an Out, which is written and never read",
-                f"declare it {buffer.name}: InOut[{buffer.decl.element}]",
+                f"declare it {buffer.as_inout}",
             )
 
     def position(self, buffer: Buffer, node: ast.Subscript, *, edge: Edge = Edge.ZERO) -> Expr:

@@ -98,10 +98,12 @@ class Operators(Context):
             for value in (left, right):
                 if value.dtype is not None and value.dtype.is_int:
                     text = self.text(value.node)
+                    double = DataType.F64 in (left.dtype, right.dtype)
+                    cast = DataType.F64 if double else DataType.F32
                     raise self.error(
                         node,
                         f"/ divides floats, and {text} is {value.dtype}",
-                        f"use // for whole numbers, or cast to a float, for example f32({text})",
+                        f"use // for whole numbers, or cast to a float, for example {cast}({text})",
                     )
             left, right = self.as_float(left, sign), self.as_float(right, sign)
         if isinstance(op, _SHIFTS) and left.dtype is not None and right.dtype == DataType.U32:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from vyre.ir.declare import Access, BufferDecl
 from vyre.ir.types import DataType
-from vyre.lang.params import Edge
+from vyre.lang.params import Edge, Param, Role
 from vyre.lang.source import Location, Source
 from vyre.lang.tables import Table
 from vyre.lang.values import Form, Key, Value, Variable
@@ -50,6 +50,23 @@ class Buffer:
             axes = zip(*self.by_workgroup, strict=True)
             return tuple(sizes[0] if len(set(sizes)) == 1 else 0 for sizes in axes)
         return self.decl.shape or (self.decl.count,)
+
+    @property
+    def as_inout(self) -> str:
+        """How a parameter like it is declared that is read and written."""
+        fixed = self.extents if all(self.extents) else ()
+        # Calls take out= for what they hand back, so an InOut cannot have that name.
+        name = "result" if self.name == "out" else self.name
+        return str(
+            Param(
+                name=name,
+                role=Role.INOUT,
+                dtype=self.element,
+                rank=self.rank,
+                shape=fixed,
+                edge=self.edge,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

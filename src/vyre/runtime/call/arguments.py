@@ -154,10 +154,14 @@ def _match(
     if len(positional) > len(inputs):
         names = ", ".join(param.name for param in inputs) or "none"
         scalars = [param.name for param in kernel.params if param.role is Role.SCALAR]
-        hint = f"; pass {', '.join(f'{name}=' for name in scalars)} by name" if scalars else ""
+        by_name = [f"{name}=" for name in scalars if name not in named]
+        if outputs and out is None:
+            by_name.append("out=")
+        arrays = "array" if len(inputs) == 1 else "arrays"
+        hint = f"; pass {' and '.join(by_name)} by name" if by_name else ""
         raise InvalidInput(
-            f"{kernel.name} takes {len(inputs)} input arrays ({names}), {len(positional)} given",
-            f"pass {len(inputs)} arrays{hint}",
+            f"{kernel.name} takes {len(inputs)} input {arrays} ({names}), {len(positional)} given",
+            f"pass {len(inputs)} {arrays}{hint}",
         )
     given: dict[str, object] = {
         param.name: value for param, value in zip(inputs, positional, strict=False)
