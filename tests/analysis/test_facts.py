@@ -251,6 +251,23 @@ def test_accesses_that_look_alike_are_each_proved(facts, launch):
     assert not found.unchecked_for(launch(12))
 
 
+def test_choices_by_conditions_that_nobody_follows_are_different_numbers(facts, launch):
+    far = u32(1 << 30)
+
+    def chosen(index):
+        return select(load("table", 0) < load("table", index), I, far)
+
+    one = facts(
+        let("p", chosen(1)),
+        let("q", chosen(2)),
+        if_(var("p") < buf_len("out"), [store("out", var("q"), 1)]),
+    )
+    same = facts(let("p", chosen(1)), if_(var("p") < buf_len("out"), [store("out", var("p"), 1)]))
+
+    assert not one.accesses[-1].safe(launch(100))
+    assert same.accesses[-1].safe(launch(100))
+
+
 def test_the_length_of_workgroup_memory_is_a_number(facts, launch):
     tile = BufferDecl.workgroup("tile", 4, DataType.U32)
 

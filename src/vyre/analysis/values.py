@@ -250,7 +250,10 @@ class Values:
             return yes
         if test.denies_all and not test.says_all:
             return self.choice(test.negated, no, yes)
-        made = Made(Way.SELECT, (yes, no), yes.dtype, "", test.yes, test.no)
+        # What is known of a condition need not be all of it: such choices are told apart.
+        label = "" if test.says_all else f"select#{self.made}"
+        self.made += not test.says_all
+        made = Made(Way.SELECT, (yes, no), yes.dtype, label, test.yes, test.no)
         found = _only(made, decided=test.says_all and all(one.is_uniform for one in test.yes))
         return found if found.weight <= MOST_WEIGHT else self.any(yes.dtype)
 
