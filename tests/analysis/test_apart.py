@@ -59,6 +59,8 @@ def test_invocations_that_stay_apart_are_free(facts, launch, nodes, good, bad):
         [put(u32(0), N), if_(I.eq(2), [put(u32(0))])],
         [if_(half(N) > I, [put(I)], [put(I - half(N))])],
         [put(select(I < 9, I, I - 9))],
+        [if_(load("a", 0) < load("table", I), [put(u32(0), u32(1))], [put(u32(0), u32(2))])],
+        [if_(load("a", 0) < load("table", I), [put(u32(0), N)], [put(u32(0), buf_len("x"))])],
     ],
 )
 def test_invocations_that_meet_are_not(facts, launch, nodes):

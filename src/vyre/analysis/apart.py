@@ -25,6 +25,7 @@ class Visit:
     known: tuple[Known, ...]
     is_load: bool
     is_fixed: bool
+    stored: object = None  # tells visits apart that store other values at one place
 
     @property
     def scalars(self) -> frozenset[str]:

@@ -219,8 +219,12 @@ def _visits(touches: list[Touch]) -> tuple[Visit, ...]:
             known=tuple(one for one in touch.known if not one.is_uniform),
             is_load=touch.kind == LOAD,
             is_fixed=touch.kind == STORE and touch.is_fixed,
+            # A name may have another value at another place, a literal has one.
+            stored=(touch.value if isinstance(touch.value, Lit) else number)
+            if touch.kind == STORE and touch.is_fixed
+            else None,
         )
-        for touch in touches
+        for number, touch in enumerate(touches)
     )
     return tuple(dict.fromkeys(found))
 
