@@ -595,3 +595,24 @@ def test_a_mistake_is_shown_where_it_is(written: Written, refusal):
 def test_local_is_for_kernels():
     with pytest.raises(LanguageError, match=r"vyre\.local\(\) works inside a kernel only"):
         vyre.local(f32, 4)
+
+
+def test_a_name_may_be_an_array_again_where_the_one_before_has_ended():
+    @vyre.kernel
+    def again(x: In[f32], out: Out[f32]):
+        i = vyre.gid()
+        s = 0.0
+        for step in (1, 2):
+            if x[i] > f32(step):
+                t = vyre.local(f32, 3)
+                t[step] += x[i]
+                s += t[0] + t[1] + 10 * t[2]
+        for _ in range(2):
+            t = vyre.local(f32, 2)
+            t[1] += 1
+            s += t[1]
+        out[i] = s
+
+    x = np.array([0, 1.5, 4], np.float32)
+    for device in ("reference", "cpu"):
+        assert np.asarray(again(vyre.open(device).array(x))).tolist() == [2, 3.5, 46]

@@ -12,7 +12,7 @@ from vyre.ir.validate import MOST_ARRAY_BYTES, MOST_TABLE_BYTES
 from vyre.ir.walk import expressions
 from vyre.lang.intrinsics import Structural, find_intrinsic
 from vyre.lang.params import MAX_RANK
-from vyre.lang.scopes import Local
+from vyre.lang.scopes import Local, Missing
 from vyre.lang.tables import Table
 from vyre.lang.tuples import Tuples
 from vyre.lang.values import Constant, Number, Value
@@ -181,7 +181,7 @@ class Arrays(Tuples):
             self.changes(target, entry)
             self.out.append(Assign(entry.ir_name, constants))
             return
-        if entry is not None:
+        if not isinstance(entry, Missing | None):
             raise self.error(
                 target, f"{name!r} has a value already", "use another name for the array"
             )

@@ -16,7 +16,7 @@ from vyre.lang.expressions import chain_of
 from vyre.lang.extents import extents_of
 from vyre.lang.intrinsics import Structural, find_intrinsic
 from vyre.lang.params import Edge, Types, instead_of
-from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable, Local
+from vyre.lang.scopes import Bound, Buffer, Declared, Hoistable, Local, Missing
 from vyre.lang.several import Parts, count_of, form_of, leaves, places
 from vyre.lang.source import Pointed
 from vyre.lang.tables import Table
@@ -331,7 +331,7 @@ class Assignments(Arrays):
         at_top = self.names.depth == 1 and not self.frame.path
         if not at_top or len(node.targets) != 1 or not isinstance(target, ast.Name):
             raise self.misplaced_shared(node.value)
-        if target.id in self.frame.env:
+        if not isinstance(self.frame.env.get(target.id), Missing | None):
             raise self.error(
                 target, f"{target.id!r} has a value already", "use another name for the memory"
             )
