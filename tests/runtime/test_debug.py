@@ -401,6 +401,11 @@ REFUSED = {
         "accept= of vyre.debug names 'bounds'",
         'pass one or several of "loads", "stores", "unwritten", "casts", "races"',
     ),
+    "accept=zeros": (
+        lambda: vyre.debug(accept=np.zeros((1, 2))),
+        "accept= of vyre.debug names array([0., 0.])",
+        'pass one or several of "loads", "stores", "unwritten", "casts", "races"',
+    ),
     "accept=[1]": (
         lambda: vyre.debug(accept=[1]),
         "accept= of vyre.debug names 1",

@@ -151,6 +151,7 @@ def test_what_decides_no_type_is_refused():
         "x of scale is a list, not an array\nFix: pass numpy.asarray(x, dtype=numpy.float32)"
     )
     assert told(lambda: scale[i32]) == ("scale[i32]; its types are f32, f64\nFix: write scale[f32]")
+    assert told(lambda: scale[np.ones(2)]).endswith("its types are f32, f64\nFix: write scale[f32]")
     assert told(lambda: pick[f32]) == (
         "pick[f32]; its types are f32, f64; u32, i32, u8\nFix: write pick[f32, u32]"
     )

@@ -223,7 +223,7 @@ def debug(*, stop: bool = False, accept: str | Iterable[str] = (), show: bool = 
     for name, value in (("stop", stop), ("show", show)):
         if not isinstance(value, bool):
             raise InvalidInput(f"{name}= of vyre.debug is {shown(value)}", "pass True or False")
-    words = (accept,) if isinstance(accept, str) else accept
+    words: Iterable[object] = (accept,) if isinstance(accept, str) else accept
     known = ", ".join(f'"{doubt}"' for doubt in Doubt)
     if not isinstance(words, Iterable):
         raise InvalidInput(
@@ -231,7 +231,7 @@ def debug(*, stop: bool = False, accept: str | Iterable[str] = (), show: bool = 
         )
     accepted = set[Doubt]()
     for word in words:
-        if word not in list(Doubt):
+        if not isinstance(word, str) or word not in list(Doubt):
             raise InvalidInput(
                 f"accept= of vyre.debug names {shown(word)}", f"pass one or several of {known}"
             )

@@ -66,8 +66,10 @@ class TypedKernels(Kernel):
     def __getitem__(self, types: DataType | Chosen) -> Kernel:
         """The kernel for these types, in the order in which its parameters name them."""
         given = types if isinstance(types, tuple) else (types,)
-        fits = len(given) == len(self._order) and all(
-            member in one.members for member, one in zip(given, self._order, strict=True)
+        asked: tuple[object, ...] = given  # whatever was written there
+        fits = len(asked) == len(self._order) and all(
+            isinstance(member, DataType) and member in one.members
+            for member, one in zip(asked, self._order, strict=True)
         )
         if not fits:
             listed = "; ".join(map(str, self._order))
