@@ -282,11 +282,11 @@ def examine(seed: int) -> tuple[bool, bool]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_no_proof_is_contradicted_by_counting(part: int):
-    results = [examine(seed) for seed in range(part * 600, part * 600 + 600)]
+    results = [examine(seed) for seed in range(part * 400, part * 400 + 400)]
 
     # The law must have been tried, not only have been empty.
-    assert sum(free for free, _ in results) > 40
-    assert sum(lost for _, lost in results) > 30
+    assert sum(free for free, _ in results) > 30
+    assert sum(lost for _, lost in results) > 10
 
 
 @settings(max_examples=150)
