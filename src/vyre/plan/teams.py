@@ -122,7 +122,7 @@ def space_for(
             one = Schedule((width, 1, 1), Code(checked=not unchecked))
             if (among is None or one.code in among) and fits.problem(one) is None:
                 found[one] = None
-    no_team = why_no_team(program)
+    no_team = why_no_team(program) or _why_none_on(device)
     if no_team is not None:
         refused = (Refused("teams of lanes", no_team, len(_TEAMS)),)
     else:
@@ -153,6 +153,17 @@ def log_times(
         ]
     )
     return found
+
+
+def _why_none_on(device: DeviceInfo) -> str | None:
+    """Why teams are not worth a trial on a device.
+
+    A processor's OpenCL splits a kernel at each barrier, once for every way that leads there: a few
+    reductions that follow each other take it minutes, and gigabytes.
+    """
+    if device.kind is DeviceKind.CPU and device.simd is None:
+        return "lanes of a processor would meet at barriers, which take long to compile"
+    return None
 
 
 def _is_plain(code: Code) -> bool:
