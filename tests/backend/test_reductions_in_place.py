@@ -84,3 +84,37 @@ def test_every_schedule_gives_the_references_bits(device, columns, kernel):
     for schedule, found in results(device, kernel, arrays):
         for name in names:
             assert found[name].tobytes() == wanted[name].tobytes(), (schedule.text, name)
+
+
+@vyre.kernel
+def covered_again(x: In[f32, 2], out: Out[f32, 2]):
+    i = vyre.gid()
+    total = sum(x[i, k] for k in range(x.shape[1]))
+    for a in range(9):
+        for k in range(40):
+            out[i, k + a] = total + f32(a)
+
+
+@vyre.kernel
+def covered_downwards(x: In[f32, 2], out: Out[f32, 2]):
+    i = vyre.gid()
+    total = sum(x[i, k] for k in range(x.shape[1]))
+    a = vyre.u32(0)
+    while a < 9:
+        for k in range(40):
+            out[i, k - a] = total + f32(a)
+        a += 1
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)
+@pytest.mark.parametrize("kernel", [covered_again, covered_downwards])
+def test_what_a_later_round_of_a_loop_around_stores_comes_last(device: Device, kernel: vyre.Kernel):
+    x = np.ones((3, 5), np.float32)
+    expected = np.zeros((3, 50), np.float32)
+    for a in range(9):
+        first, end = (a, a + 40) if kernel is covered_again else (0, 40 - a)
+        expected[:, first:end] = 5 + a
+
+    arrays = {"x": x, "out": np.zeros_like(expected)}
+    for schedule, found in results(device, kernel, arrays):
+        assert found["out"].tolist() == expected.tolist(), schedule

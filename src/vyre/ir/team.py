@@ -236,8 +236,13 @@ def _inside(nodes: Sequence[Node]) -> tuple[Node, ...]:
 # -- loops that lanes share
 
 
-def _is_shared(loop: Loop, stored: Mapping[str, int]) -> bool:
-    """Whether the rounds of a loop only store, each elsewhere, so that any lane may do any."""
+def _is_shared(loop: Loop, stored: Mapping[str, int], around: frozenset[str] = frozenset()) -> bool:
+    """Whether the rounds of a loop only store, each elsewhere, so that any lane may do any.
+
+    Where a loop around it gives the names `around` other values, each time it comes by, and lanes
+    do not wait for each other meanwhile, the lane that stores to a place has to be the same one
+    each time: an earlier value could come last.
+    """
     inside = tuple(statements(loop.body))
     leaves = (Break, Continue, Return, Reduce)
     if not isinstance(loop.start, Lit) or loop.start.dtype not in (DataType.U32, DataType.I32):
@@ -250,7 +255,7 @@ def _is_shared(loop: Loop, stored: Mapping[str, int]) -> bool:
     if changed - own or loop.var in changed:
         return False  # a round leaves something to the next
     stores = [node for node in inside if isinstance(node, Store)]
-    fixed = {loop.var} | own
+    fixed = {loop.var} | own | around
     return bool(stores) and all(
         stored[node.buffer] == 1 and _moves(node.index, loop.var, fixed) for node in stores
     )
@@ -286,6 +291,7 @@ class _Team(Serial):
 
     rows: int = 1  # of 32 lanes
     stored: Mapping[str, int] = field(default_factory=dict)  # how often arrays are stored to
+    around: frozenset[str] = frozenset()  # names of loops around, not waited for
     meeting: dict[tuple[DataType, int], str] = field(default_factory=dict)
     """The arrays in which rows meet, by their type and number."""
 
@@ -312,8 +318,15 @@ class _Team(Serial):
 
     def inside(self, node: Node) -> Node:
         match node:
-            case Loop() if _is_shared(node, self.stored):
+            case Loop() if _is_shared(node, self.stored, self.around):
                 return Block(tuple(self.divided(node)))
+            case Loop() | While():
+                outer = self.around
+                if self.rows == 1:  # rows that are several wait before each such loop
+                    self.around = outer.union(names_of((node,)))
+                made = Serial.inside(self, node)
+                self.around = outer
+                return made
             case Store():
                 return Block(tuple(self.settled(node)))
             case _:
