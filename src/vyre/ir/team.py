@@ -73,6 +73,8 @@ MOST_COPIED = 2_048
 
 LANE = Lane()
 
+_COUNTED = (DataType.U32, DataType.I32)
+
 _SHARED = (
     *(Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region, Reduce),
     Yield,
@@ -245,7 +247,7 @@ def _is_shared(loop: Loop, stored: Mapping[str, int], around: frozenset[str] = f
     """
     inside = tuple(statements(loop.body))
     leaves = (Break, Continue, Return, Reduce)
-    if not isinstance(loop.start, Lit) or loop.start.dtype not in (DataType.U32, DataType.I32):
+    if not isinstance(loop.start, Lit) or loop.start.dtype not in _COUNTED:
         return False
     if any(isinstance(node, leaves) for node in inside):
         return False
@@ -255,25 +257,30 @@ def _is_shared(loop: Loop, stored: Mapping[str, int], around: frozenset[str] = f
     if changed - own or loop.var in changed:
         return False  # a round leaves something to the next
     stores = [node for node in inside if isinstance(node, Store)]
-    fixed = {loop.var} | own | around
+    fixed, moving = {loop.var} | own | around, {loop.var}
+    for node in inside:
+        if isinstance(node, Let) and node.name not in changed:
+            moving |= {node.name} if _moves(node.value, moving, fixed) else set()
     return bool(stores) and all(
-        stored[node.buffer] == 1 and _moves(node.index, loop.var, fixed) for node in stores
+        stored[node.buffer] == 1 and _moves(node.index, moving, fixed) for node in stores
     )
 
 
-def _moves(index: Expr, var: str, inside: set[str]) -> bool:
+def _moves(index: Expr, moving: set[str], inside: set[str]) -> bool:
     """Whether an index is another one in each round, whatever else is in it."""
     if isinstance(index, FlatIndex):
-        return any(_moves(part, var, inside) for part in index.indices)
+        return any(_moves(part, moving, inside) for part in index.indices)
     match index:
         case Var(name):
-            return name == var
+            return name in moving
+        case Cast(target, value):
+            return target in _COUNTED and _moves(value, moving, inside)
         case Binary(BinaryOp.ADD, left, right):
-            return (_moves(left, var, inside) and _stays(right, inside)) or (
-                _moves(right, var, inside) and _stays(left, inside)
+            return (_moves(left, moving, inside) and _stays(right, inside)) or (
+                _moves(right, moving, inside) and _stays(left, inside)
             )
         case Binary(BinaryOp.SUB, left, right):
-            return _moves(left, var, inside) and _stays(right, inside)
+            return _moves(left, moving, inside) and _stays(right, inside)
         case _:
             return False
 
