@@ -163,7 +163,8 @@ def team(program: Program, lanes: int) -> Team:
     rows = _by_rows(program, fresh)
     source = program if rows is None else rows.program
     stored = Counter(_stored(source.entry))
-    work = _Team(fresh, rows=lanes // LANES, stored=stored)
+    x = None if rows is None else rows.x
+    work = _Team(fresh, rows=lanes // LANES, stored=stored, x=x)
     entry = work.plain(source.entry)
     buffers = (*program.buffers, *work.shared(len(program.buffers)))
     texts: dict[str, Sequence[str]] = dict(work.texts)
@@ -171,7 +172,7 @@ def team(program: Program, lanes: int) -> Team:
         for before, now in rows.texts.items():
             texts.setdefault(before, now)
     made = replace(program, entry=entry, buffers=buffers)
-    return Team(made, texts, None if rows is None else rows.x)
+    return Team(made, texts, x)
 
 
 @lru_cache(maxsize=256)
@@ -256,13 +257,22 @@ def _is_shared(loop: Loop, stored: Mapping[str, int], around: frozenset[str] = f
     changed = {node.name for node in inside if isinstance(node, Assign)}
     if changed - own or loop.var in changed:
         return False  # a round leaves something to the next
-    stores = [node for node in inside if isinstance(node, Store)]
+    bindings = Counter(names_of(loop.body))
     fixed, moving = {loop.var} | own | around, {loop.var}
     for node in inside:
-        if isinstance(node, Let) and node.name not in changed:
+        # A name that is bound on two ways may be another place on each.
+        if isinstance(node, Let) and bindings[node.name] == 1:
             moving |= {node.name} if _moves(node.value, moving, fixed) else set()
-    return bool(stores) and all(
-        stored[node.buffer] == 1 and _moves(node.index, moving, fixed) for node in stores
+    places: dict[str, list[Expr]] = {}
+    for node in inside:
+        if isinstance(node, Store):
+            places.setdefault(node.buffer, []).append(node.index)
+    # Of two stores to one array, those of different rounds could meet but where both go one way.
+    return bool(places) and all(
+        stored[name] == len(indices)
+        and len(set(indices)) == 1
+        and _moves(indices[0], moving, fixed)
+        for name, indices in places.items()
     )
 
 
@@ -299,6 +309,7 @@ class _Team(Serial):
     rows: int = 1  # of 32 lanes
     stored: Mapping[str, int] = field(default_factory=dict)  # how often arrays are stored to
     around: frozenset[str] = frozenset()  # names of loops around, not waited for
+    x: str | None = None  # what counts the positions of a row, each of them on its own
     meeting: dict[tuple[DataType, int], str] = field(default_factory=dict)
     """The arrays in which rows meet, by their type and number."""
 
@@ -325,7 +336,7 @@ class _Team(Serial):
 
     def inside(self, node: Node) -> Node:
         match node:
-            case Loop() if _is_shared(node, self.stored, self.around):
+            case Loop(var) if var == self.x or _is_shared(node, self.stored, self.around):
                 return Block(tuple(self.divided(node)))
             case Loop() | While():
                 outer = self.around

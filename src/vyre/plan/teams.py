@@ -26,7 +26,7 @@ from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule, Simd
 from vyre.plan import simd, space
 from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.space import Fit, Refused, Resources, Space, why_not_free
+from vyre.plan.space import Fit, Refused, Resources, Space
 
 WIDE = 256
 """Lanes of the team that a result has by default on a GPU."""
@@ -104,7 +104,7 @@ def space_for(
     )
     fits = Fit(extent, device.limits, known)
     fits.require(default)
-    why_not = tuple(why_not_free(facts, launch))
+    why_not = tuple(why_not_free(program, facts, launch))
     if why_not or not prod(extent):
         why_not = why_not or (f"the extent {extent} holds nothing",)
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
@@ -112,12 +112,16 @@ def space_for(
     alone, proved = facts.alone or (program, facts)
     found: dict[Schedule, None] = {default: None}
     refused = ()
-    if device.simd is not None and prod(extent) > 1:
+    if prod(extent) == 1:
+        one = Schedule((1, 1, 1), Code(checked=not unchecked))
+        if among is None or one.code in among:
+            found[one] = None
+    elif device.simd is not None:
         lonely = simd.space(
             proved, alone, launch, declared, device, unchecked=unchecked, among=among
         )
         found |= dict.fromkeys(one for one in lonely.legal if _is_plain(one.code))
-    elif device.simd is None:
+    else:
         for width in _ALONE:
             one = Schedule((width, 1, 1), Code(checked=not unchecked))
             if (among is None or one.code in among) and fits.problem(one) is None:
@@ -164,6 +168,12 @@ def _why_none_on(device: DeviceInfo) -> str | None:
     if device.kind is DeviceKind.CPU and device.simd is None:
         return "lanes of a processor would meet at barriers, which take long to compile"
     return None
+
+
+def why_not_free(program: Program, facts: Facts, launch: Launch) -> Iterator[str]:
+    """Why a launch has to run as declared; one of a single invocation, who meets nobody, has not."""
+    if prod(simd.extent_of(launch)) != 1 or why_no_team(program) is not None:
+        yield from space.why_not_free(facts, launch)
 
 
 def _is_plain(code: Code) -> bool:
@@ -221,7 +231,10 @@ def _teams(
     if device.limits.lockstep != LANES:  # they tell each other through memory
         yield Schedule((LANES, 1, 1), one)
         return
+    several = extent[1] if one.across else extent[0]
     for count in _SIDE_BY_SIDE:
+        if count > 1 and count > several:
+            break
         yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), one)
     for lanes in _TEAMS[1:]:
         yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))

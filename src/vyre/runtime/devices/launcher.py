@@ -35,9 +35,8 @@ from vyre.plan.space import (
     Resources,
     Space,
     refuse_unbounded,
-    why_not_free,
 )
-from vyre.plan.teams import why_not_group
+from vyre.plan.teams import why_not_free, why_not_group
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
@@ -210,7 +209,7 @@ class Launcher:
         if speaks(self.program):
             return "what it prints or asserts would be said once for each trial"
         if not self.is_named:
-            return next(why_not_free(self.facts, numbers), None)
+            return next(why_not_free(self.program, self.facts, numbers), None)
         space = self._named_space(numbers)
         if len(space.legal) > 1:
             return None
@@ -387,7 +386,7 @@ class Launcher:
             )
         default = self.default(numbers)
         if not self.is_named and schedule not in (default, replace(default, code=Code())):
-            for why in why_not_free(self.facts, numbers):
+            for why in why_not_free(self.program, self.facts, numbers):
                 raise InvalidInput(
                     f"{schedule.text} could change the result of this call of {name}: {why}",
                     "leave schedule= out; a workgroup is declared with @vyre.kernel(workgroup=...)",
