@@ -44,6 +44,9 @@ def refuse_teams(program: Program, code: Code) -> None:
     why_not = why_no_team(program)
     if why_not is not None:
         raise UnsupportedFeature(f"teams of {code.lanes} lanes: {why_not}", "use Code(lanes=1)")
+    if code.lanes == 1:
+        fix = f"use Code(lanes={LANES}, across=True)"
+        raise InvalidInput("a row of positions along x without a team", fix)
     if code.lanes % LANES or code.lanes & (code.lanes - 1):
         raise InvalidInput(
             f"teams of {code.lanes} lanes", f"use a power of two from {LANES} on, or 1"

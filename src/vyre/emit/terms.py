@@ -103,7 +103,13 @@ class Terms:
 
     def id(self, kind: IdKind, axis: int) -> str:
         if self.code.lanes > 1 and kind is IdKind.INVOCATION and axis == 0:
-            return f"(({self.dialect.ids[kind][axis]}) / {self.code.lanes}u)"
+            # Not all lanes of a launch have numbers: of teams there may be 2**32.
+            group, size, own = (
+                self.dialect.ids[one][axis]
+                for one in (IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE, IdKind.LOCAL)
+            )
+            lanes = f"{self.code.lanes}u"
+            return f"({group} * ({size} / {lanes}) + {own} / {lanes})"
         if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
             size = f"{self.code.group[axis]}u"
             if kind is IdKind.WORKGROUP_SIZE:

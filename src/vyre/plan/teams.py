@@ -67,7 +67,12 @@ def default_for(
         return simd.default_schedule(proved, alone, launch, declared, device, unchecked=unchecked)
     if declared is None and device.kind is DeviceKind.GPU and why_no_team(program) is None:
         usual = _team(program, _widest(device), unchecked=unchecked)
-        return Schedule((usual.lanes, 1, 1), usual)
+        whole = Schedule((usual.lanes, 1, 1), usual)
+        if not (usual.across and _is_better_alone(whole, program, launch, device)):
+            fits = Fit(simd.extent_of(launch), device.limits, Resources())
+            whole = next((one for one in _covering(whole, device) if fits.problem(one) is None), None)
+            if whole is not None:
+                return whole
     return space.default_schedule(
         declared,
         device.kind,
@@ -208,6 +213,29 @@ def _widest(device: DeviceInfo) -> int:
     while lanes > LANES and lanes > most:
         lanes //= 2
     return lanes
+
+
+def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
+    """A schedule, then those for more rows or planes than a device has workgroups along an axis."""
+    yield whole
+    if device.limits.lockstep == LANES:
+        small = replace(whole.code, lanes=LANES)
+        for size in _SIDE_BY_SIDE[1:]:
+            yield Schedule((LANES, size, 1), small)
+            yield Schedule((LANES, 1, size), small)
+
+
+def _is_better_alone(
+    whole: Schedule, program: Program, launch: Launch, device: DeviceInfo
+) -> bool:
+    """Whether few rounds for a long row are sooner done again at every position of it."""
+    amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
+    alone = Schedule((WIDE, 1, 1), Code(checked=whole.code.checked))
+    team, each = (
+        _GPU.nanoseconds(one, amounts, extent, max(device.compute_units, 1), None)
+        for one in (whole, alone)
+    )
+    return each < team
 
 
 def _team(program: Program, lanes: int, *, unchecked: bool) -> Code:
@@ -365,7 +393,7 @@ class _Machine:
         room = units * self.resident
         waves = ceil(threads / room)
         chain = a.rounds / code.lanes * self.waiting + a.reductions * 5 * self.agreeing
-        steady = results * each / units
+        steady = results * each / min(units, groups)
         return steady + waves * chain + 1000 + 2 * abs(log(prod(schedule.workgroup) / WIDE))
 
 

@@ -50,33 +50,45 @@ def space_for(device: Device, case: Case) -> Space:
     )
 
 
+def drawn(space: Space, rng: Random, *, codes: int = 4, widths: int = 2) -> list[Schedule]:
+    """A few codes of a space at a few workgroups each."""
+    by_code = list(dict.fromkeys(schedule.code for schedule in space.legal))
+    picked = rng.sample(by_code, min(codes, len(by_code)))
+    groups = [[one for one in space.legal if one.code == code] for code in picked]
+    return [one for group in groups for one in rng.sample(group, min(widths, len(group)))]
+
+
+def in_teams(space: Space, rng: Random, *, teams: int = 3) -> list[Schedule]:
+    """One schedule whose invocations are alone, and some whose lanes share what each does."""
+    found = [one for one in space.legal if one.code.lanes > 1]
+    alone = [one for one in space.legal if one.code.lanes == 1]
+    return [*rng.sample(alone, min(1, len(alone))), *rng.sample(found, min(teams, len(found)))]
+
+
 def deviations(
     device: Device, cases: Sequence[Case], rng: Random, *, codes: int = 4, widths: int = 2
 ) -> Iterator[Deviation]:
-    """Run a few codes of each case's space at a few workgroups each; yield what differs.
+    """Run a few codes of each case's space at a few workgroups each; yield what differs."""
+    some = [drawn(space_for(device, case), rng, codes=codes, widths=widths) for case in cases]
+    return deviations_under(device, cases, some)
+
+
+def deviations_under(
+    device: Device, cases: Sequence[Case], schedules: Sequence[Sequence[Schedule]]
+) -> Iterator[Deviation]:
+    """Run each case under its schedules; yield what differs.
 
     All codes of all cases are compiled in one build.
     """
-    chosen: list[list[Schedule]] = []
-    for case in cases:
-        legal = space_for(device, case).legal
-        by_code = list(dict.fromkeys(schedule.code for schedule in legal))
-        picked = rng.sample(by_code, min(codes, len(by_code)))
-        some = [
-            rng.sample(group, min(widths, len(group)))
-            for code in picked
-            for group in [[s for s in legal if s.code == code]]
-        ]
-        chosen.append([schedule for group in some for schedule in group])
     wanted = dict.fromkeys(
         (case.program, schedule.code)
-        for case, schedules in zip(cases, chosen, strict=True)
-        for schedule in schedules
+        for case, some in zip(cases, schedules, strict=True)
+        for schedule in some
     )
     device.binaries(list(wanted))
-    for number, (case, schedules) in enumerate(zip(cases, chosen, strict=True)):
+    for number, (case, some) in enumerate(zip(cases, schedules, strict=True)):
         judge = Judge(case)
-        for schedule in schedules:
+        for schedule in some:
             for mismatch in _one(device, schedule, judge):
                 yield Deviation(number, schedule, mismatch)
 

@@ -1,0 +1,121 @@
+"""Compares schedules of reductions with the reference: --count 5000 --seed 0 --device cpu.
+
+Each seed is a generated program with reductions, which runs under some of the schedules that may run
+it, in teams of lanes above all; every --each'th seed is followed by the kernels of
+`vyre.testing.reducers`, each under some schedules. Processes take turns with blocks of seeds; after
+--seconds no more are begun. The device cuda-on-host is CUDA's own text on this machine's processor.
+Prints each difference with the seed that makes it, then how many programs and schedules agreed; ends
+with status 1 where one did not.
+"""
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from math import inf
+from multiprocessing import get_context
+from random import Random
+
+import vyre
+from vyre import settings
+from vyre.runtime.devices.device import Device
+from vyre.testing.cuda_on_host import CudaOnHost
+from vyre.testing.programs import generate
+from vyre.testing.reducers import calls, deviations
+from vyre.testing.schedules import deviations_under, in_teams, space_for
+
+BLOCK = 25  # seeds of one process, which keeps all that it has built
+BATCH = 5  # programs of one build
+
+
+@dataclass
+class Tally:
+    """What ran, and what differed."""
+
+    programs: int = 0
+    in_teams: int = 0  # of them
+    schedules: int = 0
+    calls: int = 0
+    bad: list[str] = field(default_factory=list)
+
+    def add(self, other: "Tally") -> None:
+        self.programs += other.programs
+        self.in_teams += other.in_teams
+        self.schedules += other.schedules
+        self.calls += other.calls
+        self.bad += other.bad
+
+    def __str__(self) -> str:
+        return (
+            f"{self.programs} programs, {self.in_teams} of them in teams, and {self.calls} calls "
+            f"under {self.schedules} schedules, {len(self.bad)} differences"
+        )
+
+
+def opened(name: str) -> Device:
+    """A device by its name; CUDA's text on the host is one of its own."""
+    return Device(name, CudaOnHost()) if name == "cuda-on-host" else vyre.open(name)
+
+
+def block(name: str, seeds: range, each: int) -> Tally:
+    """What some seeds come to, found in a process of its own."""
+    device, tally = opened(name), Tally()
+    for first in range(seeds.start, seeds.stop, BATCH):
+        chosen = range(first, min(first + BATCH, seeds.stop))
+        cases = [generate(Random(seed), reductions=True) for seed in chosen]
+        draws = [
+            in_teams(space_for(device, case), Random(seed))
+            for seed, case in zip(chosen, cases, strict=True)
+        ]
+        tally.programs += len(cases)
+        tally.in_teams += sum(any(s.code.lanes > 1 for s in draw) for draw in draws)
+        tally.schedules += sum(map(len, draws))
+        for found in deviations_under(device, cases, draws):
+            schedule = f"{found.schedule.text}, {found.schedule.code}"
+            tally.bad.append(f"seed {chosen[found.case]} as {schedule}: {found.mismatch}")
+    for seed in seeds:
+        if each and seed % each == 0:
+            for call in calls(seed):
+                drawn = in_teams(call.space(device), Random(seed))
+                tally.calls += 1
+                tally.schedules += len(drawn)
+                tally.bad += (f"seed {seed}: {text}" for text in deviations(call, device, drawn))
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=5_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--each", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=inf)
+    given = parser.parse_args()
+    settings.preset("POCL_MAX_PTHREAD_COUNT", "1")  # the processes share the cores
+    began, whole = time.monotonic(), Tally()
+    end = given.seed + given.count
+    blocks = [range(at, min(at + BLOCK, end)) for at in range(given.seed, end, BLOCK)]
+    pool = ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    with pool:
+        under_way = [pool.submit(block, given.device, seeds, given.each) for seeds in blocks]
+        for future in under_way:
+            if time.monotonic() - began > given.seconds:
+                for one in under_way:
+                    one.cancel()
+            if future.cancelled():
+                break
+            tally = future.result()
+            for text in tally.bad:
+                print(text, flush=True)
+            whole.add(tally)
+            print(f"{given.device}: {whole}, {time.monotonic() - began:.0f} s", flush=True)
+    return 1 if whole.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""What a code writes down of a program with reductions, what stays proved of it, what is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+import vyre
+from vyre import In, Out, f32
+from vyre.analysis import analyse
+from vyre.analysis.teams import formed, refuse_teams
+from vyre.errors import InvalidInput, UnsupportedFeature
+from vyre.ir.expr import Load
+from vyre.ir.node import Reduce
+from vyre.ir.text import statement_text
+from vyre.ir.walk import expressions, statements
+from vyre.model import Code
+from vyre.testing import reducers
+
+
+@vyre.kernel
+def plain(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = x[i]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code", "error", "text"),
+    [
+        (
+            plain,
+            Code(lanes=32),
+            UnsupportedFeature,
+            "teams of 32 lanes: there is no reduction\nFix: use Code(lanes=1)",
+        ),
+        (
+            reducers.changed,
+            Code(lanes=64),
+            UnsupportedFeature,
+            "teams of 64 lanes: it reads 'x', which it stores to\nFix: use Code(lanes=1)",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=16),
+            InvalidInput,
+            "teams of 16 lanes\nFix: use a power of two from 32 on, or 1",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=96),
+            InvalidInput,
+            "teams of 96 lanes\nFix: use a power of two from 32 on, or 1",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, across=True),
+            InvalidInput,
+            "a team that stands for a row of positions along x\nFix: use across=False",
+        ),
+        (
+            reducers.softmax,
+            Code(lanes=32),
+            InvalidInput,
+            "a team that does not stand for a row of positions along x\nFix: use across=True",
+        ),
+    ],
+)
+def test_teams_that_there_are_none_of(kernel, code, error, text):
+    with pytest.raises(error) as raised:
+        refuse_teams(kernel.program, code)
+
+    assert str(raised.value) == text
+
+
+def test_a_row_without_a_team_is_refused():
+    with pytest.raises(InvalidInput) as raised:
+        refuse_teams(reducers.softmax.program, Code(across=True))
+
+    assert str(raised.value) == (
+        "a row of positions along x without a team\nFix: use Code(lanes=32, across=True)"
+    )
+
+
+def test_alone_is_what_analysis_has_found():
+    facts = analyse(reducers.softmax.program)
+
+    assert formed(reducers.softmax.program, facts, Code()) == facts.alone
+    bare = analyse(plain.program)
+    assert formed(plain.program, bare, Code()) == (plain.program, bare)
+
+
+@pytest.mark.parametrize("lanes", [32, 256])
+@pytest.mark.parametrize(
+    "kernel", [reducers.softmax, reducers.residual, reducers.layer_norm_rows, reducers.nearest]
+)
+def test_every_load_of_a_team_is_one_that_was_proved(kernel, lanes):
+    """So unchecked code has no checks, by whichever lane."""
+    facts = analyse(kernel.program)
+    code = Code(lanes=lanes, across=facts is not None and kernel is reducers.softmax)
+    program, proved = formed(kernel.program, facts, code)
+    known = {(a.buffer, a.statement, a.index) for a in proved.accesses}
+    arrays = {decl.name for decl in kernel.program.buffers}
+    for node in statements(program.entry):
+        for part in expressions(node):
+            if isinstance(part, Load) and part.buffer in arrays:
+                scalar = kernel.program.buffer(part.buffer).is_scalar_argument
+                assert scalar or (part.buffer, statement_text(node), part.index) in known
+    assert not any(isinstance(node, Reduce) for node in statements(program.entry))
+    assert proved.alone is None
+
+
+def test_forms_of_a_program_are_proved_together():
+    facts = analyse(reducers.residual.program)
+
+    assert facts.alone is not None
+    assert facts.alone[1].alone is None
+    assert replace(facts, alone=None) != facts

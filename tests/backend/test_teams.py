@@ -1,0 +1,108 @@
+"""Reductions give the reference's bits under every schedule: a share of scripts/soak_teams.py."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import vyre
+from vyre.runtime.devices.device import Device
+from vyre.testing import reducers
+from vyre.testing.cuda_on_host import CudaOnHost, compiler
+from vyre.testing.programs import generate
+from vyre.testing.reducers import Call, calls, deviations
+from vyre.testing.schedules import deviations_under, in_teams, space_for
+
+COMPILED = [device for device in vyre.devices() if device.backend.compiles]
+ON_HOST = [Device("cuda-on-host", CudaOnHost())] if compiler() else []
+DEVICES = pytest.mark.parametrize("device", [*COMPILED, *ON_HOST], ids=lambda device: device.name)
+CUDA = pytest.mark.parametrize("device", ON_HOST, ids=lambda device: device.name)
+
+
+@DEVICES
+def test_generated_programs_give_the_same_bits_in_teams(device: Device):
+    cases = [generate(Random(seed), reductions=True) for seed in range(8)]
+    drawn = [in_teams(space_for(device, case), Random(1)) for case in cases]
+
+    assert list(deviations_under(device, cases, drawn)) == []
+    teams = any(schedule.code.lanes > 1 for some in drawn for schedule in some)
+    assert teams or device.info.backend == "replay"
+
+
+@DEVICES
+@pytest.mark.parametrize(
+    "name",
+    ["softmax", "layer_norm_rows", "residual", "csr", "every_op", "in_loops", "conditional_rows"],
+)
+def test_kernels_give_the_same_bits_in_teams(device: Device, name: str):
+    seed = sum(map(ord, name))
+    chosen = [call for call in calls(seed) if call.kernel.name == name]
+    for call in chosen:
+        drawn = in_teams(call.space(device), Random(seed), teams=2)
+
+        assert list(deviations(call, device, drawn)) == []
+
+
+@CUDA
+@pytest.mark.parametrize("rounds", [0, 2, 33, 1024, 1025])
+def test_one_array_may_be_residual_and_output_in_every_team(device: Device, rounds: int):
+    """Rows of lanes do not wait for each other by themselves; each must have read it first."""
+    rng = np.random.default_rng(rounds)
+    call = Call(
+        kernel=reducers.residual,
+        inputs={
+            "a": reducers.floats(rng, 3, rounds),
+            "v": reducers.floats(rng, rounds),
+            "y": reducers.floats(rng, 3),
+        },
+        outputs={"out": np.zeros(3, np.float32)},
+        shape=(3,),
+        shared={"out": "y"},
+    )
+
+    assert {one.code.lanes for one in call.space(device).legal} == {1, 32, 64, 128, 256, 512, 1024}
+    assert list(deviations(call, device)) == []
+
+
+@CUDA
+def test_a_kernel_that_runs_once_has_teams_of_every_size(device: Device):
+    rng = np.random.default_rng(0)
+    x, y = reducers.floats(rng, 40_000), reducers.floats(rng, 40_000)
+    call = Call(
+        kernel=reducers.dot, inputs={"x": x, "y": y}, outputs={"out": np.zeros(1, np.float32)}
+    )
+    space = call.space(device)
+
+    assert [schedule.text for schedule in space.legal] == [
+        "256, teams of 256",
+        "1",
+        "32, teams of 32",
+        "64, teams of 64",
+        "128, teams of 128",
+        "512, teams of 512",
+        "1024, teams of 1024",
+    ]
+    assert list(deviations(call, device)) == []
+
+
+@CUDA
+def test_what_is_stored_on_two_ways_is_shared_by_lanes(device: Device):
+    """The positions of a row are each on their own, however often an array is stored to."""
+    text = device.source(reducers.conditional_rows.program, vyre.Code(lanes=32, across=True))
+
+    assert "x = 0u; x < " not in text  # as a loop that every lane goes through would be
+    assert "__shfl_xor_sync" in text
+
+
+@DEVICES
+def test_an_array_that_is_read_and_stored_to_has_no_teams(device: Device):
+    x = np.ones((3, 40), np.float32)
+    call = Call(kernel=reducers.changed, inputs={}, outputs={"x": x}, shape=(3,))
+    space = call.space(device)
+
+    assert {schedule.code.lanes for schedule in space.legal} == {1}
+    assert [(one.what, one.why) for one in space.refused] == [
+        ("teams of lanes", "it reads 'x', which it stores to")
+    ]

@@ -1,0 +1,276 @@
+"""Schedules of programs with reductions: the default of each device, the space, what is refused."""
+
+from dataclasses import replace
+from math import prod
+
+import pytest
+
+import vyre
+from vyre import In, Out, f32
+from vyre.analysis import analyse
+from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule, Simd
+from vyre.plan.default import default_for, space_for
+from vyre.plan.guess import guess
+from vyre.plan.space import Resources
+from vyre.plan.teams import why_not_free, why_not_group
+from vyre.plan.vectors import LaunchTraits
+from vyre.runtime.devices.launcher import Numbers
+from vyre.testing import reducers
+
+GPU = DeviceInfo(
+    backend="",
+    model="",
+    driver="",
+    compiler="",
+    kind=DeviceKind.GPU,
+    limits=Limits(
+        max_threads=1024,
+        max_block=(1024, 1024, 64),
+        max_grid=(2**31 - 1, 65_535, 65_535),
+        lockstep=32,
+    ),
+    compute_units=132,
+)
+APART = replace(GPU, limits=replace(GPU.limits, lockstep=0))  # lanes that meet in memory alone
+SMALL = replace(GPU, limits=replace(GPU.limits, max_threads=128))
+CPU = replace(
+    GPU,
+    kind=DeviceKind.CPU,
+    limits=Limits(max_threads=0, max_block=(0, 0, 0), max_grid=(0, 0, 0)),
+    simd=Simd(lanes=16, l1_bytes=32 << 10, l2_bytes=1 << 20),
+    compute_units=8,
+)
+POCL = replace(APART, kind=DeviceKind.CPU)
+
+
+def launch(kernel, extent, **shapes):
+    return Numbers(extent, shapes, {})
+
+
+SOFTMAX = launch(reducers.softmax, (512, 1000, 1), x=(1000, 512), out=(1000, 512))
+MATRIX = launch(
+    reducers.residual, (1000, 1, 1), a=(1000, 512), v=(512,), y=(1000,), out=(1000,)
+)
+MEANS = launch(reducers.column_means, (1000, 1, 1), x=(512, 1000), out=(1000,))
+DOT = launch(reducers.dot, (1, 1, 1), x=(10**6,), y=(10**6,), out=(1,))
+
+
+def space(device, kernel, numbers, declared=None, **others):
+    facts = analyse(kernel.program)
+    return space_for(
+        device, kernel.program, facts, numbers, declared, LaunchTraits({}), **others
+    )
+
+
+def texts(found):
+    return [schedule.text for schedule in found.legal]
+
+
+@pytest.mark.parametrize(
+    ("device", "kernel", "numbers", "text"),
+    [
+        (GPU, reducers.softmax, SOFTMAX, "256, teams of 256, across rows"),
+        (GPU, reducers.residual, MATRIX, "256, teams of 256"),
+        (GPU, reducers.dot, DOT, "256, teams of 256"),
+        (SMALL, reducers.residual, MATRIX, "128, teams of 128"),
+        (APART, reducers.residual, MATRIX, "32, teams of 32"),
+        (CPU, reducers.residual, MATRIX, "992, teams of 32"),
+        (CPU, reducers.softmax, SOFTMAX, "32x31, teams of 32, across rows"),
+        (CPU, reducers.dot, DOT, "32, teams of 32"),
+        (CPU, reducers.column_means, MEANS, "256, vectors of 16"),
+        (POCL, reducers.residual, MATRIX, "64"),
+    ],
+)
+def test_the_default(device, kernel, numbers, text):
+    facts = analyse(kernel.program)
+    found = default_for(device, kernel.program, facts, numbers, None, unchecked=True)
+
+    assert found.text == text
+    assert space(device, kernel, numbers).default == found
+
+
+def test_a_declared_workgroup_is_the_default():
+    assert space(GPU, reducers.residual, MATRIX, (96, 1, 1)).default.workgroup == (96, 1, 1)
+
+
+@vyre.kernel
+def cheap(x: In[f32], w: In[f32], out: Out[f32]):
+    j = vyre.gid()
+    out[j] = x[j] * sum(w[k] for k in range(4))
+
+
+def test_few_rounds_for_a_long_row_are_done_at_every_position():
+    """One team would go through a million positions by itself."""
+    numbers = launch(cheap, (10**6, 1, 1), x=(10**6,), w=(4,), out=(10**6,))
+    found = space(GPU, cheap, numbers)
+
+    assert found.default.text == "256"
+    assert "256, teams of 256, across rows" in texts(found)
+
+
+@pytest.mark.parametrize(
+    ("extent", "text"),
+    [
+        ((64, 65_535, 1), "256, teams of 256, across rows"),
+        ((64, 65_536, 1), "32x2, teams of 32, across rows"),
+        ((64, 1_000_000, 1), "32x16, teams of 32, across rows"),
+    ],
+)
+def test_more_rows_than_workgroups_along_an_axis(extent, text):
+    shape = extent[1], extent[0]
+    found = space(GPU, reducers.softmax, launch(None, extent, x=shape, out=shape))
+
+    assert found.default.text == text
+
+
+def test_more_rows_than_teams_can_cover_are_left_to_invocations():
+    shape = 2_000_000, 64
+    numbers = launch(None, (64, 2_000_000, 1), x=shape, out=shape)
+    found = space(GPU, reducers.softmax, numbers)
+
+    assert found.default.code.lanes == 1
+
+
+def test_the_space_of_a_gpu():
+    assert texts(space(GPU, reducers.residual, MATRIX)) == [
+        "256, teams of 256",
+        *("64", "128", "256", "512"),
+        *(f"{32 * count}, teams of 32" for count in (1, 2, 4, 8, 16)),
+        *(f"{lanes}, teams of {lanes}" for lanes in (64, 128, 512, 1024)),
+    ]
+
+
+def test_no_more_teams_side_by_side_than_results():
+    numbers = launch(None, (3, 1, 1), a=(3, 40), v=(40,), y=(3,), out=(3,))
+
+    assert [t for t in texts(space(GPU, reducers.residual, numbers)) if t.endswith(" 32")] == [
+        "32, teams of 32",
+        "64, teams of 32",
+    ]
+
+
+def test_a_device_whose_lanes_meet_in_memory_has_teams_of_one_row():
+    found = [one for one in space(APART, reducers.residual, MATRIX).legal if one.code.lanes > 1]
+
+    assert found == [Schedule((32, 1, 1), Code(lanes=32, checked=False))]
+
+
+def test_the_space_of_a_processor_has_teams_of_one_vector():
+    found = [one for one in space(CPU, reducers.residual, MATRIX).legal if one.code.lanes > 1]
+
+    assert {one.code.lanes for one in found} == {32}
+    assert {one.code.unroll for one in found} == {1, 4}
+    assert all(one.code.rows == 1 for one in found)
+
+
+def test_codes_among_which_to_choose():
+    code = Code(lanes=64, checked=False)
+    found = space(GPU, reducers.residual, MATRIX, among=[code])
+
+    assert texts(found) == ["256, teams of 256", "64, teams of 64"]
+    assert texts(space(GPU, reducers.dot, DOT, among=[])) == ["256, teams of 256"]
+    assert "1" in texts(space(GPU, reducers.dot, DOT))
+
+
+def test_what_a_compiled_kernel_does_not_allow_is_left_out():
+    wide = Resources({Code(lanes=1024, checked=False): 512})
+    found = space(GPU, reducers.residual, MATRIX, resources=wide)
+
+    assert "1024, teams of 1024" not in texts(found)
+
+
+def test_why_there_are_no_teams_is_said():
+    numbers = launch(None, (3, 1, 1), x=(3, 40))
+    found = space(GPU, reducers.changed, numbers)
+
+    assert [(one.what, one.why, one.count) for one in found.refused] == [
+        ("teams of lanes", "it reads 'x', which it stores to", 6)
+    ]
+
+
+@vyre.kernel
+def meeting(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i // 2] = sum(x[k] for k in range(i))
+
+
+def test_what_is_not_proved_runs_as_declared():
+    numbers = launch(None, (9, 1, 1), x=(9,), out=(9,))
+    found = space(GPU, meeting, numbers)
+
+    assert len(found.legal) == 1
+    assert found.refused[0].what == "every other schedule"
+
+
+def test_nothing_to_cover():
+    numbers = launch(None, (0, 1, 1), a=(0, 4), v=(4,), y=(0,), out=(0,))
+    found = space(GPU, reducers.residual, numbers)
+
+    assert [one.why for one in found.refused] == ["the extent (0, 1, 1) holds nothing"]
+
+
+def test_one_invocation_meets_nobody():
+    facts = analyse(meeting.program)
+    one, two = (launch(None, (size, 1, 1), x=(9,), out=(9,)) for size in (1, 2))
+
+    assert list(why_not_free(meeting.program, facts, one)) == []
+    assert len(list(why_not_free(meeting.program, facts, two))) == 1
+
+
+@pytest.mark.parametrize(
+    ("workgroup", "code", "device", "why"),
+    [
+        ((64, 1, 1), Code(), GPU, None),
+        ((64, 1, 1), Code(lanes=32), GPU, None),
+        ((32, 8, 2), Code(lanes=32), GPU, None),
+        ((96, 1, 1), Code(lanes=64), GPU, "96 invocations along x are no whole teams of 64"),
+        (
+            (64, 1, 1),
+            Code(lanes=32, across=True),
+            GPU,
+            "64 invocations along x are no whole teams of 32",
+        ),
+        ((128, 1, 1), Code(lanes=64), GPU, "a team of 64 lanes is a workgroup of its own"),
+        ((64, 2, 1), Code(lanes=64), GPU, "a team of 64 lanes is a workgroup of its own"),
+        ((64, 1, 1), Code(lanes=32), APART, "a team of 32 lanes is a workgroup of its own"),
+        ((64, 8, 1), Code(lanes=32), CPU, None),
+    ],
+)
+def test_workgroups_of_teams(workgroup, code, device, why):
+    assert why_not_group(Schedule(workgroup, code), device) == why
+
+
+@pytest.mark.parametrize("device", [GPU, APART, CPU, POCL])
+@pytest.mark.parametrize(
+    ("kernel", "numbers"),
+    [
+        (reducers.softmax, SOFTMAX),
+        (reducers.residual, MATRIX),
+        (reducers.column_means, MEANS),
+        (reducers.dot, DOT),
+    ],
+)
+def test_every_schedule_covers_everything_and_has_a_guess(device, kernel, numbers):
+    found = space(device, kernel, numbers)
+    facts = analyse(kernel.program)
+    ordered = guess(found, kernel.program, facts, device, numbers).ordered
+
+    assert sorted(map(str, ordered)) == sorted(map(str, found.legal))
+    for schedule in found.legal:
+        assert why_not_group(schedule, device) is None
+        most = device.limits.max_threads or 2**32
+        assert prod(schedule.workgroup) <= most or device.simd is not None
+
+
+def test_a_guess_prefers_teams_along_rows_and_invocations_along_columns():
+    rows = space(GPU, reducers.residual, MATRIX)
+    columns = space(GPU, reducers.column_means, MEANS)
+    best = [
+        guess(found, kernel.program, analyse(kernel.program), GPU, numbers).ordered[0]
+        for found, kernel, numbers in (
+            (rows, reducers.residual, MATRIX),
+            (columns, reducers.column_means, MEANS),
+        )
+    ]
+
+    assert [one.code.lanes > 1 for one in best] == [True, False]
