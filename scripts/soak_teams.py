@@ -1,11 +1,11 @@
 """Compares schedules of reductions with the reference: --count 5000 --seed 0 --device cpu.
 
-Each seed is a generated program with reductions, which runs under some of the schedules that may run
-it, in teams of lanes above all; every --each'th seed is followed by the kernels of
+Each seed is a generated program with reductions, which runs under some of the schedules that may
+run it, in teams of lanes above all; every --each'th seed is followed by the kernels of
 `vyre.testing.reducers`, each under some schedules. Processes take turns with blocks of seeds; after
 --seconds no more are begun. The device cuda-on-host is CUDA's own text on this machine's processor.
-Prints each difference with the seed that makes it, then how many programs and schedules agreed; ends
-with status 1 where one did not.
+Prints each difference with the seed that makes it, then how many programs and schedules agreed;
+ends with status 1 where one did not.
 """
 
 import argparse

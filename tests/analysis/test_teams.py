@@ -1,4 +1,4 @@
-"""What a code writes down of a program with reductions, what stays proved of it, what is refused."""
+"""What a code writes down of a program with reductions, what is proved of it, what is refused."""
 
 from dataclasses import replace
 

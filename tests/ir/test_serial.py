@@ -202,7 +202,9 @@ def mean_and_spread(x: In[f32, 2], out: Out[f32], also: Out[f32]):
 
 def test_a_kernel_of_two_passes_has_two_walks():
     made = serial(mean_and_spread.program)
-    named = [n for n in statements(made.entry) if isinstance(n, Let) and n.name.startswith("rounds")]
+    named = [
+        n for n in statements(made.entry) if isinstance(n, Let) and n.name.startswith("rounds")
+    ]
 
     assert len(named) == 2
 

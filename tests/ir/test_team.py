@@ -3,7 +3,7 @@
 import pytest
 
 import vyre
-from vyre import In, InOut, Out, f32, i32, ir, u32
+from vyre import In, Out, f32, i32, ir, u32
 from vyre.ir import BufferDecl, DataType, Program, ReduceOp
 from vyre.ir.expr import Alike, Atomic, AtomicOp, FromLane, Lane
 from vyre.ir.node import Barrier, Block, If, Loop, Reduce, Store, Trap
@@ -168,7 +168,9 @@ def test_no_reduction_is_left(lanes):
 
 def test_rows_of_lanes_wait_before_a_store_of_what_all_have():
     def before(lanes):
-        blocks = [n for n in statements(made(reducers.residual, lanes).entry) if isinstance(n, Block)]
+        blocks = [
+            n for n in statements(made(reducers.residual, lanes).entry) if isinstance(n, Block)
+        ]
         (block,) = (n for n in blocks if isinstance(n.body[-1], Store))
         return [type(node).__name__ for node in block.body]
 

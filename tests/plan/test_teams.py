@@ -8,6 +8,7 @@ import pytest
 import vyre
 from vyre import In, Out, f32
 from vyre.analysis import analyse
+from vyre.errors import InvalidInput
 from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule, Simd
 from vyre.plan.default import default_for, space_for
 from vyre.plan.guess import guess
@@ -43,23 +44,19 @@ CPU = replace(
 POCL = replace(APART, kind=DeviceKind.CPU)
 
 
-def launch(kernel, extent, **shapes):
+def launch(extent, **shapes):
     return Numbers(extent, shapes, {})
 
 
-SOFTMAX = launch(reducers.softmax, (512, 1000, 1), x=(1000, 512), out=(1000, 512))
-MATRIX = launch(
-    reducers.residual, (1000, 1, 1), a=(1000, 512), v=(512,), y=(1000,), out=(1000,)
-)
-MEANS = launch(reducers.column_means, (1000, 1, 1), x=(512, 1000), out=(1000,))
-DOT = launch(reducers.dot, (1, 1, 1), x=(10**6,), y=(10**6,), out=(1,))
+SOFTMAX = launch((512, 1000, 1), x=(1000, 512), out=(1000, 512))
+MATRIX = launch((1000, 1, 1), a=(1000, 512), v=(512,), y=(1000,), out=(1000,))
+MEANS = launch((1000, 1, 1), x=(512, 1000), out=(1000,))
+DOT = launch((1, 1, 1), x=(10**6,), y=(10**6,), out=(1,))
 
 
 def space(device, kernel, numbers, declared=None, **others):
     facts = analyse(kernel.program)
-    return space_for(
-        device, kernel.program, facts, numbers, declared, LaunchTraits({}), **others
-    )
+    return space_for(device, kernel.program, facts, numbers, declared, LaunchTraits({}), **others)
 
 
 def texts(found):
@@ -77,7 +74,7 @@ def texts(found):
         (CPU, reducers.residual, MATRIX, "992, teams of 32"),
         (CPU, reducers.softmax, SOFTMAX, "32x31, teams of 32, across rows"),
         (CPU, reducers.dot, DOT, "32, teams of 32"),
-        (CPU, reducers.column_means, MEANS, "256, vectors of 16"),
+        (CPU, reducers.column_means, MEANS, "32, vectors of 32"),
         (POCL, reducers.residual, MATRIX, "64"),
     ],
 )
@@ -101,7 +98,7 @@ def cheap(x: In[f32], w: In[f32], out: Out[f32]):
 
 def test_few_rounds_for_a_long_row_are_done_at_every_position():
     """One team would go through a million positions by itself."""
-    numbers = launch(cheap, (10**6, 1, 1), x=(10**6,), w=(4,), out=(10**6,))
+    numbers = launch((10**6, 1, 1), x=(10**6,), w=(4,), out=(10**6,))
     found = space(GPU, cheap, numbers)
 
     assert found.default.text == "256"
@@ -114,21 +111,26 @@ def test_few_rounds_for_a_long_row_are_done_at_every_position():
         ((64, 65_535, 1), "256, teams of 256, across rows"),
         ((64, 65_536, 1), "32x2, teams of 32, across rows"),
         ((64, 1_000_000, 1), "32x16, teams of 32, across rows"),
+        ((64, 2_000_000, 1), "32x32, teams of 32, across rows"),
     ],
 )
 def test_more_rows_than_workgroups_along_an_axis(extent, text):
     shape = extent[1], extent[0]
-    found = space(GPU, reducers.softmax, launch(None, extent, x=shape, out=shape))
+    found = space(GPU, reducers.softmax, launch(extent, x=shape, out=shape))
 
     assert found.default.text == text
 
 
-def test_more_rows_than_teams_can_cover_are_left_to_invocations():
-    shape = 2_000_000, 64
-    numbers = launch(None, (64, 2_000_000, 1), x=shape, out=shape)
-    found = space(GPU, reducers.softmax, numbers)
+def test_more_rows_than_any_workgroup_covers_are_refused_with_a_fix():
+    shape = 2_100_000, 64
+    with pytest.raises(InvalidInput) as raised:
+        space(GPU, reducers.softmax, launch((64, 2_100_000, 1), x=shape, out=shape))
 
-    assert found.default.code.lanes == 1
+    assert str(raised.value) == (
+        "the default workgroup (256, 1, 1) cannot cover (64, 2100000, 1): 2100000 elements would "
+        "be more than the 65535 workgroups that the device allows along it\n"
+        "Fix: declare a workgroup that the device can launch, or split the dispatch"
+    )
 
 
 def test_the_space_of_a_gpu():
@@ -141,7 +143,7 @@ def test_the_space_of_a_gpu():
 
 
 def test_no_more_teams_side_by_side_than_results():
-    numbers = launch(None, (3, 1, 1), a=(3, 40), v=(40,), y=(3,), out=(3,))
+    numbers = launch((3, 1, 1), a=(3, 40), v=(40,), y=(3,), out=(3,))
 
     assert [t for t in texts(space(GPU, reducers.residual, numbers)) if t.endswith(" 32")] == [
         "32, teams of 32",
@@ -180,7 +182,7 @@ def test_what_a_compiled_kernel_does_not_allow_is_left_out():
 
 
 def test_why_there_are_no_teams_is_said():
-    numbers = launch(None, (3, 1, 1), x=(3, 40))
+    numbers = launch((3, 1, 1), x=(3, 40))
     found = space(GPU, reducers.changed, numbers)
 
     assert [(one.what, one.why, one.count) for one in found.refused] == [
@@ -195,7 +197,7 @@ def meeting(x: In[f32], out: Out[f32]):
 
 
 def test_what_is_not_proved_runs_as_declared():
-    numbers = launch(None, (9, 1, 1), x=(9,), out=(9,))
+    numbers = launch((9, 1, 1), x=(9,), out=(9,))
     found = space(GPU, meeting, numbers)
 
     assert len(found.legal) == 1
@@ -203,7 +205,7 @@ def test_what_is_not_proved_runs_as_declared():
 
 
 def test_nothing_to_cover():
-    numbers = launch(None, (0, 1, 1), a=(0, 4), v=(4,), y=(0,), out=(0,))
+    numbers = launch((0, 1, 1), a=(0, 4), v=(4,), y=(0,), out=(0,))
     found = space(GPU, reducers.residual, numbers)
 
     assert [one.why for one in found.refused] == ["the extent (0, 1, 1) holds nothing"]
@@ -211,7 +213,7 @@ def test_nothing_to_cover():
 
 def test_one_invocation_meets_nobody():
     facts = analyse(meeting.program)
-    one, two = (launch(None, (size, 1, 1), x=(9,), out=(9,)) for size in (1, 2))
+    one, two = (launch((size, 1, 1), x=(9,), out=(9,)) for size in (1, 2))
 
     assert list(why_not_free(meeting.program, facts, one)) == []
     assert len(list(why_not_free(meeting.program, facts, two))) == 1
@@ -264,12 +266,13 @@ def test_every_schedule_covers_everything_and_has_a_guess(device, kernel, number
 
 def test_a_guess_prefers_teams_along_rows_and_invocations_along_columns():
     rows = space(GPU, reducers.residual, MATRIX)
-    columns = space(GPU, reducers.column_means, MEANS)
+    many = launch((10**6, 1, 1), x=(64, 10**6), out=(10**6,))
+    columns = space(GPU, reducers.column_means, many)
     best = [
         guess(found, kernel.program, analyse(kernel.program), GPU, numbers).ordered[0]
         for found, kernel, numbers in (
             (rows, reducers.residual, MATRIX),
-            (columns, reducers.column_means, MEANS),
+            (columns, reducers.column_means, many),
         )
     ]
 

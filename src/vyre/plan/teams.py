@@ -70,9 +70,9 @@ def default_for(
         whole = Schedule((usual.lanes, 1, 1), usual)
         if not (usual.across and _is_better_alone(whole, program, launch, device)):
             fits = Fit(simd.extent_of(launch), device.limits, Resources())
-            whole = next((one for one in _covering(whole, device) if fits.problem(one) is None), None)
-            if whole is not None:
-                return whole
+            covers = (one for one in _covering(whole, device) if fits.problem(one) is None)
+            if (found := next(covers, None)) is not None:
+                return found
     return space.default_schedule(
         declared,
         device.kind,
@@ -176,7 +176,7 @@ def _why_none_on(device: DeviceInfo) -> str | None:
 
 
 def why_not_free(program: Program, facts: Facts, launch: Launch) -> Iterator[str]:
-    """Why a launch has to run as declared; one of a single invocation, who meets nobody, has not."""
+    """Why a launch has to run as declared; that of one invocation, who meets nobody, has not."""
     if prod(simd.extent_of(launch)) != 1 or why_no_team(program) is not None:
         yield from space.why_not_free(facts, launch)
 
@@ -220,14 +220,12 @@ def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
     yield whole
     if device.limits.lockstep == LANES:
         small = replace(whole.code, lanes=LANES)
-        for size in _SIDE_BY_SIDE[1:]:
+        for size in (*_SIDE_BY_SIDE[1:], LANES):
             yield Schedule((LANES, size, 1), small)
             yield Schedule((LANES, 1, size), small)
 
 
-def _is_better_alone(
-    whole: Schedule, program: Program, launch: Launch, device: DeviceInfo
-) -> bool:
+def _is_better_alone(whole: Schedule, program: Program, launch: Launch, device: DeviceInfo) -> bool:
     """Whether few rounds for a long row are sooner done again at every position of it."""
     amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
     alone = Schedule((WIDE, 1, 1), Code(checked=whole.code.checked))

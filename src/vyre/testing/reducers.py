@@ -4,6 +4,9 @@ Each gives the reference's bits under all of them: alone and in teams, of one ro
 several, checked and not. Some names are words that emitters use themselves.
 """
 
+# mypy: ignore-errors
+# A kernel's annotations are the language's types: what they name is not what Python would see.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -147,8 +150,18 @@ def every_op(x: In[f32, 2], n: In[u32], out: Out[f32, 2], found: Out[u32, 2], sa
 
 
 @vyre.kernel
-def wide_ops(x: In[i64, 2], y: In[u64, 2], z: In[f64, 2], w: In[i32, 2], n: u32,
-             a: Out[i64, 2], b: Out[u64, 2], c: Out[f64, 2], d: Out[i32, 2], e: Out[u32, 2]):
+def wide_ops(
+    x: In[i64, 2],
+    y: In[u64, 2],
+    z: In[f64, 2],
+    w: In[i32, 2],
+    n: u32,
+    a: Out[i64, 2],
+    b: Out[u64, 2],
+    c: Out[f64, 2],
+    d: Out[i32, 2],
+    e: Out[u32, 2],
+):
     i = vyre.gid()
     a[i, 0] = sum(x[i, k] for k in range(n))
     a[i, 1] = vyre.prod(x[i, k] for k in range(n))
@@ -332,14 +345,14 @@ class Call:
         """The schedules that may run it."""
         _, given, outs = self._given(device)
         named = {**given, **self.scalars}
-        bound = self.kernel._dispatcher.bind((), outs, self.shape, None, named)  # noqa: SLF001
+        bound = self.kernel._dispatcher.bind((), outs, self.shape, None, named)
         numbers, alignment, _ = bound.numbered
         return bound.launcher.space(numbers, alignment)
 
     def _given(self, device: Device) -> tuple[dict[str, Any], dict[str, Any], Any]:
         arrays = {n: device.array(a) for n, a in {**self.inputs, **self.outputs}.items()}
         arrays |= {name: arrays[source] for name, source in self.shared.items()}
-        roles = {p.name: p.role for p in self.kernel._translation.params}  # noqa: SLF001
+        roles = {p.name: p.role for p in self.kernel._translation.params}
         outs = tuple(a for n, a in arrays.items() if roles[n] is Role.OUT)
         given = {n: a for n, a in arrays.items() if roles[n] is not Role.OUT}
         return arrays, given, outs or None
@@ -445,8 +458,12 @@ def calls(seed: int) -> Iterator[Call]:
     k = max(n(), 1)
     inputs = {"x": floats(rng, m, k), "n": rng.integers(0, k + 1, m, np.uint32)}
     yield of(
-        every_op, inputs, (m,),
-        out=zeros(m, 4), found=zeros(m, 3, kind=np.uint32), says=zeros(m, 2, kind=np.uint8),
+        every_op,
+        inputs,
+        (m,),
+        out=zeros(m, 4),
+        found=zeros(m, 3, kind=np.uint32),
+        says=zeros(m, 2, kind=np.uint8),
     )
     k = n()
     inputs = {
@@ -457,9 +474,13 @@ def calls(seed: int) -> Iterator[Call]:
     }
     yield replace(
         of(
-            wide_ops, inputs, (m,),
-            a=zeros(m, 3, kind=np.int64), b=zeros(m, 2, kind=np.uint64),
-            c=zeros(m, 2, kind=np.float64), d=zeros(m, 2, kind=np.int32),
+            wide_ops,
+            inputs,
+            (m,),
+            a=zeros(m, 3, kind=np.int64),
+            b=zeros(m, 2, kind=np.uint64),
+            c=zeros(m, 2, kind=np.float64),
+            d=zeros(m, 2, kind=np.int32),
             e=zeros(m, 3, kind=np.uint32),
         ),
         scalars={"n": k},

@@ -1,0 +1,95 @@
+"""The text of teams: what is refused beside them, that nothing wraps, what is unchecked."""
+
+import pytest
+
+import vyre
+from vyre import In, Out, f32
+from vyre.analysis import analyse
+from vyre.emit import CUDA, OPENCL, emit
+from vyre.emit.llvm import Features, emit_llvm
+from vyre.errors import UnsupportedFeature
+from vyre.model import Code
+from vyre.testing import reducers
+
+
+def text(kernel, code, dialect=CUDA):
+    return emit(kernel.program, code, dialect, analyse(kernel.program), "kernel").text
+
+
+@pytest.mark.parametrize(
+    ("code", "dialect", "problem"),
+    [
+        (
+            Code(lanes=32, items=2),
+            CUDA,
+            "items 2 beside teams of 32 lanes\nFix: use Code(lanes=32) alone",
+        ),
+        (
+            Code(lanes=64, planes=2),
+            CUDA,
+            "planes 2 beside teams of 64 lanes\nFix: use Code(lanes=64) alone",
+        ),
+        (
+            Code(lanes=32, staged=True),
+            CUDA,
+            "staged True beside teams of 32 lanes\nFix: use Code(lanes=32) alone",
+        ),
+        (
+            Code(lanes=64),
+            OPENCL,
+            "teams of 64 lanes in opencl\nFix: use Code(lanes=32)",
+        ),
+    ],
+)
+def test_what_stands_beside_no_team(code, dialect, problem):
+    with pytest.raises(UnsupportedFeature) as raised:
+        text(reducers.residual, code, dialect)
+
+    assert str(raised.value) == problem
+
+
+def test_a_processors_team_is_one_vector():
+    program = reducers.residual.program
+    with pytest.raises(UnsupportedFeature) as raised:
+        emit_llvm(program, Code(lanes=64), Features(), analyse(program))
+
+    assert str(raised.value) == (
+        "teams of 64 lanes on a processor that has lanes\nFix: use Code(lanes=32)"
+    )
+
+
+@pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=["cuda", "opencl"])
+def test_teams_are_counted_not_their_lanes(dialect):
+    """20 million results have 2**32 lanes in teams of 256: those have no numbers."""
+    found = text(reducers.residual, Code(lanes=32), dialect)
+    group, size = {
+        "cuda": ("blockIdx.x", "blockDim.x"),
+        "opencl": ("(u32)get_group_id(0)", "(u32)get_local_size(0)"),
+    }[dialect.name]
+
+    assert f"{group} * ({size} / 32u)" in found
+    assert "blockIdx.x * blockDim.x" not in found
+    assert "get_global_id(0)" not in found
+
+
+@vyre.kernel
+def row_sums(x: In[f32, 2], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = sum(x[i, k] for k in range(x.shape[1]))
+
+
+@pytest.mark.parametrize("lanes", [32, 256])
+def test_unchecked_teams_have_no_checks(lanes):
+    checked = text(row_sums, Code(lanes=lanes))
+    unchecked = text(row_sums, Code(lanes=lanes, checked=False))
+
+    assert "< len_out)" in checked
+    assert "< len_out)" not in unchecked
+    assert "(u64)" not in unchecked  # as checks along several axes compute
+
+
+def test_lanes_tell_each_other_by_shuffles_or_memory():
+    assert "__shfl_xor_sync" in text(row_sums, Code(lanes=32))
+    assert "__syncthreads" not in text(row_sums, Code(lanes=32))
+    assert "__syncthreads" in text(row_sums, Code(lanes=64))
+    assert "exchange_f32[32]" in text(row_sums, Code(lanes=32), OPENCL)
