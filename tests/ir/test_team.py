@@ -46,12 +46,13 @@ def program(*nodes, shared=False, dtype=F32):
         ),
         ([S, ir.store("out", ir.local_id(), ir.f32(1))], "it asks for its place in a workgroup"),
         (
-            [S, ir.store("out", ME, ir.load("out", ME) + ir.var("s"))],
-            "it reads 'out', which it stores to",
+            [S, ir.store("out", ME, ir.var("s")), ir.store("more", ME, ir.load("out", ME))],
+            "it may read 'out' where it has stored to it",
         ),
+        ([S, ir.store("out", ME, ir.load("out", ME) + ir.var("s"))], None),
         ([S, ir.store("out", ME, ir.var("s"))], None),
     ],
-    ids=["none", "barrier", "trap", "atomic", "local", "reads", "fine"],
+    ids=["none", "barrier", "trap", "atomic", "local", "behind", "before", "fine"],
 )
 def test_who_has_no_teams(nodes, why):
     assert why_no_team(program(*nodes)) == why

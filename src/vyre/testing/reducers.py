@@ -234,6 +234,14 @@ def changed(x: InOut[f32, 2]):
 
 
 @vyre.kernel
+def running(x: InOut[f32, 2]):
+    i = vyre.gid()
+    total = sum(x[i, k] for k in range(x.shape[1]))
+    for j in range(1, x.shape[1]):
+        x[i, j] = x[i, j - 1] / total
+
+
+@vyre.kernel
 def added(x: In[f32, 2], total: InOut[f32]):
     i = vyre.gid()
     total[i] += sum(x[i, k] for k in range(x.shape[1]))
@@ -490,7 +498,8 @@ def calls(seed: int) -> Iterator[Call]:
     inputs = {name: floats(rng, n()) for name in "xyz"}
     yield replace(of(lengths, inputs, (m,), out=zeros(m)), scalars={"n": draw.choice((-1, 0, 50))})
     yield of(own_arrays, {"x": floats(rng, m, 8)}, (m,), out=zeros(m))
-    yield of(changed, {}, (m,), x=floats(rng, m, n()))
+    for kernel in (changed, running):
+        yield of(kernel, {}, (m,), x=floats(rng, m, n()))
     yield of(added, {"x": floats(rng, m, n())}, (m,), total=floats(rng, m))
     for kernel in (planes, cubes):
         x = floats(rng, 2, draw.choice((1, 33, 40)), draw.choice((1, 3, 35)))
