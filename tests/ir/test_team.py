@@ -7,7 +7,8 @@ from vyre import In, Out, f32, i32, ir, u32
 from vyre.ir import BufferDecl, DataType, Program, ReduceOp
 from vyre.ir.expr import Alike, Atomic, AtomicOp, FromLane, Lane
 from vyre.ir.node import Barrier, Block, If, Loop, Reduce, Store, Trap
-from vyre.ir.team import MOST_COPIED, covers_rows, team, why_no_team
+from vyre.ir.team import covers_rows, team, why_no_team
+from vyre.ir.team.writer import MOST_COPIED
 from vyre.ir.walk import all_expressions, statements
 from vyre.testing import reducers
 

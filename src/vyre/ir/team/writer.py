@@ -1,11 +1,7 @@
-"""Reductions shared by a team: lanes that stand where an invocation would, and go its way together.
+"""What lanes of a team do: each has its own rounds of a reduction, and of loops that only store.
 
-What they compute is the same in each, but in the rounds of a reduction, of which each lane has its
-own, and in loops that only store, each round elsewhere. Lanes of a row, 32 of them, tell each other
-what they have; the rows of a larger team meet in workgroup memory.
-
-Where no reduction depends on x, a team stands for a whole row of positions along it: what does not
-depend on x is computed once, and the rest is one more loop that its lanes share.
+Lanes of a row, 32 of them, tell each other what they have; the rows of a larger team meet in
+workgroup memory.
 """
 
 from __future__ import annotations
@@ -13,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
 from itertools import chain
 
 from vyre.ir.declare import Access, BufferDecl, MemoryKind
@@ -23,10 +18,7 @@ from vyre.ir.expr import (
     BinaryOp,
     Cast,
     Expr,
-    FlatIndex,
     FromLane,
-    Id,
-    IdKind,
     Lane,
     Lit,
     Load,
@@ -34,276 +26,38 @@ from vyre.ir.expr import (
     Var,
 )
 from vyre.ir.fold import BLOCK, HALVES, LANES, levels
-from vyre.ir.loops import ACTS
 from vyre.ir.node import (
     Assign,
     Barrier,
     Block,
-    Break,
-    Continue,
     If,
     Let,
     Loop,
     Node,
-    Reduce,
-    Region,
-    Return,
     Store,
     While,
-    Yield,
 )
-from vyre.ir.program import Program
 from vyre.ir.serial import (
-    Fresh,
     Names,
     Serial,
     Together,
     as_state,
-    has_reductions,
     names_of,
     u32,
     up,
 )
-from vyre.ir.text import statement_text
+from vyre.ir.team.loops import is_shared
 from vyre.ir.types import DataType
-from vyre.ir.walk import all_expressions, expressions, rebuild, rebuild_node, size_of, statements
+from vyre.ir.walk import size_of
 
 MOST_COPIED = 2_048
 """Statements and expressions of rounds that are worth two copies: with checks, and without."""
 
 LANE = Lane()
 
-_COUNTED = (DataType.U32, DataType.I32)
-
-_SHARED = (
-    *(Let, Assign, Store, If, Loop, While, Break, Continue, Return, Block, Region, Reduce),
-    Yield,
-)
-"""Statements that all lanes of a team can go through for one invocation."""
-
-
-def why_no_team(program: Program) -> str | None:
-    """Why lanes cannot share what an invocation of a program does."""
-    if not has_reductions(program):
-        return "there is no reduction"
-    parts = list(all_expressions(program.entry))
-    if program.runs_whole_workgroups:
-        return "its workgroups work together already"
-    others = (n for n in statements(program.entry) if not isinstance(n, _SHARED))
-    other = next(others, None)
-    if other is not None:
-        return f"of {type(other).__name__.lower()} there is one for each invocation"
-    if any(isinstance(part, ACTS) for part in parts):
-        return "it has atomics, or calls what nobody here can see into"
-    ids = {part.kind for part in parts if isinstance(part, Id)}
-    if ids & {IdKind.LOCAL, IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE}:
-        return "it asks for its place in a workgroup"
-    for decl in program.buffers:
-        if not _is_read_before(decl.name, _inside(program.entry)):
-            return f"it may read {decl.name!r} where it has stored to it"
-    return None
-
-
-def _is_read_before(buffer: str, nodes: Sequence[Node]) -> bool:
-    """Whether all that is read of an array is read before it is stored to.
-
-    That is so where one statement stores to it, none behind it reads it, and the rounds of a loop
-    read of it what they store themselves.
-    """
-
-    def reads(node: Node) -> list[Load]:
-        found = (part for part in all_expressions((node,)) if isinstance(part, Load))
-        return [load for load in found if load.buffer == buffer]
-
-    stores = [
-        (place, store)
-        for place, node in enumerate(nodes)
-        for store in statements((node,))
-        if isinstance(store, Store) and store.buffer == buffer
-    ]
-    if not stores or not any(map(reads, nodes)):
-        return True
-    (place, store), *more = stores
-    if more or any(map(reads, nodes[place + 1 :])):
-        return False
-    node = nodes[place]
-    if node is store:
-        return True
-    once = Counter({buffer: 1})
-    return (
-        isinstance(node, Loop)
-        and _is_shared(node, Counter(_stored((node,))) | once)
-        and all(load.index == store.index for load in reads(node))
-    )
-
-
-def _stored(nodes: Sequence[Node]) -> Iterator[str]:
-    return (node.buffer for node in statements(nodes) if isinstance(node, Store))
-
-
-@dataclass(frozen=True, slots=True)
-class Team:
-    """A program for teams, and how it came of the one it was made of."""
-
-    program: Program
-    texts: Mapping[str, Sequence[str]]  # what statements are called now, by what they were called
-    x: str | None  # the name of the position along x, where a team stands for a row of them
-
-    def moved(self, expr: Expr) -> Expr:
-        """An expression as it stands in the program for teams."""
-        return expr if self.x is None else rebuild(expr, partial(_moved, self.x))
-
-
-@lru_cache(maxsize=256)
-def team(program: Program, lanes: int) -> Team:
-    """The same program for teams of so many lanes, a multiple of 32."""
-    assert why_no_team(program) is None, program
-    assert lanes % LANES == 0, lanes
-    fresh = Fresh(program)
-    rows = _by_rows(program, fresh)
-    source = program if rows is None else rows.program
-    stored = Counter(_stored(source.entry))
-    x = None if rows is None else rows.x
-    work = _Team(fresh, rows=lanes // LANES, stored=stored, x=x)
-    entry = work.plain(source.entry)
-    buffers = (*program.buffers, *work.shared(len(program.buffers)))
-    texts: dict[str, Sequence[str]] = dict(work.texts)
-    if rows is not None:
-        for before, now in rows.texts.items():
-            texts.setdefault(before, now)
-    made = replace(program, entry=entry, buffers=buffers)
-    return Team(made, texts, x)
-
-
-@lru_cache(maxsize=256)
-def covers_rows(program: Program) -> bool:
-    """Whether no reduction depends on x, along which there are positions."""
-    return why_no_team(program) is None and _by_rows(program, Fresh(program)) is not None
-
-
-# -- rows of positions
-
-
-def _by_rows(program: Program, fresh: Fresh) -> Team | None:
-    """The program with a loop over the positions along x, behind what does not depend on them."""
-    across = Id(IdKind.INVOCATION, 0)
-    nodes = _inside(program.entry)
-    if any(isinstance(node, Return) for node in statements(nodes)):
-        return None
-    if not any(part == across for part in all_expressions(nodes)):
-        return None
-    changed = {node.name for node in statements(nodes) if isinstance(node, Assign)}
-    written = {node.buffer for node in statements(nodes) if isinstance(node, Store)}
-    before, behind, differs = list[Node](), list[Node](), set[str]()
-
-    def depends(node: Node) -> bool:
-        return any(
-            part == across
-            or (isinstance(part, Var) and part.name in differs | changed)
-            or (isinstance(part, Load) and part.buffer in written)
-            for part in all_expressions((node,))
-        )
-
-    for node in nodes:
-        bound = set(names_of((node,)))
-        if isinstance(node, (Let, Reduce)) and not bound & changed and not depends(node):
-            before.append(node)
-        else:
-            behind.append(node)
-            differs |= bound
-    if any(isinstance(node, Reduce) for node in statements(behind)):
-        return None
-    x = fresh("x")
-    body = tuple(rebuild_node(node, partial(_moved, x)) for node in behind)
-    texts = {
-        statement_text(old): (statement_text(new),)
-        for old, new in zip(statements(behind), statements(body), strict=True)
-    }
-    row = Loop(x, u32(0), Id(IdKind.EXTENT, 0), body)
-    return Team(replace(program, entry=(*before, row)), texts, x)
-
-
-def _moved(x: str, expr: Expr) -> Expr:
-    return Var(x) if expr == Id(IdKind.INVOCATION, 0) else expr
-
-
-def _inside(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """A program's statements without the lists that only hold them."""
-    match nodes:
-        case (Region(body=body) | Block(body=body),):
-            return _inside(body)
-        case _:
-            return tuple(nodes)
-
-
-# -- loops that lanes share
-
-
-def _is_shared(loop: Loop, stored: Mapping[str, int], around: frozenset[str] = frozenset()) -> bool:
-    """Whether the rounds of a loop only store, each elsewhere, so that any lane may do any.
-
-    Where a loop around it gives the names `around` other values, each time it comes by, and lanes
-    do not wait for each other meanwhile, the lane that stores to a place has to be the same one
-    each time: an earlier value could come last.
-    """
-    inside = tuple(statements(loop.body))
-    leaves = (Break, Continue, Return, Reduce)
-    if not isinstance(loop.start, Lit) or loop.start.dtype not in _COUNTED:
-        return False
-    if any(isinstance(node, leaves) for node in inside):
-        return False
-    own = {node.name for node in inside if isinstance(node, Let)}
-    own |= {node.var for node in inside if isinstance(node, Loop)}
-    changed = {node.name for node in inside if isinstance(node, Assign)}
-    if changed - own or loop.var in changed:
-        return False  # a round leaves something to the next
-    bindings = Counter(names_of(loop.body))
-    fixed, moving = {loop.var} | own | around, {loop.var}
-    for node in inside:
-        # A name that is bound on two ways may be another place on each.
-        if isinstance(node, Let) and bindings[node.name] == 1:
-            moving |= {node.name} if _moves(node.value, moving, fixed) else set()
-    places: dict[str, list[Expr]] = {}
-    for node in inside:
-        if isinstance(node, Store):
-            places.setdefault(node.buffer, []).append(node.index)
-    # Of two stores to one array, those of different rounds could meet but where both go one way.
-    return bool(places) and all(
-        stored[name] == len(indices)
-        and len(set(indices)) == 1
-        and _moves(indices[0], moving, fixed)
-        for name, indices in places.items()
-    )
-
-
-def _moves(index: Expr, moving: set[str], inside: set[str]) -> bool:
-    """Whether an index is another one in each round, whatever else is in it."""
-    if isinstance(index, FlatIndex):
-        return any(_moves(part, moving, inside) for part in index.indices)
-    match index:
-        case Var(name):
-            return name in moving
-        case Cast(target, value):
-            return target in _COUNTED and _moves(value, moving, inside)
-        case Binary(BinaryOp.ADD, left, right):
-            return (_moves(left, moving, inside) and _stays(right, inside)) or (
-                _moves(right, moving, inside) and _stays(left, inside)
-            )
-        case Binary(BinaryOp.SUB, left, right):
-            return _moves(left, moving, inside) and _stays(right, inside)
-        case _:
-            return False
-
-
-def _stays(expr: Expr, inside: set[str]) -> bool:
-    return not any(
-        isinstance(part, Load) or (isinstance(part, Var) and part.name in inside)
-        for part in expressions(expr)
-    )
-
 
 @dataclass(slots=True)
-class _Team(Serial):
+class Writer(Serial):
     """Writes what lanes of a team do, with names that nothing else has."""
 
     rows: int = 1  # of 32 lanes
@@ -336,7 +90,7 @@ class _Team(Serial):
 
     def inside(self, node: Node) -> Node:
         match node:
-            case Loop(var) if var == self.x or _is_shared(node, self.stored, self.around):
+            case Loop(var) if var == self.x or is_shared(node, self.stored, self.around):
                 return Block(tuple(self.divided(node)))
             case Loop() | While():
                 outer = self.around
@@ -431,11 +185,11 @@ class _Team(Serial):
                 yield Let(other, FromLane(Var(held.some), half))
                 yield Assign(held.some, Binary(BinaryOp.OR, Var(held.some), Var(other)))
             if self.rows > 1:
-                yield from self.told_by_rows(held.some)
+                yield from self.toldby_rows(held.some)
             own, held.some = held.some, self.fresh("some")
             yield Let(held.some, Alike(Var(own)))
 
-    def told_by_rows(self, some: str) -> Iterator[Node]:
+    def toldby_rows(self, some: str) -> Iterator[Node]:
         array = self.array(DataType.U32, 0)
         word = Select(Var(some), u32(1), u32(0))
         yield Store(array, self.row, word)
