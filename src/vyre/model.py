@@ -50,6 +50,7 @@ class Parts:
     sized: bool = False  # compiled for the schedule's workgroup alone, one of those that are named
     lanes: int = 1  # that share the rounds of one invocation's reductions: a team
     across: bool = False  # a team stands for a whole row of positions along x
+    shares: int = 1  # teams that share the rounds of one invocation, the last of which goes on
 
     def parts(self) -> dict[str, Any]:
         """Every part by its name."""
@@ -83,6 +84,7 @@ WORDS = {
     "unroll": "unroll {}",
     "lanes": "teams of {}",
     "across": "across rows",
+    "shares": "{} shares",
 }
 """How a text says a part that is not as usual; `items` and `order` are said in one."""
 
@@ -125,8 +127,9 @@ class Code(Parts):
         # A dataclass would hash the enum as well, which takes as long as all the rest; a part that
         # is not here makes no two equal.
         blocked = self.order is Order.BLOCKED
-        sizes = (self.items, self.vector, self.unroll, self.rows, self.lines, self.lanes)
-        return hash((sizes, blocked, self.checked, self.staged, self.depth, self.group))
+        sizes = (self.items, self.vector, self.unroll, self.rows, self.lines)
+        team = (self.lanes, self.shares)
+        return hash((sizes, team, blocked, self.checked, self.staged, self.depth, self.group))
 
     def _said(self, names: Iterable[str]) -> str:
         return ", ".join(f"{name} {shown(getattr(self, name))}" for name in names)
@@ -272,6 +275,7 @@ class Schedule:
             0.25 * code.sized,
             log2(code.lanes),
             0.25 * code.across,
+            0.5 * log2(code.shares),
         )
 
 

@@ -111,6 +111,8 @@ class Reading:
     divergent: list[str] = field(default_factory=list)
     loop_scalars: set[str] = field(default_factory=set)
     form_scalars: set[str] = field(default_factory=set)  # of every form that leaves the reader
+    rounds: dict[str, Linear | None] = field(default_factory=dict)
+    """How many rounds each reduction has, by its name, where a launch tells."""
 
 
 @lru_cache(maxsize=256)
@@ -176,6 +178,7 @@ class _Reader:
                     agreed = self.is_agreed(node)
                     self.types[var] = DataType.U32
                     trips = self.counted(node, _FIRST, many)
+                    self.note_rounds(name, many)
                     self.count(_TOGETHER[node.op], rounds * trips)
                     read = self.body if isinstance(self.forms[var], Linear) else self.parted
                     with self.again(node):
@@ -307,6 +310,15 @@ class _Reader:
         length = self.number(apart) if apart.constant is None else apart.constant
         trips = GUESSED_ROUNDS if length is None else max(length, 0)
         return Linear({counter: ONE}, Poly(), dtype), trips
+
+    def note_rounds(self, name: str, many: Expr) -> None:
+        """Keep how many rounds a reduction has; of several by one name, only where they agree."""
+        form = None if self.values is None else self.values.value(many)
+        if form is None or not form.is_uniform or self.found.rounds.get(name, form) != form:
+            self.found.rounds[name] = None
+            return
+        self.found.rounds[name] = form
+        self.found.form_scalars |= form.scalars
 
     def note_scalars(self, exprs: tuple[Expr, ...]) -> None:
         for expr in exprs:

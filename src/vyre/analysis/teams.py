@@ -8,7 +8,7 @@ from vyre.analysis.facts import Facts
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, team, why_no_team
+from vyre.ir.team import covers_rows, team, why_no_team, why_not_shared
 from vyre.model import Code
 
 
@@ -19,10 +19,10 @@ def formed(program: Program, facts: Facts, code: Code) -> tuple[Program, Facts]:
         UnsupportedFeature: lanes cannot share what an invocation does.
         InvalidInput: there are no teams of so many lanes.
     """
-    if code.lanes == 1 and not code.across:
+    if not is_team(code):
         return facts.alone or (program, facts)
     refuse_teams(program, code)
-    made = team(program, code.lanes)
+    made = team(program, code.lanes, code.shares)
     # Each round is gone through where it was proved that it may be, by whichever lane.
     accesses = tuple(
         replace(access, statement=text, index=made.moved(access.index))
@@ -32,6 +32,11 @@ def formed(program: Program, facts: Facts, code: Code) -> tuple[Program, Facts]:
     return made.program, replace(
         facts, accesses=accesses, counters={}, written_out=None, alone=None
     )
+
+
+def is_team(code: Code) -> bool:
+    """Whether lanes, or whole workgroups, share what an invocation does, or are said to."""
+    return (code.lanes, code.across, code.shares) != (1, False, 1)
 
 
 def refuse_teams(program: Program, code: Code) -> None:
@@ -45,8 +50,9 @@ def refuse_teams(program: Program, code: Code) -> None:
     if why_not is not None:
         raise UnsupportedFeature(f"teams of {code.lanes} lanes: {why_not}", "use Code(lanes=1)")
     if code.lanes == 1:
-        fix = f"use Code(lanes={LANES}, across=True)"
-        raise InvalidInput("a row of positions along x without a team", fix)
+        what = "a row of positions along x" if code.across else f"{code.shares} shares of a result"
+        given = "across=True" if code.across else f"shares={code.shares}"
+        raise InvalidInput(f"{what} without a team", f"use Code(lanes={LANES}, {given})")
     if code.lanes % LANES or code.lanes & (code.lanes - 1):
         raise InvalidInput(
             f"teams of {code.lanes} lanes", f"use a power of two from {LANES} on, or 1"
@@ -55,3 +61,5 @@ def refuse_teams(program: Program, code: Code) -> None:
         does = "stands" if code.across else "does not stand"
         fix = f"use across={not code.across}"
         raise InvalidInput(f"a team that {does} for a row of positions along x", fix)
+    if code.shares > 1 and (why_not := why_not_shared(program)) is not None:
+        raise UnsupportedFeature(f"{code.shares} shares of a result: {why_not}", "use shares=1")

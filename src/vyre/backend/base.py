@@ -89,6 +89,15 @@ class Binary(Protocol):
         """The widest workgroup its registers allow; 0 where the device does not say."""
         ...
 
+    @property
+    def room(self) -> tuple[int, ...]:
+        """Bytes of each array that workgroups of a launch keep for each other, zeros at first.
+
+        They are the last arguments, which no caller gives: a launch has them to itself. Which
+        launch that is says who prepares it, by `dataclasses.replace`.
+        """
+        ...
+
 
 class Ticket(Protocol):
     """A launch under way; `elapsed_ns` is None until its time on the device is known.

@@ -52,6 +52,8 @@ class Accesses:
     def is_free_along(self, decl: BufferDecl, index: Expr, axis: int, here: Here) -> bool:
         """Whether it needs no check along one axis of its array."""
         access = self.of(decl, index, here)
+        if decl.kept:
+            return True  # a launch has as much of it as it asks for
         if self.code.checked or access is None:
             return False
         proof = access.by_axis[axis]

@@ -9,7 +9,7 @@ from math import prod
 
 from vyre.analysis import Facts
 from vyre.analysis.aliasing import may_share
-from vyre.analysis.teams import formed
+from vyre.analysis.teams import formed, is_team
 from vyre.emit.counters import Counters
 from vyre.emit.dialect import Dialect
 from vyre.emit.group_memory import zeroed
@@ -57,7 +57,7 @@ def emit(
     if code.streamed and (why_not := why_not_streamed(program, dialect)) is not None:
         raise UnsupportedFeature(f"streamed stores: {why_not}", "use streamed=False")
     whole = program
-    if code.lanes > 1 or code.across:
+    if is_team(code):
         _refuse_beside_teams(code, dialect)
     program, facts = formed(program, facts, code)
     if (several > 1 or code.depth or code.fitted) and facts.written_out is not None:
@@ -111,6 +111,12 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
     if not dialect.from_lane and code.lanes != LANES:
         raise UnsupportedFeature(
             f"teams of {code.lanes} lanes in {dialect.name}", f"use Code(lanes={LANES})"
+        )
+    if code.shares > 1 and not dialect.arrive:
+        raise UnsupportedFeature(
+            f"{code.shares} shares of a result in {dialect.name}, whose workgroups of one launch "
+            "cannot tell that others have stored",
+            "use shares=1",
         )
 
 
@@ -254,7 +260,8 @@ class _Kernel:
         if decl.is_scalar_argument:
             return f"const {self.terms.stored(decl)} {name}"
         const = "" if decl.is_written else "const "
-        form = self.dialect.pointer if self.may_share(decl) else self.dialect.argument
+        alone = not decl.kept and not self.may_share(decl)
+        form = self.dialect.argument if alone else self.dialect.pointer
         return f"{form.format(const=const, type=self.terms.stored(decl))} {name}"
 
     def may_share(self, decl: BufferDecl) -> bool:

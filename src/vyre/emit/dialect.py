@@ -97,6 +97,9 @@ class Dialect:
     from_lane_below: str  # with {value}: what the lane before has; empty where there is no way
     from_lane_above: str
     from_lane: str  # with {value} and {away}: what the lane has that differs in those bits
+    from_first_lane: str  # with {value}: what the first of those lanes has
+    arrive: tuple[str, ...]  # a function's lines: whether this `lane`'s workgroup is the last of
+    # `shares` to come by a `counter`, which sees what the others have stored; none: no way to tell
     vectors: Mapping[DataType, str]  # the stem of a vector type's name
     components: tuple[str, ...]
     vector_of: str  # with {vector} and {values}
@@ -242,6 +245,8 @@ OPENCL = Dialect(
     from_lane_below="",
     from_lane_above="",
     from_lane="",
+    from_first_lane="",
+    arrive=(),
     vectors=_OPENCL_TYPES,
     components=tuple(f"s{position:x}" for position in range(16)),
     vector_of="({vector})({values})",
@@ -351,6 +356,16 @@ CUDA = Dialect(
     from_lane_below="__shfl_up_sync(0xffffffffu, {value}, 1)",
     from_lane_above="__shfl_down_sync(0xffffffffu, {value}, 1)",
     from_lane="__shfl_xor_sync(0xffffffffu, {value}, {away})",
+    from_first_lane="__shfl_sync(0xffffffffu, {value}, 0)",
+    arrive=(
+        "__shared__ u32 before;",
+        "__threadfence();",
+        "__syncthreads();",
+        "if (lane == 0u) before = atomicInc(counter, shares - 1u);",
+        "__syncthreads();",
+        "__threadfence();",
+        "return before == shares - 1u;",
+    ),
     vectors=_OPENCL_TYPES | {DataType.U64: "ulonglong", DataType.I64: "longlong"},
     components=("x", "y", "z", "w"),
     vector_of="make_{vector}({values})",

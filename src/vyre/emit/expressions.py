@@ -42,6 +42,7 @@ from vyre.ir.expr import (
     Load,
     OpaqueExpr,
     Select,
+    Share,
     Unary,
     Var,
 )
@@ -140,7 +141,9 @@ class Expressions:
             case FromLane(value, away):
                 return self._from_lane(self.expr(value, here), away)
             case Alike(value):
-                return self.expr(value, here)
+                return self._from_lane(self.expr(value, here), None)
+            case Share():
+                return terms.share(), U32
             case _:
                 raise UnsupportedFeature(
                     f"{here.statement}: no device code for {expr_text(expr)}",
@@ -155,16 +158,20 @@ class Expressions:
         (second,) = others
         return self.operations.binary(expr.op, first, second, unknown=unknown)
 
-    def _from_lane(self, value: Operand, away: int) -> Operand:
+    def _from_lane(self, value: Operand, away: int | None) -> Operand:
+        """What the lane has that differs in the bits of `away`; None is the first of the row."""
         text, dtype = value
         if dtype.bits < U32.bits or dtype.is_bool:  # what is narrow is passed on as a word
             word, _ = self._from_lane((f"(u32){text}", U32), away)
             return f"({word} != 0u)" if dtype.is_bool else f"(({dtype}){word})", dtype
         dialect = self.terms.dialect
         if dialect.from_lane:
-            return dialect.from_lane.format(value=bare(text), away=away), dtype
+            form = dialect.from_first_lane if away is None else dialect.from_lane
+            return form.format(value=bare(text), away=away), dtype
         memory, function = self.terms.exchange(dtype)
-        return f"{function}({memory}, {self.terms.lane()}, {bare(text)}, {away}u)", dtype
+        lane = self.terms.lane()
+        bits = lane if away is None else f"{away}u"
+        return f"{function}({memory}, {lane}, {bare(text)}, {bits})", dtype
 
     def _load(self, decl: BufferDecl, index: Expr, here: Here) -> Operand:
         name, dtype = self.terms.pointers[decl.name], decl.element.computed

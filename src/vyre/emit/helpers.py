@@ -129,6 +129,15 @@ class Helpers:
             "return found;",
         )
 
+    def arrive(self) -> str:
+        """The function by which a workgroup learns whether it comes last of several."""
+        return self.define(
+            "arrive",
+            "bool",
+            f"{self.dialect.pointer.format(const='', type='u32')} counter, u32 lane, u32 shares",
+            *self.dialect.arrive,
+        )
+
     # -- arithmetic
 
     def binary(self, op: BinaryOp, t: DataType) -> str:

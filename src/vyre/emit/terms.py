@@ -96,6 +96,10 @@ class Terms:
         """An invocation's number among the lanes of its team."""
         return f"({self.dialect.ids[IdKind.LOCAL][0]} & {self.code.lanes - 1}u)"
 
+    def share(self) -> str:
+        """A workgroup's number among those that share a result."""
+        return f"({self.dialect.ids[IdKind.WORKGROUP][0]} % {self.code.shares}u)"
+
     def exchange(self, dtype: DataType) -> tuple[str, str]:
         """Workgroup memory through which the lanes of a team tell each other, and how they do."""
         name = self.exchanges.setdefault(dtype, f"exchange_{dtype}")
@@ -109,6 +113,8 @@ class Terms:
                 for one in (IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE, IdKind.LOCAL)
             )
             lanes = f"{self.code.lanes}u"
+            if self.code.shares > 1:  # a workgroup is one team
+                return f"({group} / {self.code.shares}u)"
             return f"({group} * ({size} / {lanes}) + {own} / {lanes})"
         if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
             size = f"{self.code.group[axis]}u"

@@ -18,6 +18,7 @@ from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Array, Expr, IdKind, Lit, Put
 from vyre.ir.loops import is_innermost, is_of_elements, rounds_of, turn_of
 from vyre.ir.node import (
+    Arrive,
     Assign,
     Barrier,
     Block,
@@ -113,6 +114,12 @@ class Writer:
                     yield from self.braced("", body, here)
             case Barrier():
                 yield pad + self.terms.dialect.barrier
+            case Arrive(name, shares, buffer, index):
+                counter = f"{self.terms.pointers[buffer]} + {expr(index, here)[0]}"
+                here.scope[name] = DataType.BOOL
+                arrive = self.terms.helpers.arrive()
+                given = f"{counter}, {self.terms.lane()}, {shares}u"
+                yield f"{pad}const bool {self.name(name, here)} = {arrive}({given});"
             case _:
                 raise UnsupportedFeature(
                     f"{statement_text(node)}: no device code for {type(node).__name__}",

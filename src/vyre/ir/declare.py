@@ -68,7 +68,8 @@ class BufferDecl:
     """A buffer as a program declares it. `count` 0 means: sized at run time.
 
     `shape` fixes the extents of an array of several axes, or with zeros only their number; it is an
-    extension and empty for a plain, one-dimensional buffer.
+    extension and empty for a plain, one-dimensional buffer. What is `kept` is memory of a launch
+    through which workgroups find each other's results; only forms that devices see have it.
     """
 
     name: str
@@ -82,6 +83,7 @@ class BufferDecl:
     output_range: tuple[int, int] | None = None
     hints: Hints = field(default_factory=Hints)
     shape: tuple[int, ...] = ()
+    kept: bool = False
 
     @classmethod
     def storage(cls, name: str, binding: int, access: Access, element: DataType) -> BufferDecl:

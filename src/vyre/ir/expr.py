@@ -513,7 +513,7 @@ class Subgroup(Expr):
 class Lane(Expr):
     """An invocation's number among the lanes of its team, as u32.
 
-    This and the two that follow stand in forms of programs that devices alone see.
+    This and the three that follow stand in forms of programs that devices alone see.
     """
 
 
@@ -533,6 +533,11 @@ class Alike(Expr):
     """A value that all lanes of a team have alike, as one."""
 
     value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Expr):
+    """A workgroup's number among those that share the rounds of one result, as u32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,6 +177,20 @@ class Barrier(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Arrive(Node):
+    """Binds `name` to whether a workgroup is the last to come here of those that share a result.
+
+    The last one sees what all others have stored before. They are counted in an element of a
+    buffer, which is 0 before and after. It stands in forms of programs that devices alone see.
+    """
+
+    name: str
+    shares: int
+    buffer: str
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class IndirectDispatch(Node):
     """Takes the workgroup counts from a buffer."""
 

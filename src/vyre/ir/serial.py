@@ -223,11 +223,15 @@ class Serial:
         yield from self.all_absent(whole)
         yield from self.walked(group, count, whole)
         yield from self.told()
+        yield from self.results(count, whole)
+        self.held = outer
+
+    def results(self, count: str, whole: list[Names]) -> Iterator[Node]:
+        """Binds what the reductions at hand come to."""
         any_round = Binary(BinaryOp.NE, Var(count), u32(0))
         for held, names in zip(self.held, whole, strict=True):
             some = any_round if held.some is None else Var(held.some)
             yield Let(held.reduction.name, held.folding.result(as_state(names), some))
-        self.held = outer
 
     def told(self) -> Iterator[Node]:
         """Lets names that say whether there was an element say it of all rounds."""

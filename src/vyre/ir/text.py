@@ -31,12 +31,14 @@ from vyre.ir.expr import (
     OpaqueExpr,
     Put,
     Select,
+    Share,
     Subgroup,
     Unary,
     UnaryOp,
     Var,
 )
 from vyre.ir.node import (
+    Arrive,
     Assign,
     Barrier,
     Block,
@@ -183,6 +185,8 @@ def _statement(node: Node, level: int) -> Iterator[str]:
             yield from _body(body, level + 1)
         case Barrier(ordering):
             yield f"{pad}barrier {ordering.name.lower()}"
+        case Arrive(name, shares, buffer, index):
+            yield f"{pad}let {name} = last of {shares} at {buffer}[{expr_text(index)}]"
         case Print():
             yield f"{pad}print {printed_text(node)}"
         case Trap(address, token):
@@ -270,6 +274,8 @@ def _expr(expr: Expr) -> tuple[str, int]:
             return f"opaque[{kind}]({len(payload)} bytes)", _ATOM
         case Lane():
             return "lane()", _ATOM
+        case Share():
+            return "share()", _ATOM
         case FromLane(value, away):
             return f"from_lane({expr_text(value)}, {away})", _ATOM
         case Alike(value):

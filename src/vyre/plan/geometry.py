@@ -238,7 +238,7 @@ def why_not_fitted(extent: Dim3, schedule: Schedule) -> str | None:
 def tile_grid(extent: Dim3, schedule: Schedule) -> Dim3:
     """Count the workgroups of a schedule that cover `extent`."""
     x, y, z = map(ceil_div, extent, schedule.tile)
-    return x, y, z
+    return x * schedule.code.shares, y, z
 
 
 def ceil_div(count: int, size: int) -> int:

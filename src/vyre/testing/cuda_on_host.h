@@ -26,6 +26,10 @@ unsigned long long vyre_exchange(int line, unsigned mask, unsigned long long min
 #define __shfl_xor_sync(mask, value, by)                                                      \
     vyre_passed(__LINE__, mask, value, (int)(vyre_lane() ^ (by)) - (int)vyre_lane())
 
+#define __shfl_sync(mask, value, from)                                                        \
+    vyre_passed(__LINE__, mask, value, (int)(from) - (int)vyre_lane())
+#define __threadfence() ((void)0)
+
 static inline unsigned vyre_lane()
 {
     return ((vyre_thread.z * vyre_size.y + vyre_thread.y) * vyre_size.x + vyre_thread.x) % 32;
@@ -138,6 +142,7 @@ VYRE_ATOMIC(atomicXor, old ^ v)
 VYRE_ATOMIC(atomicMin, old < v ? old : v)
 VYRE_ATOMIC(atomicMax, old > v ? old : v)
 VYRE_ATOMIC(atomicExch, v)
+VYRE_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
 template <class T, class V> static inline T atomicCAS(T *at, V expected, V value)
 {
     const T old = *at;

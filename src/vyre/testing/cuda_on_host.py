@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from vyre.analysis.teams import formed
 from vyre.backend.at_once import AtOnce, Over
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
 from vyre.backend.cuda.frame import Frames
@@ -64,6 +65,7 @@ class Loaded:
     guarded: tuple[int, ...]
     frames: Frames
     max_threads: int = 1024
+    room: tuple[int, ...] = ()
 
 
 class CudaOnHost(AtOnce):
@@ -125,7 +127,8 @@ class CudaOnHost(AtOnce):
         ]
 
     def _loaded(self, library: ctypes.CDLL, job: Job, number: int, source: Source) -> Loaded:
-        declared, layout = arguments_of(job.program), WordLayout.of(job.program)
+        layout = WordLayout.of(job.program)
+        declared = arguments_of(formed(job.program, job.facts, job.code)[0])
         dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
         entry = ctypes.cast(library[f"vyre_entry_{number}"], ctypes.c_void_p).value or 0
         frames = Frames(dtypes, source.words)
@@ -172,7 +175,10 @@ class CudaOnHost(AtOnce):
     ) -> Over:
         start = time.perf_counter_ns()
         frame = binary.frames.take(words)
-        given = [_address(value) for value in arguments]
+        kept = [self.alloc(nbytes) for nbytes in binary.room]
+        for memory in kept:
+            memory[...] = 0
+        given = [_address(value) for value in (*arguments, *kept)]
         binary.frames.pack(frame[0], 0, *given)
         said = ctypes.create_string_buffer(256)
         three = ctypes.c_uint * 3

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from vyre.backend.base import Unbuilt
 from vyre.model import Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
+from vyre.plan.shares import room_for
 from vyre.plan.space import Space
 from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of
@@ -28,13 +29,18 @@ class Deviation:
     mismatch: Mismatch
 
 
-def space_for(device: Device, case: Case) -> Space:
-    """The legal schedules of a generated case."""
+def numbers_of(case: Case) -> Numbers:
+    """The numbers of the launch of a generated case."""
     scalars = {
         decl.name: int(case.arrays[decl.name][0])
         for decl in case.program.buffers
         if decl.is_scalar_argument and decl.element.is_int
     }
+    return Numbers(case.extent, {n: a.shape for n, a in case.arrays.items()}, scalars)
+
+
+def space_for(device: Device, case: Case) -> Space:
+    """The legal schedules of a generated case."""
     arrays = {
         name: array
         for name, array in case.arrays.items()
@@ -44,7 +50,7 @@ def space_for(device: Device, case: Case) -> Space:
         device.info,
         case.program,
         device.facts(case.program),
-        Numbers(case.extent, {n: a.shape for n, a in case.arrays.items()}, scalars),
+        numbers_of(case),
         case.program.workgroup_size,
         LaunchTraits({name: alignment_of(array) for name, array in arrays.items()}),
     )
@@ -99,6 +105,8 @@ def _one(device: Device, schedule: Schedule, judge: Judge) -> Iterator[Mismatch]
     if isinstance(binary, Unbuilt):
         yield Mismatch("(build)", 0, "", binary.log)
         return
+    if room := room_for(case.program, schedule.code, numbers_of(case)):
+        binary = replace(binary, room=room)
     found = case.copies()
     words = words_of(binary.layout, case.extent, {n: a.shape for n, a in found.items()})
     grid = tile_grid(case.extent, schedule)

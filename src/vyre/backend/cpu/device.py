@@ -14,6 +14,7 @@ import numpy as np
 
 from vyre import settings
 from vyre.analysis import analyse
+from vyre.analysis.teams import formed
 from vyre.backend import host
 from vyre.backend.at_once import AtOnce, Over
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt
@@ -52,6 +53,7 @@ class CpuBinary:
     frame: Frame = field(repr=False)
     packed: struct.Struct = field(repr=False)  # of the arguments, eight bytes each
     spoken: Spoken | None = field(default=None, repr=False)  # where it prints or asserts
+    room: tuple[int, ...] = ()
 
 
 def found(folder: Path | None) -> list[Cpu]:
@@ -121,7 +123,7 @@ class Cpu(AtOnce):
         if isinstance(loaded, Unbuilt):
             return loaded
         (task,) = loaded
-        return _binary(task, job.program, module.guarded, module.most_lanes, spoken)
+        return _binary(task, job, module.guarded, module.most_lanes, spoken)
 
     def compile_only(self, jobs: Sequence[Job]) -> list[Compiled | Unbuilt]:
         """Leave in the folder of objects what `build` of these jobs will ask for."""
@@ -144,7 +146,7 @@ class Cpu(AtOnce):
         loaded = self._objects.load_kept(made.name, [made.entry], self._host)
         if loaded is None:
             return self._build(job)
-        return _binary(loaded[0], job.program, made.guarded, made.max_threads, _spoken(job))
+        return _binary(loaded[0], job, made.guarded, made.max_threads, _spoken(job))
 
     def keep(self, binary: CpuBinary) -> Compiled:
         """It was kept when it was compiled."""
@@ -266,7 +268,7 @@ class Cpu(AtOnce):
 class _Frame:
     """The memory that one launch reads: a block for the pool, then the context of its tasks."""
 
-    __slots__ = ("_held", "_kept", "_packed", "address")
+    __slots__ = ("_held", "_kept", "_packed", "_room", "address")
 
     def __init__(
         self,
@@ -282,6 +284,7 @@ class _Frame:
         self.address = ctypes.addressof(self._kept)
         self._packed = binary.packed
         self._held: Sequence[Any] = ()
+        self._room = tuple(np.zeros(-(-nbytes // 8), np.uint64) for nbytes in binary.room)
         context = self.address + 64
         block = pool.block(binary.task, context, groups, grain)
         memory = memoryview(self._kept).cast("B")
@@ -293,7 +296,8 @@ class _Frame:
     def put(self, arguments: Sequence[Array | int | np.generic]) -> None:
         """The arguments, which are kept as long as they are here."""
         self._held = arguments
-        given = [_address(one) if isinstance(one, np.ndarray) else one for one in arguments]
+        every = (*arguments, *self._room) if self._room else arguments
+        given = [_address(one) if isinstance(one, np.ndarray) else one for one in every]
         self._packed.pack_into(self._kept, 64 + 32, *given)
 
 
@@ -302,10 +306,14 @@ def _spoken(job: Job) -> Spoken | None:
 
 
 def _binary(
-    task: int, program: Program, guarded: tuple[int, ...], most: int, spoken: Spoken | None
+    task: int, job: Job, guarded: tuple[int, ...], most: int, spoken: Spoken | None
 ) -> CpuBinary:
+    program = job.program
     layout, names = WordLayout.of(program), tuple(decl.name for decl in arguments_of(program))
-    run = program if spoken is None else spoken.program
+    if spoken is not None:
+        run = spoken.program
+    else:
+        run = formed(program, job.facts, job.code)[0] if job.code.shares > 1 else program
     # Which arrays may be one, the code knows.
     frame = Frame(run, layout if spoken is None else WordLayout.of(run), frozenset())
     return CpuBinary(task, layout, names, guarded, most, frame, _packing(run), spoken)

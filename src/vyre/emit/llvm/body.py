@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vyre.emit.llvm import memory
 from vyre.emit.llvm.arithmetic import Instructions
-from vyre.emit.llvm.builder import Builder, scalar_type
+from vyre.emit.llvm.builder import BOOL, Builder, scalar_type
 from vyre.emit.llvm.context import Access, Context
 from vyre.emit.llvm.expressions import Expressions
 from vyre.emit.llvm.masks import Places, mask_at, new_mask, put_mask
@@ -18,6 +18,7 @@ from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import Array, Atomic, Expr, Put, Var
 from vyre.ir.loops import is_innermost, is_of_elements, rounds_of
 from vyre.ir.node import (
+    Arrive,
     Assign,
     Block,
     Break,
@@ -130,6 +131,8 @@ class Body(Expressions):
                 given = self.expr(value)
                 place = self.place(buffer, index)
                 memory.store(self.do, self.context.buffers[buffer], place, given, self.mask)
+            case Arrive(name, shares, buffer, index):
+                self.give(name, self.arrive(buffer, self.expr(index), shares))
             case If(cond, then, otherwise):
                 self.branches(self.expr(cond), then, otherwise)
             case Loop():
@@ -145,6 +148,12 @@ class Body(Expressions):
                     f"{self.statement}: no device code for {type(node).__name__}",
                     "leave it out, or run the program elsewhere",
                 )
+
+    def arrive(self, buffer: str, index: Value, shares: int) -> Value:
+        """Count a workgroup among those of a result; whether it is the last, and sees the rest."""
+        at = memory.address(self.do, self.context.buffers[buffer], index).registers[0]
+        before = self.b.op(f"atomicrmw uinc_wrap ptr {at}, i32 {shares - 1} acq_rel")
+        return Value(BOOL, Shape.UNIFORM, (self.b.op(f"icmp eq i32 {before}, {shares - 1}"),))
 
     def give(self, name: str, value: Value) -> None:
         """Bind a new name."""

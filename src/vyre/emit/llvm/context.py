@@ -33,3 +33,4 @@ class Context:
     turn: int = 0
     guarded: frozenset[Access] = frozenset()  # what needs none where lanes come to it
     staged: Mapping[Access, StagedAt] = field(default_factory=dict)
+    share: Value | None = None  # a workgroup's number among those of one result

@@ -30,6 +30,7 @@ from vyre.ir.expr import (
     Lit,
     Load,
     Select,
+    Share,
     Unary,
     Var,
 )
@@ -99,6 +100,9 @@ class Expressions:
                 return self.atomic(expr, is_read=True)
             case Lane():
                 return Value(U32, Shape.LINEAR, ("0",), never_wraps=True)
+            case Share():
+                assert self.context.share is not None, "its code has shares"
+                return self.context.share
             case FromLane(value, away):
                 return self.from_lane(self.expr(value), away)
             case Alike(value):

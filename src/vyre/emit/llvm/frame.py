@@ -12,6 +12,7 @@ from vyre.emit.llvm.builder import U32, Builder, stored_type
 from vyre.emit.llvm.memory import Buffer, held_as
 from vyre.emit.llvm.values import Shape, Value
 from vyre.ir.program import Program
+from vyre.model import U32_MAX
 
 ENTRY = "vyre_task"
 """The function that a pool of threads calls: the context, and which workgroups to run."""
@@ -45,6 +46,11 @@ class Frame:
     @classmethod
     def of(cls, program: Program) -> Frame:
         return cls(program, WordLayout.of(program), _may_be_one(program))
+
+    def of_form(self, program: Program) -> Frame:
+        """The same for a form of the program, which may have arguments behind the others."""
+        kept = (decl.name for decl in arguments_of(program) if decl.kept)
+        return Frame(program, self.layout, self.shared.union(kept))
 
     @property
     def words(self) -> int:
@@ -108,7 +114,8 @@ class Frame:
         for number, decl in enumerate(arguments_of(self.program)):
             if decl.is_scalar_argument:
                 continue
-            known = b.literal(U32, decl.count) if decl.count else None
+            count = U32_MAX if decl.kept else decl.count  # of that there is enough
+            known = b.literal(U32, count) if count else None
             length = known or self.word(b, self.layout.length(decl.name))
             dims: tuple[Value, ...] = ()
             if decl.rank > 1:
@@ -131,16 +138,25 @@ class Frame:
         }
 
     def bounds(
-        self, b: Builder, number: str, extents: list[str], moved: str = "0", *, lanes: int = 1
+        self,
+        b: Builder,
+        number: str,
+        extents: list[str],
+        moved: str = "0",
+        *,
+        lanes: int = 1,
+        shares: int = 1,
     ) -> list[tuple[str, str]]:
         """From where to where a workgroup reaches along each axis, within the extent.
 
         All but the first begin and end `moved` positions further along x, where each takes `lanes`
-        of a workgroup.
+        of a workgroup. Where several share a position, `number` counts them once.
         """
         left, found = number, []
         for axis in range(3):
             grid = b.op(f"zext i32 {self.size_of(b, GRID, axis)} to i64")
+            if axis == 0 and shares > 1:
+                grid = b.op(f"udiv i64 {grid}, {shares}")
             own = b.op(f"urem i64 {left}, {grid}") if axis < 2 else left
             left = b.op(f"udiv i64 {left}, {grid}") if axis < 2 else left
             size = b.op(f"zext i32 {self.size_of(b, WORKGROUP, axis)} to i64")

@@ -72,6 +72,7 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         )
     frame = Frame.of(program)  # as it is called, with its reductions
     program, facts = formed(program, facts, code)
+    frame = frame.of_form(program)
     if any(
         isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC
         for node in statements(program.entry)

@@ -140,13 +140,15 @@ class _Tile:
     def parameters(self) -> str:
         tables = [f"ptr noalias %c{number}" for number in range(len(self.counters))]
         scratch = ["ptr noalias %scratch"] if self.staged else []
-        return ", ".join([self.frame.parameters, *tables, *scratch])
+        share = ["i32 %share"] if self.code.shares > 1 else []
+        return ", ".join([self.frame.parameters, *tables, *scratch, *share])
 
-    @property
-    def passed(self) -> str:
+    def passed(self, share: str = "%share") -> str:
+        """The same as the arguments of a call."""
         tables = [f"ptr %c{number}" for number in range(len(self.counters))]
         scratch = ["ptr %scratch"] if self.staged else []
-        return ", ".join([self.frame.passed, *tables, *scratch])
+        shares = [f"i32 {share}"] if self.code.shares > 1 else []
+        return ", ".join([self.frame.passed, *tables, *scratch, *shares])
 
     def context(self, b: Builder, at: _At, *, inside: bool, turn: int = 0) -> Context:
         nodes = self.program.entry
@@ -155,10 +157,11 @@ class _Tile:
             across = variation(self.program, TOGETHER, returns=True)
         none = Variation(frozenset(), frozenset(), frozenset())
         free, inner = self.interior.free, self.interior.inner
+        kept = {decl.name for decl in self.program.buffers if decl.kept}
 
         def is_free(buffer: str, statement: str, index: Expr) -> bool:
             key = (buffer, statement, index)
-            return key in free or (inside and key in inner)
+            return key in free or (inside and key in inner) or buffer in kept
 
         return Context(
             buffers=at.buffers,
@@ -173,6 +176,7 @@ class _Tile:
             turn=turn,
             guarded=self.interior.guarded,
             staged=at.staged if inside else {},
+            share=_uniform("%share") if self.code.shares > 1 else None,
         )
 
     def buffers(self, b: Builder) -> dict[str, Buffer]:
@@ -233,7 +237,7 @@ class _Tile:
         b.place(yes)
         places = f"i32 {x0}, i32 {x1}, i32 {y0}, i32 {y1}"
         origin = "i32 %z, i32 %ox, i32 %oy, i32 %oz"
-        b.emit(f"call void @edge({self.passed}, {places}, {origin})")
+        b.emit(f"call void @edge({self.passed()}, {places}, {origin})")
         b.jump(after)
         b.place(after)
 
@@ -371,7 +375,11 @@ class _Tile:
             moved = lines.first(b, self.frame.buffers(b)[lines.name])
 
         def group(number: str) -> None:
-            bounds = self.frame.bounds(b, number, extents, moved, lanes=self.code.lanes)
+            lanes, shares, share = self.code.lanes, self.code.shares, "0"
+            if shares > 1:
+                share = b.op(f"trunc i64 {b.op(f'urem i64 {number}, {shares}')} to i32")
+                number = b.op(f"udiv i64 {number}, {shares}")
+            bounds = self.frame.bounds(b, number, extents, moved, lanes=lanes, shares=shares)
             if self.code.across:
                 bounds[0] = ("0", "1")  # a team is there once for all of them
             (x0, x1), (y0, y1), (z0, z1) = bounds
@@ -379,7 +387,7 @@ class _Tile:
             def layer(z: str) -> None:
                 places = f"i32 {x0}, i32 {x1}, i32 {y0}, i32 {y1}, i32 {z}"
                 origin = f"i32 {x0}, i32 {y0}, i32 {z0}"
-                b.emit(f"call void @tile({self.passed}, {places}, {origin})")
+                b.emit(f"call void @tile({self.passed(share)}, {places}, {origin})")
 
             counting(b, z0, z1, 1, layer, saturating=True)
 

@@ -1,9 +1,9 @@
 """Reductions shared by a team: lanes that stand where an invocation would, and go its way together.
 
 What they compute is the same in each, but in the rounds of a reduction, of which each lane has its
-own, and in loops that only store, each round elsewhere.
+own, and in loops that only store, each round elsewhere. Several teams may share one result.
 """
 
-from vyre.ir.team.form import Team, covers_rows, team, why_no_team
+from vyre.ir.team.form import Team, covers_rows, shared_part, team, why_no_team, why_not_shared
 
-__all__ = ["Team", "covers_rows", "team", "why_no_team"]
+__all__ = ["Team", "covers_rows", "shared_part", "team", "why_no_team", "why_not_shared"]

@@ -29,6 +29,7 @@ from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, has_reductions
 from vyre.ir.team.loops import is_read_before, stored_to
 from vyre.ir.team.positions import by_rows, moved_to, unwrapped
+from vyre.ir.team.shares import Cut, Kept, Sharing, cut
 from vyre.ir.team.writer import Writer
 from vyre.ir.walk import all_expressions, rebuild, statements
 
@@ -68,6 +69,7 @@ class Team:
     program: Program
     texts: Mapping[str, Sequence[str]]  # what statements are called now, by what they were called
     x: str | None  # the name of the position along x, where a team stands for a row of them
+    kept: tuple[Kept, ...] = ()  # the arrays through which teams that share a result find it
 
     def moved(self, expr: Expr) -> Expr:
         """An expression as it stands in the program for teams."""
@@ -75,8 +77,8 @@ class Team:
 
 
 @lru_cache(maxsize=256)
-def team(program: Program, lanes: int) -> Team:
-    """The same program for teams of so many lanes, a multiple of 32."""
+def team(program: Program, lanes: int, shares: int = 1) -> Team:
+    """The same program for teams of so many lanes, a multiple of 32; so many share a result."""
     assert why_no_team(program) is None, program
     assert lanes % LANES == 0, lanes
     fresh = Fresh(program)
@@ -84,15 +86,33 @@ def team(program: Program, lanes: int) -> Team:
     source = program if rows is None else rows.program
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
-    work = Writer(fresh, rows=lanes // LANES, stored=stored, x=x)
-    entry = work.plain(source.entry)
-    buffers = (*program.buffers, *work.shared(len(program.buffers)))
+    kind = Writer if shares == 1 else partial(Sharing, shares=shares)
+    work = kind(fresh, rows=lanes // LANES, stored=stored, x=x)
+    entry = work.entry(unwrapped(source.entry))
+    binding = max((decl.binding for decl in program.buffers), default=-1) + 1
+    made = replace(program, entry=entry, buffers=(*program.buffers, *work.memory(binding)))
     texts: dict[str, Sequence[str]] = dict(work.texts)
     if rows is not None:
         for before, now in rows.texts.items():
             texts.setdefault(before, now)
-    made = replace(program, entry=entry, buffers=buffers)
-    return Team(made, texts, x)
+    return Team(made, texts, x, tuple(work.room) if isinstance(work, Sharing) else ())
+
+
+def why_not_shared(program: Program) -> str | None:
+    """Why teams cannot share what one of them does for a result."""
+    why_not = why_no_team(program)
+    if why_not is not None:
+        return why_not
+    if shared_part(program) is None:
+        return "no reduction of many rounds stands before all that it stores"
+    return None
+
+
+@lru_cache(maxsize=256)
+def shared_part(program: Program) -> Cut | None:
+    """Where teams that share a result of a program begin to, and where they end."""
+    rows = by_rows(program, Fresh(program))
+    return cut(unwrapped(program.entry if rows is None else rows.program.entry))
 
 
 @lru_cache(maxsize=256)

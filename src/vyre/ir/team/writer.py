@@ -38,6 +38,7 @@ from vyre.ir.node import (
     While,
 )
 from vyre.ir.serial import (
+    U32_MAX,
     Names,
     Serial,
     Together,
@@ -71,7 +72,16 @@ class Writer(Serial):
     def lanes(self) -> int:
         return self.rows * LANES
 
-    def shared(self, binding: int) -> Iterator[BufferDecl]:
+    @property
+    def beside(self) -> int:
+        """Lanes that go through rounds side by side."""
+        return self.lanes
+
+    def entry(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """What a team does for the statements of an invocation."""
+        return self.plain(nodes)
+
+    def memory(self, binding: int) -> Iterator[BufferDecl]:
         """The workgroup memory that rows meet in."""
         for number, ((dtype, _), name) in enumerate(self.meeting.items()):
             yield BufferDecl(
@@ -152,21 +162,21 @@ class Writer(Serial):
 
     def place(self, turn: Expr) -> Expr:
         """The round that a lane has in a turn."""
-        return Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, turn, u32(self.lanes)), LANE)
+        return Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, turn, u32(self.beside)), LANE)
 
     # -- reductions
 
     def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
         rounds = group.rounds
-        ordered = any(held.folding.is_ordered for held in self.held)
-        known = int(rounds.value) if isinstance(rounds, Lit) else None
-        parts = size_of([node for r in group.reductions for node in r.body]).parts
-        copies = parts <= MOST_COPIED
-        if not ordered:
+        most = int(rounds.value) if isinstance(rounds, Lit) else U32_MAX
+        yield from self.folds(count, most, whole, copies=is_copied(group))
+
+    def folds(self, count: str, rounds: int, whole: list[Names], *, copies: bool) -> Iterator[Node]:
+        """Folds as many rounds as a name says, of at most so many, into `whole`."""
+        if not self.is_ordered:
             yield from self.anyhow(Var(count), whole, copies=copies)
             return
-        most = 4 if known is None else levels(known)
-        totals = [count]
+        most, totals = levels(rounds), [count]
         for _ in range(1, most):
             total = self.fresh("blocks")
             yield Let(total, up(Var(totals[-1]), BLOCK))
@@ -175,6 +185,11 @@ class Writer(Serial):
             yield from self.one_block(Var(count), u32(0), whole, copies=copies)
         else:
             yield from self.blocks(most - 1, totals, u32(0), whole, copies=copies)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of elements shows in one of the reductions at hand."""
+        return any(held.folding.is_ordered for held in self.held)
 
     def told(self) -> Iterator[Node]:
         for held in self.held:
@@ -205,13 +220,13 @@ class Writer(Serial):
         yield from self.all_absent(own)
         full: Expr = u32(0)
         if copies:
-            full = Binary(BinaryOp.SHR, count, u32(self.lanes.bit_length() - 1))
+            full = Binary(BinaryOp.DIV, count, u32(self.beside))
             turn, at = self.fresh("turn"), self.fresh("at")
             body = (Let(at, self.place(Var(turn))), *self.round(Var(at), own))
             yield Loop(turn, u32(0), full, body)
         turn, at = self.fresh("turn"), self.fresh("at")
         inside = If(Binary(BinaryOp.LT, Var(at), count), tuple(self.round(Var(at), own)))
-        last = up(count, self.lanes)
+        last = pieces(count, self.beside)
         yield Loop(turn, full, last, (Let(at, self.place(Var(turn))), inside))
         yield from self.agreed(own)
         if self.rows == 1:
@@ -356,10 +371,9 @@ class Writer(Serial):
                 yield from self.folded(held, names, as_state(others))
 
     def all_put_alike(self, into: list[Names], own: list[Names]) -> Iterator[Node]:
-        """What all lanes have by now, as one value of the team where it is one row."""
+        """What all lanes of a row have by now, as one value: of a NaN, the same bits."""
         for held, names, mine in zip(self.held, into, own, strict=True):
-            states: list[Expr] = [Var(name) for name in mine]
-            yield from held.put(names, [Alike(s) for s in states] if self.rows == 1 else states)
+            yield from held.put(names, [Alike(Var(name)) for name in mine])
 
     def met(self, own: list[Names]) -> Iterator[Node]:
         """Lets each row of lanes leave what it has where all others find it."""
@@ -384,3 +398,17 @@ class Writer(Serial):
         if key not in self.meeting:
             self.meeting[key] = self.fresh("meeting")
         return self.meeting[key]
+
+
+def is_copied(group: Together) -> bool:
+    """Whether the rounds of a group are worth two copies."""
+    return size_of([node for r in group.reductions for node in r.body]).parts <= MOST_COPIED
+
+
+def pieces(count: Expr, size: int) -> Expr:
+    """How many pieces of a size hold a count, whatever the two are."""
+    if size & (size - 1) == 0:
+        return up(count, size)
+    rest = Binary(BinaryOp.NE, Binary(BinaryOp.MOD, count, u32(size)), u32(0))
+    whole = Binary(BinaryOp.DIV, count, u32(size))
+    return Binary(BinaryOp.ADD, whole, Select(rest, u32(1), u32(0)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from vyre.analysis.forms import Symbol
-from vyre.analysis.teams import refuse_teams
+from vyre.analysis.teams import is_team, refuse_teams
 from vyre.backend.base import Array, Backend, Memory, Start, Ticket, Unbuilt
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
@@ -31,6 +31,7 @@ from vyre.plan.geometry import (
     why_not_fitted,
 )
 from vyre.plan.guess import Guess, guess
+from vyre.plan.shares import room_for, why_not_shares
 from vyre.plan.space import (
     Resources,
     Space,
@@ -354,6 +355,8 @@ class Launcher:
                 f"for {self.device.info.model} allows {binary.max_threads}",
                 f"use a workgroup of at most {binary.max_threads} threads",
             )
+        if room := room_for(self.program, schedule.code, numbers):
+            binary = replace(binary, room=room)
         words = words_of(binary.layout, numbers.extent, numbers.shapes)
         start = self.device.backend.bind(binary, grid, workgroup, words)
         return Prepared(binary, schedule, grid, workgroup, words, start, self.device.backend)
@@ -366,12 +369,17 @@ class Launcher:
         if self.is_named:
             self._refuse_unnamed(schedule, numbers)
         program, facts = self.facts.alone or (self.program, self.facts)
-        if code.lanes > 1 or code.across:
+        if is_team(code):
             refuse_teams(self.program, code)
         if (no_team := why_not_group(schedule, self.device.info)) is not None:
             raise InvalidInput(
                 f"workgroup {schedule.workgroup} for this call of {name}: {no_team}",
                 f"use ({code.lanes}, 1, 1)",
+            )
+        if (no_shares := why_not_shares(self.program, code, numbers)) is not None:
+            raise InvalidInput(
+                f"{code.shares} shares of a result of this call of {name}: {no_shares}",
+                "use Code(shares=1)",
             )
         refuse_unbounded(code, self.device.info.simd, program)
         if not code.checked and not self.facts.unchecked_for(numbers):
