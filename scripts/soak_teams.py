@@ -1,9 +1,10 @@
 """Compares schedules of reductions with the reference: --count 5000 --seed 0 --device cpu.
 
 Each seed is a generated program with reductions, which runs under some of the schedules that may
-run it, in teams of lanes above all; every --each'th seed is followed by the kernels of
-`vyre.testing.reducers`, each under some schedules. Processes take turns with blocks of seeds; after
---seconds no more are begun. The device cuda-on-host is CUDA's own text on this machine's processor.
+run it, in teams of lanes above all, also with several teams for a result; every --each'th seed is
+followed by the kernels of `vyre.testing.reducers`, each under some schedules. Processes take turns
+with blocks of seeds; after --seconds no more are begun. The device cuda-on-host is CUDA's own text
+on this machine's processor.
 Prints each difference with the seed that makes it, then how many programs and schedules agreed;
 ends with status 1 where one did not.
 """
@@ -24,7 +25,7 @@ from vyre.runtime.devices.device import Device
 from vyre.testing.cuda_on_host import CudaOnHost
 from vyre.testing.programs import generate
 from vyre.testing.reducers import calls, deviations
-from vyre.testing.schedules import deviations_under, in_teams, space_for
+from vyre.testing.schedules import deviations_under, in_teams, numbers_of, sharing, space_for
 
 BLOCK = 25  # seeds of one process, which keeps all that it has built
 BATCH = 5  # programs of one build
@@ -36,6 +37,7 @@ class Tally:
 
     programs: int = 0
     in_teams: int = 0  # of them
+    shared: int = 0  # of the schedules
     schedules: int = 0
     calls: int = 0
     bad: list[str] = field(default_factory=list)
@@ -43,6 +45,7 @@ class Tally:
     def add(self, other: "Tally") -> None:
         self.programs += other.programs
         self.in_teams += other.in_teams
+        self.shared += other.shared
         self.schedules += other.schedules
         self.calls += other.calls
         self.bad += other.bad
@@ -50,7 +53,8 @@ class Tally:
     def __str__(self) -> str:
         return (
             f"{self.programs} programs, {self.in_teams} of them in teams, and {self.calls} calls "
-            f"under {self.schedules} schedules, {len(self.bad)} differences"
+            f"under {self.schedules} schedules, {self.shared} of them with several teams for a "
+            f"result, {len(self.bad)} differences"
         )
 
 
@@ -66,20 +70,26 @@ def block(name: str, seeds: range, each: int) -> Tally:
         chosen = range(first, min(first + BATCH, seeds.stop))
         cases = [generate(Random(seed), reductions=True) for seed in chosen]
         draws = [
-            in_teams(space_for(device, case), Random(seed))
+            [
+                *in_teams(space_for(device, case), Random(seed)),
+                *sharing(device.info, case.program, numbers_of(case), Random(seed)),
+            ]
             for seed, case in zip(chosen, cases, strict=True)
         ]
         tally.programs += len(cases)
         tally.in_teams += sum(any(s.code.lanes > 1 for s in draw) for draw in draws)
         tally.schedules += sum(map(len, draws))
+        tally.shared += sum(s.code.shares > 1 for draw in draws for s in draw)
         for found in deviations_under(device, cases, draws):
             schedule = f"{found.schedule.text}, {found.schedule.code}"
             tally.bad.append(f"seed {chosen[found.case]} as {schedule}: {found.mismatch}")
     for seed in seeds:
         if each and seed % each == 0:
             for call in calls(seed):
-                drawn = in_teams(call.space(device), Random(seed))
+                rng = Random(seed)
+                drawn = [*in_teams(call.space(device), rng), *call.sharing(device, rng)]
                 tally.calls += 1
+                tally.shared += sum(schedule.code.shares > 1 for schedule in drawn)
                 tally.schedules += len(drawn)
                 tally.bad += (f"seed {seed}: {text}" for text in deviations(call, device, drawn))
     return tally

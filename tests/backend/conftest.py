@@ -41,6 +41,9 @@ class FakeDriver:
         self.gate_launches = self.gates_given_up = 0
         self.one_by_one = False  # whether a launch returns only when it has run
         self.busy = set()  # streams with work before what is enqueued
+        self.ids = {}  # of streams by their handles; another stream may get a handle again
+        self.captures = {}  # the number of what each stream captures
+        self.cleared = []  # addresses, and the streams on which they were filled with zeros
 
     def __getattr__(self, name):
         if not name.startswith("cu") or name == "cuuint64_t":
@@ -195,6 +198,12 @@ class FakeDriver:
 
     _cuMemAllocFromPoolAsync.gives = 1
 
+    def _cuMemAlloc(self, size):
+        self.capture_modes.append(self.mode.name)
+        return self._cuMemAllocFromPoolAsync(size, None, None)
+
+    _cuMemAlloc.gives = 1
+
     def _cuMemFreeAsync(self, address, stream):
         del self.memory[int(address)]
 
@@ -215,6 +224,7 @@ class FakeDriver:
         self._copy(int(target), int(source), size)
 
     def _cuMemsetD8Async(self, target, value, size, stream):
+        self.cleared.append((int(target), int(stream)))
         ctypes.memset(int(target), value, size)
 
     def _cuEventCreate(self, flags):
@@ -253,6 +263,13 @@ class FakeDriver:
 
     def _cuStreamWaitEvent(self, stream, event, flags):
         self.ordered = (event.stream, int(stream))
+
+    def _cuStreamGetId(self, stream):
+        return (self.ids.get(int(stream), 1000 + int(stream)),)
+
+    def _cuStreamGetCaptureInfo(self, stream):
+        (status,) = self._cuStreamIsCapturing(stream)
+        return (status, self.captures.get(int(stream), 0), None, None, None, 0)
 
     def _cuStreamIsCapturing(self, stream):
         status = self._real.CUstreamCaptureStatus

@@ -54,6 +54,9 @@ MEANS = launch((1000, 1, 1), x=(512, 1000), out=(1000,))
 DOT = launch((1, 1, 1), x=(10**6,), y=(10**6,), out=(1,))
 
 
+FEW = launch((1, 1, 1), x=(4000,), y=(4000,), out=(1,))
+
+
 def space(device, kernel, numbers, declared=None, **others):
     facts = analyse(kernel.program)
     return space_for(device, kernel.program, facts, numbers, declared, LaunchTraits({}), **others)
@@ -68,12 +71,15 @@ def texts(found):
     [
         (GPU, reducers.softmax, SOFTMAX, "256, teams of 256, across rows"),
         (GPU, reducers.residual, MATRIX, "256, teams of 256"),
-        (GPU, reducers.dot, DOT, "256, teams of 256"),
+        (GPU, reducers.dot, DOT, "256, teams of 256, 128 shares"),
+        (GPU, reducers.dot, FEW, "256, teams of 256"),
         (SMALL, reducers.residual, MATRIX, "128, teams of 128"),
         (APART, reducers.residual, MATRIX, "32, teams of 32"),
         (CPU, reducers.residual, MATRIX, "992, teams of 32"),
         (CPU, reducers.softmax, SOFTMAX, "32x31, teams of 32, across rows"),
-        (CPU, reducers.dot, DOT, "32, teams of 32"),
+        (APART, reducers.dot, DOT, "32, teams of 32"),
+        (CPU, reducers.dot, DOT, "32, teams of 32, 8 shares"),
+        (CPU, reducers.dot, FEW, "32, teams of 32"),
         (CPU, reducers.column_means, MEANS, "32, vectors of 32"),
         (POCL, reducers.residual, MATRIX, "64"),
     ],
@@ -169,7 +175,7 @@ def test_codes_among_which_to_choose():
     found = space(GPU, reducers.residual, MATRIX, among=[code])
 
     assert texts(found) == ["256, teams of 256", "64, teams of 64"]
-    assert texts(space(GPU, reducers.dot, DOT, among=[])) == ["256, teams of 256"]
+    assert texts(space(GPU, reducers.dot, DOT, among=[])) == ["256, teams of 256, 128 shares"]
     few = launch((1, 1, 1), x=(10,), y=(10,), out=(1,))
     assert "1" in texts(space(GPU, reducers.dot, few))
     assert "1" not in texts(space(GPU, reducers.dot, DOT))

@@ -97,6 +97,7 @@ class OpenCLBinary:
     made: Compiled  # under whose name it is kept on disk
     max_threads: int
     free: list[Any] = field(default_factory=list)
+    room: tuple[int, ...] = ()  # no workgroup knows of another's end
 
     @property
     def guarded(self) -> tuple[int, ...]:

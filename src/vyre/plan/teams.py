@@ -2,14 +2,15 @@
 
 An invocation that is alone goes through all rounds itself; the lanes of a team share them. Which of
 the two is faster, and how large a team, depends on how many results there are, how many rounds each
-has, and what lies side by side in memory: the rounds of a result, or the results.
+has, and what lies side by side in memory: the rounds of a result, or the results. Of few results
+with many rounds, several teams share each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, log, prod
+from math import ceil, log, log2, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from vyre.analysis import Facts
 from vyre.analysis.forms import ONE, Form, Launch, Linear, Poly
 from vyre.analysis.reader import Touch, read_for
-from vyre.ir.fold import LANES
+from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Reduce
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, why_no_team
@@ -26,6 +27,7 @@ from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule, Simd
 from vyre.plan import simd, space
 from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import NumberNotKnown
+from vyre.plan.shares import results_of, rounds_to_share, why_not_shares, without_shared
 from vyre.plan.space import Fit, Refused, Resources, Space
 
 WIDE = 256
@@ -40,6 +42,11 @@ Each element of a row that computes the row's sum again takes a thousand times a
 lost time is large enough for one such launch.
 """
 _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
+_SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
+_WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
+"""Of teams that share results, how many there are for each unit of a device."""
+_WORTH_SHARING = {DeviceKind.GPU: 4 * BLOCK, DeviceKind.CPU: 64 * BLOCK}
+"""Rounds from which a result is shared by default: below, a single team is as soon done."""
 
 
 def default_for(
@@ -63,14 +70,17 @@ def default_for(
             amounts = _Amounts.of(program, launch)
             if amounts.along >= amounts.beside:
                 usual = _team(program, LANES, unchecked=unchecked)
-                return _tile(usual, amounts, simd.extent_of(launch), device)
+                shared = _shared_by_default(usual, device, program, launch)
+                return shared or _tile(usual, amounts, simd.extent_of(launch), device)
         return simd.default_schedule(proved, alone, launch, declared, device, unchecked=unchecked)
     if declared is None and device.kind is DeviceKind.GPU and why_no_team(program) is None:
         usual = _team(program, _widest(device), unchecked=unchecked)
         whole = Schedule((usual.lanes, 1, 1), usual)
         if not (usual.across and _is_better_alone(whole, program, launch, device)):
             fits = Fit(simd.extent_of(launch), device.limits, Resources())
-            covers = (one for one in _covering(whole, device) if fits.problem(one) is None)
+            shared = _shared_by_default(usual, device, program, launch)
+            every = (*([shared] if shared else []), *_covering(whole, device))
+            covers = (one for one in every if fits.problem(one) is None)
             if (found := next(covers, None)) is not None:
                 return found
     return space.default_schedule(
@@ -155,12 +165,15 @@ def log_times(
     amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
     machine = _PROCESSOR if device.kind is DeviceKind.CPU else _GPU
     units = max(device.compute_units, 1)
-    found: NDArray[np.float64] = np.array(
-        [
-            log(machine.nanoseconds(schedule, amounts, extent, units, device.simd))
-            for schedule in space.legal
-        ]
-    )
+    several = any(schedule.code.shares > 1 for schedule in space.legal)
+    last = _Amounts.of(without_shared(program), launch) if several else amounts
+
+    def nanoseconds(schedule: Schedule) -> float:
+        if schedule.code.shares > 1:
+            return machine.shared_ns(schedule, amounts, last, extent, units, device.simd)
+        return machine.nanoseconds(schedule, amounts, extent, units, device.simd)
+
+    found: NDArray[np.float64] = np.log([nanoseconds(schedule) for schedule in space.legal])
     return found
 
 
@@ -191,6 +204,8 @@ def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:
     code, (x, y, z) = schedule.code, schedule.workgroup
     if code.lanes == 1:
         return None
+    if code.shares > 1 and (x, y, z) != (code.lanes, 1, 1):
+        return "teams that share a result are workgroups of their own"
     if x % code.lanes or (code.across and x != code.lanes):
         return f"{x} invocations along x are no whole teams of {code.lanes}"
     alone = code.lanes > LANES or device.limits.lockstep != LANES
@@ -213,6 +228,37 @@ def _widest(device: DeviceInfo) -> int:
     while lanes > LANES and lanes > most:
         lanes //= 2
     return lanes
+
+
+def _shares(
+    code: Code, device: DeviceInfo, program: Program, launch: Launch, waves: Sequence[int]
+) -> list[int]:
+    """How many teams may share a result: enough for so many waves, and a block of rounds each."""
+    can = device.simd is not None or device.limits.lockstep == LANES
+    rounds = rounds_to_share(program, launch) if can else None
+    if rounds is None or why_not_shares(program, replace(code, shares=2), launch) is not None:
+        return []
+    units, results = max(device.compute_units, 1), results_of(code, launch)
+    most = _power_near(ceil(rounds / (BLOCK * code.lanes // LANES)))
+    wanted = (min(_power_near(units * wave / results), most) for wave in waves)
+    return sorted({count for count in wanted if count > 1})
+
+
+def _power_near(number: float) -> int:
+    """The power of two that is nearest to a number, in doublings."""
+    return 1 << max(round(log2(number)), 0)
+
+
+def _shared_by_default(
+    usual: Code, device: DeviceInfo, program: Program, launch: Launch
+) -> Schedule | None:
+    """A team of each unit, where there are more units than results, and many rounds of each."""
+    rounds = rounds_to_share(program, launch)
+    if rounds is None or rounds < _WORTH_SHARING[device.kind]:
+        return None
+    for shares in _shares(usual, device, program, launch, (1,)):
+        return Schedule((usual.lanes, 1, 1), replace(usual, shares=shares))
+    return None
 
 
 def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
@@ -253,6 +299,7 @@ def _teams(
             for factor in (1, 0.25, 4):
                 yield _tile(code, amounts, extent, device, factor)
         yield replace(usual, workgroup=_of_teams(one, extent, prod(extent)))
+        yield from _shared(one, device, program, launch)
         return
     if device.limits.lockstep != LANES:  # they tell each other through memory
         yield Schedule((LANES, 1, 1), one)
@@ -264,6 +311,13 @@ def _teams(
         yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), one)
     for lanes in _TEAMS[1:]:
         yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))
+    for lanes in _SHARING:
+        yield from _shared(replace(one, lanes=lanes), device, program, launch)
+
+
+def _shared(code: Code, device: DeviceInfo, program: Program, launch: Launch) -> Iterator[Schedule]:
+    for shares in _shares(code, device, program, launch, _WAVES[device.kind]):
+        yield Schedule((code.lanes, 1, 1), replace(code, shares=shares))
 
 
 def _of_teams(code: Code, extent: Dim3, results: float) -> Dim3:
@@ -331,6 +385,33 @@ class _Amounts:
             **loads,
         )
 
+    def less(self, other: _Amounts) -> _Amounts:
+        """What is left of it without another."""
+        return _Amounts(
+            operations=self.operations - other.operations,
+            functions=self.functions - other.functions,
+            along=self.along - other.along,
+            beside=self.beside - other.beside,
+            alike=self.alike - other.alike,
+            apart=self.apart - other.apart,
+            bytes=self.bytes,
+            reductions=self.reductions,
+            rounds=self.rounds,
+        )
+
+    def divided(self, parts: int) -> _Amounts:
+        """One of so many parts of it."""
+        return replace(
+            self,
+            operations=self.operations / parts,
+            functions=self.functions / parts,
+            along=self.along / parts,
+            beside=self.beside / parts,
+            alike=self.alike / parts,
+            apart=self.apart / parts,
+            rounds=self.rounds / parts,
+        )
+
 
 def _lies(touch: Touch) -> str:
     """What of an access lies side by side."""
@@ -357,6 +438,7 @@ class _Machine:
     apart: float  # of one that lies elsewhere
     agreeing: float  # of a row of lanes, on what they come to
     begin: float  # an invocation, or a team
+    arriving: float  # of the last of several teams, until it goes on
     resident: int  # lanes that a unit works on at once
     waiting: float  # of a lane, for a load, where nothing hides it
 
@@ -394,6 +476,25 @@ class _Machine:
         steady = results * each / min(units, groups)
         return steady + waves * chain + 1000 + 2 * abs(log(prod(schedule.workgroup) / WIDE))
 
+    def shared_ns(
+        self,
+        schedule: Schedule,
+        a: _Amounts,
+        last: _Amounts,
+        extent: Dim3,
+        units: int,
+        lanes: Simd | None,
+    ) -> float:
+        """What a launch takes whose results are shared; `last` is what one team does of each."""
+        shares = schedule.code.shares
+        one = replace(schedule, code=replace(schedule.code, shares=1))
+        split = a.less(last).divided(shares)
+        parts = (extent[0], extent[1], extent[2] * shares)  # as many results, each a part of one
+        kept = max(a.rounds / BLOCK, shares)
+        gathered = replace(last, along=last.along + kept, rounds=last.rounds + kept)
+        first = self.nanoseconds(one, split, parts, units, lanes)
+        return first + self.nanoseconds(one, gathered, extent, units, lanes) + self.arriving
+
 
 _PROCESSOR = _Machine(
     operation=0.3,
@@ -402,6 +503,7 @@ _PROCESSOR = _Machine(
     apart=0.6,
     agreeing=12.0,
     begin=8.0,
+    arriving=2_000.0,
     resident=1,
     waiting=0.0,
 )
@@ -414,6 +516,7 @@ _GPU = _Machine(
     apart=0.95,
     agreeing=0.02,
     begin=0.2,
+    arriving=1_500.0,
     resident=2048,
     waiting=6.0,
 )

@@ -132,7 +132,8 @@ class CudaOnHost(AtOnce):
         dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
         entry = ctypes.cast(library[f"vyre_entry_{number}"], ctypes.c_void_p).value or 0
         frames = Frames(dtypes, source.words)
-        return Loaded(library, entry, layout, source.arguments, source.guarded, frames)
+        names = tuple(decl.name for decl in declared if not decl.kept)
+        return Loaded(library, entry, layout, names, source.guarded, frames)
 
     def _compiled(self, texts: Sequence[str]) -> ctypes.CDLL | Unbuilt:
         folder = Path(self._folder.name)

@@ -22,9 +22,11 @@ from vyre import In, InOut, Out, f32, f64, i32, i64, u8, u32, u64
 from vyre.lang import Role
 from vyre.model import Schedule
 from vyre.plan.space import Space
+from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.devices.device import Device
 from vyre.testing.compare import apart
+from vyre.testing.schedules import sharing
 
 Array = NDArray[Any]
 
@@ -351,11 +353,19 @@ class Call:
 
     def space(self, device: Device) -> Space:
         """The schedules that may run it."""
-        _, given, outs = self._given(device)
-        named = {**given, **self.scalars}
-        bound = self.kernel._dispatcher.bind((), outs, self.shape, None, named)
+        bound = self._bound(device)
         numbers, alignment, _ = bound.numbered
         return bound.launcher.space(numbers, alignment)
+
+    def sharing(self, device: Device, rng: Random) -> list[Schedule]:
+        """A few schedules whose teams share each result."""
+        numbers, _, _ = self._bound(device).numbered
+        return sharing(device.info, self.kernel.program, numbers, rng)
+
+    def _bound(self, device: Device) -> Bound:
+        _, given, outs = self._given(device)
+        named = {**given, **self.scalars}
+        return self.kernel._dispatcher.bind((), outs, self.shape, None, named)
 
     def _given(self, device: Device) -> tuple[dict[str, Any], dict[str, Any], Any]:
         arrays = {n: device.array(a) for n, a in {**self.inputs, **self.outputs}.items()}

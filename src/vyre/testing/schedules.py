@@ -6,11 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from vyre.analysis import analyse
 from vyre.backend.base import Unbuilt
-from vyre.model import Schedule
+from vyre.ir.fold import LANES
+from vyre.ir.program import Program
+from vyre.ir.team import covers_rows, why_not_shared
+from vyre.model import Code, DeviceInfo, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
-from vyre.plan.shares import room_for
+from vyre.plan.shares import room_for, why_not_shares
 from vyre.plan.space import Space
 from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of
@@ -69,6 +73,34 @@ def in_teams(space: Space, rng: Random, *, teams: int = 3) -> list[Schedule]:
     found = [one for one in space.legal if one.code.lanes > 1]
     alone = [one for one in space.legal if one.code.lanes == 1]
     return [*rng.sample(alone, min(1, len(alone))), *rng.sample(found, min(teams, len(found)))]
+
+
+def sharing(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules whose teams share each result, whatever it is worth; none where none can."""
+    if why_not_shared(program) is not None or not (info.simd or info.limits.lockstep == LANES):
+        return []
+    sizes = (32,) if info.simd else (32, 64, 256)
+    drawn = [
+        Code(
+            lanes=rng.choice(sizes),
+            shares=rng.choice((2, 3, 5, 8, 64)),
+            across=covers_rows(program),
+            checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
+        )
+        for _ in range(count)
+    ]
+    return [
+        Schedule((code.lanes, 1, 1), code)
+        for code in dict.fromkeys(drawn)
+        if why_not_shares(program, code, numbers) is None
+    ]
+
+
+def _needs_no_checks(program: Program, numbers: Numbers) -> bool:
+    facts = analyse(program)
+    return facts.has_unchecked_form and facts.unchecked_for(numbers)
 
 
 def deviations(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vyre.analysis.teams import formed
 from vyre.backend.base import Compiled, Job, Unbuilt
 from vyre.backend.cuda import gate, nvrtc
 from vyre.backend.cuda.cache import CubinCache, name_of
@@ -37,6 +38,7 @@ class CudaBinary:
     guarded: tuple[int, ...]
     resources: Resources
     frames: Frames
+    room: tuple[int, ...] = ()
 
     @property
     def max_threads(self) -> int:
@@ -136,8 +138,10 @@ class Builder:
         with self._context.apart_from_captures():
             resources = self._resources(function)
         declared, layout = arguments_of(job.program), WordLayout.of(job.program)
-        dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
         names = tuple(decl.name for decl in declared)
+        if job.code.shares > 1:
+            declared = arguments_of(formed(job.program, job.facts, job.code)[0])
+        dtypes = [STORAGE[d.element] if d.is_scalar_argument else None for d in declared]
         frames = Frames(dtypes, made.words)
         return CudaBinary(function, layout, names, made.guarded, resources, frames)
 

@@ -33,6 +33,7 @@ class ReferenceBinary:
     arguments: tuple[str, ...]
     guarded: tuple[int, ...] = (0, 1, 2)
     max_threads: int = 0
+    room: tuple[int, ...] = ()  # which nobody uses: every code runs alike
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def why_not_shared(program: Program) -> str | None:
     if why_not is not None:
         return why_not
     if shared_part(program) is None:
-        return "no reduction of many rounds stands before all that it stores"
+        return "no reduction stands before all that it stores, and under no condition"
     return None
 
 

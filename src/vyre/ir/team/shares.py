@@ -14,16 +14,13 @@ from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Binary, BinaryOp, Expr, Id, IdKind, Lit, Load, Select, Share, Var
 from vyre.ir.fold import BLOCK
 from vyre.ir.node import Arrive, Assign, Block, If, Let, Loop, Node, Return, Store
-from vyre.ir.serial import Held, Names, Together, as_state, together, u32, up
+from vyre.ir.serial import U32_MAX, Held, Names, Together, as_state, together, u32, up
 from vyre.ir.team.writer import Writer, is_copied, pieces
 from vyre.ir.types import DataType
 from vyre.ir.walk import statements
 
 MOST_ROUNDS = 1 << 31
 """Rounds that workgroups share at most: numbers of rounds beyond the last one stay below 2**32."""
-
-FEW = BLOCK
-"""Rounds that are too few to be worth sharing, where their number is written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +48,27 @@ class Cut:
 
 
 def cut(nodes: Sequence[Node]) -> Cut | None:
-    """Where workgroups begin to share, and where they end: a reduction of many rounds."""
+    """Where workgroups begin to share, and where they end, if they can.
+
+    That is at the first reduction whose rounds a launch decides, or the one of the most rounds that
+    are written down, before anything is stored: what is done once would be done by each.
+    """
     parts = list(together(nodes))
+    best: tuple[int, int] | None = None  # rounds, and where
     for place, part in enumerate(parts):
         if isinstance(part, Together):
-            if not isinstance(part.rounds, Lit) or int(part.rounds.value) > FEW:
-                before = _nodes(parts[:place])
-                return Cut(before, part, (*part.others, *_nodes(parts[place + 1 :])))
+            if not isinstance(part.rounds, Lit):
+                best = U32_MAX, -place
+                break
+            best = max(best or (0, -place), (int(part.rounds.value), -place))
         elif any(isinstance(node, (Store, Return)) for node in statements((part,))):
-            return None  # what is done once would be done by each
-    return None
+            break
+    if best is None:
+        return None
+    place = -best[1]
+    group = parts[place]
+    assert isinstance(group, Together), group
+    return Cut(_nodes(parts[:place]), group, (*group.others, *_nodes(parts[place + 1 :])))
 
 
 def _nodes(parts: Sequence[Node | Together]) -> tuple[Node, ...]:

@@ -1,0 +1,156 @@
+"""Teams that share a result: how many rounds there are, what memory it takes, who is offered it."""
+
+from dataclasses import replace
+
+import pytest
+
+import vyre
+from vyre import In, Out, f32, f64, i32, u32
+from vyre.analysis import analyse
+from vyre.model import Code, DeviceKind
+from vyre.plan.shares import (
+    MOST_BYTES,
+    MOST_RESULTS,
+    results_of,
+    room_for,
+    rounds_to_share,
+    why_not_shares,
+)
+from vyre.plan.teams import space_for
+from vyre.runtime.devices.launcher import Numbers
+from vyre.testing import reducers
+from vyre.testing.cuda_on_host import CudaOnHost
+
+GPU = replace(CudaOnHost.info, compute_units=132)
+
+
+def launch(extent, scalars=None, **shapes):
+    return Numbers(extent, shapes, scalars or {})
+
+
+def dot(n):
+    return launch((1, 1, 1), x=(n,), y=(n,), out=(1,))
+
+
+@vyre.kernel
+def halves(x: In[f32], out: Out[f32], n: i32):
+    half = n // 2
+    out[0] = sum(x[k] for k in range(1, half, 3))
+
+
+@vyre.kernel
+def by_data(x: In[f32], sizes: In[u32], out: Out[f32]):
+    out[0] = sum(x[k] for k in range(sizes[0]))
+
+
+@vyre.kernel
+def by_position(x: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = sum(x[k] for k in range(i * 1000))
+
+
+@vyre.kernel
+def doubles(x: In[f64, 2], out: Out[f64]):
+    i = vyre.gid()
+    out[i] = sum(x[i, k] for k in range(x.shape[1]) if x[i, k] > 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "numbers", "rounds"),
+    [
+        (reducers.dot, dot(0), 0),
+        (reducers.dot, dot(5000), 5000),
+        (halves, launch((1, 1, 1), {"n": 101}, x=(9,), out=(1,)), 17),
+        (halves, launch((1, 1, 1), {"n": -101}, x=(9,), out=(1,)), 0),
+        (by_data, launch((1, 1, 1), x=(9,), sizes=(1,), out=(1,)), None),
+        (by_position, launch((7, 1, 1), x=(9,), out=(7,)), None),
+        (reducers.running, launch((7, 1, 1), x=(7, 9)), None),
+    ],
+)
+def test_the_rounds_that_can_be_shared(kernel, numbers, rounds):
+    assert rounds_to_share(kernel.program, numbers) == rounds
+
+
+def test_a_scalar_that_says_how_many_is_asked_of_a_launch():
+    assert "n" in analyse(halves.program).asked_scalars
+
+
+@pytest.mark.parametrize(("n", "blocks"), [(0, 1), (1, 1), (1024, 1), (1025, 2), (10**6, 977)])
+def test_room_for_every_block_of_each_result(n, blocks):
+    assert room_for(reducers.dot.program, Code(lanes=32, shares=4), dot(n)) == (4, 4 * blocks)
+
+
+def test_room_for_doubles_and_whether_there_were_any():
+    numbers = launch((3, 1, 1), x=(3, 5000), out=(3,))
+
+    assert room_for(doubles.program, Code(lanes=64, shares=4), numbers) == (
+        3 * 4,
+        3 * 5 * 8,
+        3 * 4 * 4,
+    )
+    assert room_for(doubles.program, Code(lanes=64), numbers) == ()
+
+
+def test_a_row_of_positions_is_one_result():
+    numbers = launch((512, 3, 1), x=(3, 512), out=(3, 512))
+
+    assert results_of(Code(lanes=32, across=True), numbers) == 3
+    assert results_of(Code(lanes=32), numbers) == 1536
+
+
+@pytest.mark.parametrize(
+    ("kernel", "numbers", "why"),
+    [
+        (
+            by_data,
+            launch((1, 1, 1), x=(9,), sizes=(1,), out=(1,)),
+            "only its data tells how many rounds there are",
+        ),
+        (
+            reducers.dot,
+            dot(2**31 + 1),
+            "2,147,483,649 rounds, of which 2,147,483,648 can be shared",
+        ),
+        (
+            doubles,
+            launch((MOST_RESULTS + 1, 1, 1), x=(MOST_RESULTS + 1, 5000), out=(MOST_RESULTS + 1,)),
+            "it has 4,097 results, and of 4,096 at most each can be shared",
+        ),
+        (
+            doubles,
+            launch((4096, 1, 1), x=(4096, 2**22), out=(4096,)),
+            f"it takes 134,299,648 bytes to keep what they find, and {MOST_BYTES:,} are allowed",
+        ),
+    ],
+)
+def test_why_not(kernel, numbers, why):
+    assert why_not_shares(kernel.program, Code(lanes=32, shares=4), numbers) == why
+    assert why_not_shares(kernel.program, Code(lanes=32), numbers) is None
+
+
+def shares(device, kernel, numbers):
+    found = space_for(device, kernel.program, analyse(kernel.program), numbers, None)
+    return {(one.code.lanes, one.code.shares) for one in found.legal if one.code.shares > 1}
+
+
+def test_a_gpu_is_offered_a_few_waves_of_teams():
+    assert shares(GPU, reducers.dot, dot(2**26)) == {
+        (lanes, count) for lanes in (128, 256, 512, 1024) for count in (128, 256, 512, 1024)
+    }
+
+
+def test_no_more_teams_than_blocks_of_rounds():
+    assert shares(GPU, reducers.dot, dot(2**16)) == {(128, 16), (256, 8), (512, 4), (1024, 2)}
+
+
+def test_not_where_there_are_results_for_every_unit():
+    numbers = launch((2048, 1, 1), x=(2048, 8192), out=(2048,))
+
+    assert shares(GPU, doubles, numbers) == set()
+
+
+def test_not_where_workgroups_cannot_tell_that_others_have_ended():
+    apart = replace(GPU, limits=replace(GPU.limits, lockstep=0))
+
+    assert shares(apart, reducers.dot, dot(2**26)) == set()
+    assert shares(replace(apart, kind=DeviceKind.CPU), reducers.dot, dot(2**26)) == set()
