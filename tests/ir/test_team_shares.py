@@ -6,7 +6,7 @@ import vyre
 from vyre import In, InOut, Out, f32, u32
 from vyre.ir.expr import Load
 from vyre.ir.node import Arrive, If, Reduce, Store
-from vyre.ir.team import shared_part, team, why_not_shared
+from vyre.ir.team import shared_stages, team, why_not_shared
 from vyre.ir.team.shares import BLOCKS, ONE, SHARES, Kept
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, statements
@@ -44,6 +44,11 @@ def written_down(x: In[f32], out: Out[f32]):
 
 
 @vyre.kernel
+def few(x: In[f32], out: Out[f32]):
+    out[0] = sum(x[k] for k in range(3)) + max(x[k] for k in range(40))
+
+
+@vyre.kernel
 def found_and_counted(x: In[f32], out: Out[u32], sums: Out[f32]):
     out[0] = vyre.argmax(x[k] for k in range(len(x)))
     sums[0] = min(x[k] for k in range(len(x)) if x[k] > 0)
@@ -53,38 +58,82 @@ def names(kept):
     return [(one.dtype, one.elements) for one in kept]
 
 
-def test_it_begins_with_the_first_reduction_of_many_rounds():
-    part = shared_part(two_lengths.program)
-    before = [node.name for node in statements(part.before) if isinstance(node, Reduce)]
-
-    assert len(before) == 1  # that of three weights, which each team computes
-    assert len(part.group.reductions) == 1
-    assert sum(isinstance(node, Reduce) for node in statements(part.behind)) == 1
+def reductions(nodes):
+    return [node for node in statements(nodes) if isinstance(node, Reduce)]
 
 
-def test_of_rounds_that_are_written_down_the_most_are_shared():
-    part = shared_part(written_down.program)
-    behind = [node for node in statements(part.behind) if isinstance(node, Reduce)]
+def test_each_reduction_that_needs_another_is_a_stage_of_its_own():
+    parts = shared_stages(two_lengths.program)
+    first, second = parts.stages
 
-    assert [int(one.rounds.value) for one in part.group.reductions] == [5000]
-    assert [int(one.rounds.value) for one in part.before if isinstance(one, Reduce)] == [3]
+    assert len(reductions(first.before)) == 1  # that of three weights, which each team computes
+    assert (len(first.group.reductions), len(second.group.reductions)) == (1, 1)
+    assert (reductions(parts.behind), parts.spreads, parts.launches) == ([], False, 2)
+
+
+def test_of_rounds_that_are_written_down_many_are_shared():
+    (stage,) = shared_stages(written_down.program).stages
+    behind = reductions(shared_stages(written_down.program).behind)
+
+    assert [int(one.rounds.value) for one in stage.group.reductions] == [5000]
+    assert [int(one.rounds.value) for one in reductions(stage.before)] == [3]
     assert [int(one.rounds.value) for one in behind] == [40]
 
 
+def test_of_few_rounds_the_most_are_shared():
+    (stage,) = shared_stages(few.program).stages
+
+    assert [int(one.rounds.value) for one in stage.group.reductions] == [40]
+
+
 def test_all_that_follows_is_left_to_the_last_team():
-    made = team(two_lengths.program, 64, 7).program
+    made = team(reducers.dot.program, 64, 8).program
     *_, arrive, last = made.entry
 
     assert isinstance(arrive, Arrive)
-    assert (arrive.shares, arrive.buffer) == (7, "arrivals")
+    assert (arrive.shares, arrive.buffer) == (8, "arrivals")
     assert isinstance(last, If)
-    assert not any(isinstance(node, Reduce) for node in statements(made.entry))
+    assert not reductions(made.entry)
+
+
+def test_loops_that_only_store_are_of_all_teams():
+    """A row's maximum, then its sum, then its elements: a launch for each."""
+    for kernel in (reducers.softmax, reducers.softmax_rows):
+        parts = shared_stages(kernel.program)
+
+        assert (len(parts.stages), parts.spreads, parts.launches) == (2, True, 3)
+        made = team(kernel.program, 32, 4)
+        assert [one.elements for one in made.kept] == [ONE, ONE, SHARES, ONE, BLOCKS]
+        assert [decl.name for decl in made.program.buffers if decl.kept][-1] == "phase"
+
+
+@vyre.kernel
+def from_the_first(x: InOut[f32, 2]):
+    i = vyre.gid()
+    start = x[i, 0]
+    total = sum(x[i, k] for k in range(x.shape[1]))
+    for j in range(x.shape[1]):
+        x[i, j] = (x[i, j] - start) / total
+
+
+@vyre.kernel
+def in_place(x: InOut[f32, 2]):
+    i = vyre.gid()
+    total = sum(x[i, k] for k in range(x.shape[1]))
+    for j in range(x.shape[1]):
+        x[i, j] = x[i, j] / total
+
+
+def test_what_a_team_reads_by_itself_must_not_be_stored_to_by_another():
+    """It would read its start after another team has changed it."""
+    assert not shared_stages(from_the_first.program).spreads
+    assert shared_stages(in_place.program).spreads
 
 
 def test_blocks_are_kept_where_the_order_shows():
     assert team(reducers.dot.program, 32, 2).kept == (
         Kept("arrivals", U32, ONE),
-        Kept("kept", F32, BLOCKS),
+        Kept("kept", F32, BLOCKS, "sum"),
     )
 
 
@@ -143,8 +192,11 @@ def accumulated(x: In[f32], total: InOut[f32]):
 
 
 def test_what_is_added_to_is_read_by_the_last_team_alone():
-    part = shared_part(accumulated.program)
-    read = {e.buffer for e in all_expressions(part.before) if isinstance(e, Load)}
+    parts = shared_stages(accumulated.program)
+    (stage,) = parts.stages
+    read = {e.buffer for e in all_expressions(stage.before) if isinstance(e, Load)}
 
     assert read == set()
-    assert {node.buffer for node in statements(part.behind) if isinstance(node, Store)} == {"total"}
+    assert {node.buffer for node in statements(parts.behind) if isinstance(node, Store)} == {
+        "total"
+    }

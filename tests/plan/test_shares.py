@@ -11,6 +11,7 @@ from vyre.model import Code, DeviceKind
 from vyre.plan.shares import (
     MOST_BYTES,
     MOST_RESULTS,
+    launches_of,
     results_of,
     room_for,
     rounds_to_share,
@@ -68,7 +69,9 @@ def doubles(x: In[f64, 2], out: Out[f64]):
     ],
 )
 def test_the_rounds_that_can_be_shared(kernel, numbers, rounds):
-    assert rounds_to_share(kernel.program, numbers) == rounds
+    found = rounds_to_share(kernel.program, numbers)
+
+    assert found == rounds if rounds is None else list(found.values()) == [rounds]
 
 
 def test_a_scalar_that_says_how_many_is_asked_of_a_launch():
@@ -107,11 +110,6 @@ def test_a_row_of_positions_is_one_result():
             "only its data tells how many rounds there are",
         ),
         (
-            reducers.dot,
-            dot(2**31 + 1),
-            "2,147,483,649 rounds, of which 2,147,483,648 can be shared",
-        ),
-        (
             doubles,
             launch((MOST_RESULTS + 1, 1, 1), x=(MOST_RESULTS + 1, 5000), out=(MOST_RESULTS + 1,)),
             "it has 4,097 results, and of 4,096 at most each can be shared",
@@ -126,6 +124,28 @@ def test_a_row_of_positions_is_one_result():
 def test_why_not(kernel, numbers, why):
     assert why_not_shares(kernel.program, Code(lanes=32, shares=4), numbers) == why
     assert why_not_shares(kernel.program, Code(lanes=32), numbers) is None
+
+
+@pytest.mark.parametrize("count", [3, 48, 1 << 17])
+def test_teams_are_a_power_of_two(count):
+    """So that no number of a round begins again at 0."""
+    why = why_not_shares(reducers.dot.program, Code(lanes=32, shares=count), dot(5000))
+
+    assert why == "that is no power of two up to 65,536"
+
+
+def test_how_often_a_program_is_launched():
+    assert launches_of(reducers.dot.program, Code(lanes=32, shares=4)) == 1
+    assert launches_of(reducers.layer_norm.program, Code(lanes=32, shares=4, across=True)) == 3
+    assert launches_of(reducers.layer_norm.program, Code(lanes=32, across=True)) == 1
+
+
+def test_room_for_each_stage():
+    numbers = launch((5000, 2, 1), x=(2, 5000), out=(2, 5000))
+    room = room_for(reducers.softmax.program, Code(lanes=32, shares=4, across=True), numbers)
+
+    assert room == (8, 8, 2 * 4 * 4, 8, 2 * 5 * 4)[: len(room)]
+    assert len(room) >= 4
 
 
 def shares(device, kernel, numbers):

@@ -93,9 +93,14 @@ class Binary(Protocol):
     def room(self) -> tuple[int, ...]:
         """Bytes of each array that workgroups of a launch keep for each other, zeros at first.
 
-        They are the last arguments, which no caller gives: a launch has them to itself. Which
-        launch that is says who prepares it, by `dataclasses.replace`.
+        They are the last arguments, which no caller gives: a launch has them to itself. Who
+        prepares it says how large they are, by `dataclasses.replace`.
         """
+        ...
+
+    @property
+    def launches(self) -> int:
+        """How often it is launched for one: above 1, its number, from 0, is the last argument."""
         ...
 
 

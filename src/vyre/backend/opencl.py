@@ -98,6 +98,7 @@ class OpenCLBinary:
     max_threads: int
     free: list[Any] = field(default_factory=list)
     room: tuple[int, ...] = ()  # no workgroup knows of another's end
+    launches: int = 1
 
     @property
     def guarded(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Teams that share one result: of how many rounds, and what memory they need for it."""
+"""Teams that share one result: of how many rounds, in how many launches, and in what memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from vyre.ir.fold import BLOCK
 from vyre.ir.node import Node, Reduce
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
-from vyre.ir.team import shared_part, team, why_not_shared
-from vyre.ir.team.shares import BLOCKS, MOST_ROUNDS, ONE, SHARES
+from vyre.ir.team import shared_stages, team, why_not_shared
+from vyre.ir.team.shares import BLOCKS, ONE, SHARES
+from vyre.ir.team.stages import Stages
 from vyre.ir.types import DataType
 from vyre.ir.walk import rebuild_node
 from vyre.model import Code
@@ -25,9 +26,11 @@ from vyre.plan.launch_numbers import NumberNotKnown
 MOST_BYTES = 64 << 20
 """Of memory in which teams keep what they have found for each other."""
 
-
 MOST_RESULTS = 4096
 """Results of a launch that teams share: more of them leave no device idle."""
+
+MOST_SHARES = 1 << 16
+"""Teams of one result."""
 
 
 def results_of(code: Code, launch: Launch) -> int:
@@ -36,17 +39,32 @@ def results_of(code: Code, launch: Launch) -> int:
     return prod(others) * (1 if code.across else x)
 
 
-def rounds_to_share(program: Program, launch: Launch) -> int | None:
-    """The rounds that teams of a result can share; None where there are none, or nobody knows."""
+def rounds_to_share(program: Program, launch: Launch) -> dict[str, int] | None:
+    """The rounds that teams of a result can share, by their reductions.
+
+    None where there are none, or where nobody knows before a launch.
+    """
     if why_not_shared(program) is not None:
         return None
-    part = shared_part(program)
-    assert part is not None, "that is why they can be shared"
-    form = read(program).rounds.get(part.group.reductions[0].name)
-    try:
-        return None if form is None else form.number(launch)
-    except (KeyError, NumberNotKnown):
-        return None
+    known = read(program).rounds
+    found: dict[str, int] = {}
+    for stage in stages_of(program).stages:
+        name = stage.group.reductions[0].name
+        form = known.get(name)
+        if form is None:
+            return None
+        try:
+            found[name] = form.number(launch)
+        except (KeyError, NumberNotKnown):
+            return None
+    return found
+
+
+def stages_of(program: Program) -> Stages:
+    """What teams that share a result do one after the other."""
+    found = shared_stages(program)
+    assert found is not None, "something is shared"
+    return found
 
 
 def why_not_shares(program: Program, code: Code, launch: Launch) -> str | None:
@@ -56,11 +74,10 @@ def why_not_shares(program: Program, code: Code, launch: Launch) -> str | None:
     why_not = why_not_shared(program)
     if why_not is not None:
         return why_not
-    rounds = rounds_to_share(program, launch)
-    if rounds is None:
+    if code.shares & (code.shares - 1) or code.shares > MOST_SHARES:
+        return f"that is no power of two up to {MOST_SHARES:,}"
+    if rounds_to_share(program, launch) is None:
         return "only its data tells how many rounds there are"
-    if rounds > MOST_ROUNDS:
-        return f"{rounds:,} rounds, of which {MOST_ROUNDS:,} can be shared"
     if (results := results_of(code, launch)) > MOST_RESULTS:
         return f"it has {results:,} results, and of {MOST_RESULTS:,} at most each can be shared"
     needed = sum(room_for(program, code, launch))
@@ -75,19 +92,26 @@ def room_for(program: Program, code: Code, launch: Launch) -> tuple[int, ...]:
         return ()
     results, rounds = results_of(code, launch), rounds_to_share(program, launch)
     assert rounds is not None, "nobody shares what is not known"
-    elements = {ONE: 1, BLOCKS: max(ceil_div(rounds, BLOCK), 1), SHARES: code.shares}
+
+    def elements(kind: str, reduction: str) -> int:
+        blocks = ceil_div(rounds[reduction], BLOCK) if kind == BLOCKS else 1
+        return {ONE: 1, BLOCKS: max(blocks, 1), SHARES: code.shares}[kind]
+
     return tuple(
-        results * elements[one.elements] * STORAGE[one.dtype].itemsize
+        results * elements(one.elements, one.reduction) * STORAGE[one.dtype].itemsize
         for one in team(program, code.lanes, code.shares).kept
     )
+
+
+def launches_of(program: Program, code: Code) -> int:
+    """How often a program is launched for one call: teams wait for each other by ending."""
+    return 1 if code.shares == 1 else stages_of(program).launches
 
 
 @lru_cache(maxsize=256)
 def without_shared(program: Program) -> Program:
     """The program as its last team goes through it: what is shared has no rounds any more."""
-    part = shared_part(program)
-    assert part is not None, "something is shared"
-    names = {reduction.name for reduction in part.group.reductions}
+    names = {r.name for stage in stages_of(program).stages for r in stage.group.reductions}
 
     def emptied(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         return tuple(

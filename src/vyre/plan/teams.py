@@ -22,12 +22,19 @@ from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Reduce
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, why_no_team
+from vyre.ir.team.stages import Stages
 from vyre.ir.walk import statements
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule, Simd
 from vyre.plan import simd, space
 from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.shares import results_of, rounds_to_share, why_not_shares, without_shared
+from vyre.plan.shares import (
+    results_of,
+    rounds_to_share,
+    stages_of,
+    why_not_shares,
+    without_shared,
+)
 from vyre.plan.space import Fit, Refused, Resources, Space
 
 WIDE = 256
@@ -167,10 +174,12 @@ def log_times(
     units = max(device.compute_units, 1)
     several = any(schedule.code.shares > 1 for schedule in space.legal)
     last = _Amounts.of(without_shared(program), launch) if several else amounts
+    parts = stages_of(program) if several else None
 
     def nanoseconds(schedule: Schedule) -> float:
-        if schedule.code.shares > 1:
-            return machine.shared_ns(schedule, amounts, last, extent, units, device.simd)
+        if parts is not None and schedule.code.shares > 1:
+            given = schedule, amounts, last, extent, units, device.simd
+            return machine.shared_ns(*given, parts)
         return machine.nanoseconds(schedule, amounts, extent, units, device.simd)
 
     found: NDArray[np.float64] = np.log([nanoseconds(schedule) for schedule in space.legal])
@@ -239,14 +248,14 @@ def _shares(
     if rounds is None or why_not_shares(program, replace(code, shares=2), launch) is not None:
         return []
     units, results = max(device.compute_units, 1), results_of(code, launch)
-    most = _power_near(ceil(rounds / (BLOCK * code.lanes // LANES)))
+    most = _power_near(ceil(max(rounds.values()) / (BLOCK * code.lanes // LANES)))
     wanted = (min(_power_near(units * wave / results), most) for wave in waves)
     return sorted({count for count in wanted if count > 1})
 
 
 def _power_near(number: float) -> int:
-    """The power of two that is nearest to a number, in doublings."""
-    return 1 << max(round(log2(number)), 0)
+    """The power of two that is nearest to a number, in doublings; at least 1."""
+    return 1 << round(log2(max(number, 1)))
 
 
 def _shared_by_default(
@@ -254,7 +263,7 @@ def _shared_by_default(
 ) -> Schedule | None:
     """A team of each unit, where there are more units than results, and many rounds of each."""
     rounds = rounds_to_share(program, launch)
-    if rounds is None or rounds < _WORTH_SHARING[device.kind]:
+    if rounds is None or max(rounds.values()) < _WORTH_SHARING[device.kind]:
         return None
     for shares in _shares(usual, device, program, launch, (1,)):
         return Schedule((usual.lanes, 1, 1), replace(usual, shares=shares))
@@ -484,16 +493,24 @@ class _Machine:
         extent: Dim3,
         units: int,
         lanes: Simd | None,
+        parts: Stages,
     ) -> float:
-        """What a launch takes whose results are shared; `last` is what one team does of each."""
+        """What a launch takes whose results are shared; `last` is what is left of it then."""
         shares = schedule.code.shares
-        one = replace(schedule, code=replace(schedule.code, shares=1))
-        split = a.less(last).divided(shares)
-        parts = (extent[0], extent[1], extent[2] * shares)  # as many results, each a part of one
+        one = replace(schedule, code=replace(schedule.code, shares=1, across=False))
         kept = max(a.rounds / BLOCK, shares)
-        gathered = replace(last, along=last.along + kept, rounds=last.rounds + kept)
-        first = self.nanoseconds(one, split, parts, units, lanes)
-        return first + self.nanoseconds(one, gathered, extent, units, lanes) + self.arriving
+        folded = replace(last.less(last), along=kept, rounds=kept)
+        split = a.less(last).divided(shares)
+        teams = (prod(extent) // (extent[0] if schedule.code.across else 1), 1, shares)
+        # Each position of a row is some loads and stores of its own.
+        left = replace(last, along=last.along + 4 * extent[0] * schedule.code.across)
+        took = self.nanoseconds(one, split, teams, units, lanes)
+        took += len(parts.stages) * self.nanoseconds(one, folded, (teams[0], 1, 1), units, lanes)
+        if parts.spreads:
+            took += self.nanoseconds(one, left.divided(shares), teams, units, lanes)
+        else:
+            took += self.nanoseconds(one, left, (teams[0], 1, 1), units, lanes)
+        return took + self.arriving * parts.launches
 
 
 _PROCESSOR = _Machine(

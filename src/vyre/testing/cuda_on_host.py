@@ -66,6 +66,7 @@ class Loaded:
     frames: Frames
     max_threads: int = 1024
     room: tuple[int, ...] = ()
+    launches: int = 1
 
 
 class CudaOnHost(AtOnce):
@@ -175,12 +176,29 @@ class CudaOnHost(AtOnce):
         stream: int = 0,  # noqa: ARG002  # there is one
     ) -> Over:
         start = time.perf_counter_ns()
-        frame = binary.frames.take(words)
         kept = [self.alloc(nbytes) for nbytes in binary.room]
         for memory in kept:
             memory[...] = 0
         given = [_address(value) for value in (*arguments, *kept)]
-        binary.frames.pack(frame[0], 0, *given)
+        for number in range(binary.launches):
+            self._once(binary, grid, workgroup, words, given, number)
+        for value in given:
+            rest = self._rests.get(value) if isinstance(value, int) else None
+            if rest is not None and (rest != _FILL).any():
+                raise Strayed("something was written behind the end of an array")
+        return Over(time.perf_counter_ns() - start)
+
+    def _once(
+        self,
+        binary: Loaded,
+        grid: Dim3,
+        workgroup: Dim3,
+        words: bytes,
+        given: Sequence[int | np.generic],
+        number: int,
+    ) -> None:
+        frame = binary.frames.take(words)
+        binary.frames.pack(frame[0], 0, *given, *([number] if binary.launches > 1 else []))
         said = ctypes.create_string_buffer(256)
         three = ctypes.c_uint * 3
         begin, end = (_symbol(binary.library, f"{side}_vyre_shared") for side in _SIDES)
@@ -198,11 +216,6 @@ class CudaOnHost(AtOnce):
         binary.frames.free.append(frame)
         if failed:
             raise Strayed(said.value.decode())
-        for value in given:
-            rest = self._rests.get(value) if isinstance(value, int) else None
-            if rest is not None and (rest != _FILL).any():
-                raise Strayed("something was written behind the end of an array")
-        return Over(time.perf_counter_ns() - start)
 
     def bind(self, binary: Loaded, grid: Dim3, workgroup: Dim3, words: bytes) -> Start:
         """A launch of which only the arguments are to come."""

@@ -14,7 +14,7 @@ from vyre.ir.team import covers_rows, why_not_shared
 from vyre.model import Code, DeviceInfo, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
-from vyre.plan.shares import room_for, why_not_shares
+from vyre.plan.shares import launches_of, room_for, why_not_shares
 from vyre.plan.space import Space
 from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of
@@ -85,7 +85,7 @@ def sharing(
     drawn = [
         Code(
             lanes=rng.choice(sizes),
-            shares=rng.choice((2, 3, 5, 8, 64)),
+            shares=rng.choice((2, 4, 8, 64)),
             across=covers_rows(program),
             checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
         )
@@ -138,7 +138,8 @@ def _one(device: Device, schedule: Schedule, judge: Judge) -> Iterator[Mismatch]
         yield Mismatch("(build)", 0, "", binary.log)
         return
     if room := room_for(case.program, schedule.code, numbers_of(case)):
-        binary = replace(binary, room=room)
+        launches = launches_of(case.program, schedule.code)
+        binary = replace(binary, room=room, launches=launches)
     found = case.copies()
     words = words_of(binary.layout, case.extent, {n: a.shape for n, a in found.items()})
     grid = tile_grid(case.extent, schedule)

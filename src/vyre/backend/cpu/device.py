@@ -39,6 +39,7 @@ _HEAD = struct.Struct("<6I8x")
 _CODES = {"f": {2: "e", 4: "f", 8: "d"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}}
 _CODES["u"] = {size: code.upper() for size, code in _CODES["i"].items()}
 _BLOCK_BYTES = 40
+_NUMBER = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class CpuBinary:
     packed: struct.Struct = field(repr=False)  # of the arguments, eight bytes each
     spoken: Spoken | None = field(default=None, repr=False)  # where it prints or asserts
     room: tuple[int, ...] = ()
+    launches: int = 1
 
 
 def found(folder: Path | None) -> list[Cpu]:
@@ -171,7 +173,7 @@ class Cpu(AtOnce):
         frame = self._frame(binary, grid, workgroup, words)
         frame.put(arguments)
         before = time.perf_counter_ns()
-        self._run(frame.address)
+        self._run_all(frame)
         return Over(time.perf_counter_ns() - before)
 
     def _launch_spoken(
@@ -200,6 +202,13 @@ class Cpu(AtOnce):
         if self._pool.entry(address):
             self._pool.start()
 
+    def _run_all(self, frame: _Frame) -> None:
+        """Run a launch as often as it takes."""
+        self._run(frame.address)
+        for number in range(1, frame.launches):
+            frame.begin(number)
+            self._run(frame.address)
+
     def _frame(self, binary: CpuBinary, grid: Dim3, workgroup: Dim3, words: bytes) -> _Frame:
         groups = grid[0] * grid[1] * grid[2]
         grain = max(1, groups // (PIECES * self._pool.threads))
@@ -212,7 +221,7 @@ class Cpu(AtOnce):
             return lambda arguments, _: self.launch(binary, grid, workgroup, arguments, words)
         first = self._frame(binary, grid, workgroup, words)
         free = [first]
-        run = self._run
+        run, several = self._run, self._run_all if binary.launches > 1 else None
 
         def start(arguments: Sequence[Any], _: int) -> None:
             try:
@@ -220,7 +229,10 @@ class Cpu(AtOnce):
             except IndexError:
                 frame = self._frame(binary, grid, workgroup, words)
             frame.put(arguments)
-            run(frame.address)
+            if several is None:
+                run(frame.address)
+            else:
+                several(frame)
             free.append(frame)
 
         return start
@@ -234,7 +246,7 @@ class Cpu(AtOnce):
         arguments: Sequence[Array | int | np.generic],
     ) -> Fixed:
         """A launch of which nothing is to come."""
-        if binary.spoken is not None:
+        if binary.spoken is not None or binary.launches > 1:
             return lambda _: self.launch(binary, grid, workgroup, arguments, words)
         frame = self._frame(binary, grid, workgroup, words)
         frame.put(arguments)
@@ -268,7 +280,7 @@ class Cpu(AtOnce):
 class _Frame:
     """The memory that one launch reads: a block for the pool, then the context of its tasks."""
 
-    __slots__ = ("_held", "_kept", "_packed", "_room", "address")
+    __slots__ = ("_held", "_kept", "_number_at", "_packed", "_room", "address", "launches")
 
     def __init__(
         self,
@@ -285,6 +297,8 @@ class _Frame:
         self._packed = binary.packed
         self._held: Sequence[Any] = ()
         self._room = tuple(np.zeros(-(-nbytes // 8), np.uint64) for nbytes in binary.room)
+        self.launches = binary.launches
+        self._number_at = 64 + binary.frame.words - 8  # the last argument, where there are several
         context = self.address + 64
         block = pool.block(binary.task, context, groups, grain)
         memory = memoryview(self._kept).cast("B")
@@ -296,9 +310,16 @@ class _Frame:
     def put(self, arguments: Sequence[Array | int | np.generic]) -> None:
         """The arguments, which are kept as long as they are here."""
         self._held = arguments
-        every = (*arguments, *self._room) if self._room else arguments
-        given = [_address(one) if isinstance(one, np.ndarray) else one for one in every]
+        given = [_address(one) if isinstance(one, np.ndarray) else one for one in arguments]
+        if self._room:
+            given += map(_address, self._room)
+            if self.launches > 1:
+                given.append(0)
         self._packed.pack_into(self._kept, 64 + 32, *given)
+
+    def begin(self, number: int) -> None:
+        """Say which of several launches is next."""
+        _NUMBER.pack_into(self._kept, self._number_at, number)
 
 
 def _spoken(job: Job) -> Spoken | None:

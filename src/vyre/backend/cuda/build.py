@@ -39,6 +39,7 @@ class CudaBinary:
     resources: Resources
     frames: Frames
     room: tuple[int, ...] = ()
+    launches: int = 1
 
     @property
     def max_threads(self) -> int:

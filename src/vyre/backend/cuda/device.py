@@ -138,10 +138,12 @@ class Cuda:
         """Enqueue one launch; arguments are addresses or memory, and NumPy scalars."""
         frames = binary.frames
         where = stream or self._legacy
-        room = self._rooms.arrays(binary.room, stream, where) if binary.room else ()
+        room = self._room(binary, stream, where)
         frame = frames.take(words)
         frames.pack(frame[0], 0, *arguments, *room)
-        start = partial(self._start, binary.function, *grid, *workgroup, 0)
+        start: Any = partial(self._start, binary.function, *grid, *workgroup, 0)
+        if binary.launches > 1:
+            start = frames.in_turn(start, frame, binary.launches)
         ticket: TimedTicket | UntimedTicket | None = None
         if timed:
             ticket = self._timing.launch(start, where, frame[1])
@@ -179,6 +181,13 @@ class Cuda:
             free.append(frame)
 
         return launch
+
+    def _room(self, binary: CudaBinary, stream: int, where: Any) -> Sequence[int]:
+        """The arguments of a launch that no caller gives."""
+        if not binary.room:
+            return ()
+        arrays = self._rooms.arrays(binary.room, stream, where)
+        return arrays if binary.launches == 1 else [*arrays, 0]
 
     def _launch_in_room(
         self,
@@ -253,10 +262,12 @@ class Cuda:
     ) -> float:
         """The device's nanoseconds of one launch among `count` in a row; waits for them."""
         # It is cleared before launches in a row begin: they wait for all work so far.
-        room = self._rooms.arrays(binary.room, IN_A_ROW, self._legacy) if binary.room else ()
+        room = self._room(binary, IN_A_ROW, self._legacy)
         frame = binary.frames.make(words)
         binary.frames.pack(frame[0], 0, *arguments, *room)
-        start = partial(self._start, binary.function, *grid, *workgroup, 0)
+        start: Any = partial(self._start, binary.function, *grid, *workgroup, 0)
+        if binary.launches > 1:
+            start = binary.frames.in_turn(start, frame, binary.launches)
         return self._blocks.time(lambda stream: start(stream, frame[1], 0), count)
 
     def is_capturing(self, stream: int = OWN_STREAM) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ _FORMATS = {
     "f4": "f4x",
     "f8": "d",
 }
+
+_NUMBER = struct.Struct("<I")
+
+Answer = tuple[Any, ...]
+"""What the driver says: its code first, 0 where all is well."""
 
 Frame = tuple[Any, int, Any]
 """A buffer for values, the address of the pointers into it, and these pointers."""
@@ -49,6 +55,10 @@ class Frames:
         self.pack = struct.Struct(f"<{''.join(slots)}").pack_into  # (frame[0], 0, *arguments)
         self.free: list[Frame] = []
 
+    def in_turn(self, start: partial[Answer], frame: Frame, launches: int) -> InTurn:
+        """A launch that is several, each with its number as the last argument."""
+        return InTurn(start, frame[0], 8 * (self._count - 1), launches)
+
     def take(self, words: bytes) -> Frame:
         """A frame that nobody else uses, with these words; `free.append` gives it back."""
         try:
@@ -68,3 +78,29 @@ class Frames:
         pointers = (ctypes.c_void_p * (self._count + 1))(*range(start, start + end + 1, 8))
         self._put(buffer, end, own)
         return buffer, ctypes.addressof(pointers), pointers
+
+
+class InTurn:
+    """Several launches as one: each has its number, from 0, as the last argument.
+
+    The first that is refused is the last; what has run by then has written to no array of a caller.
+    """
+
+    __slots__ = ("_buffer", "_launches", "_place", "_start")
+
+    def __init__(self, start: partial[Answer], buffer: Any, place: int, launches: int) -> None:
+        self._start, self._buffer, self._place, self._launches = start, buffer, place, launches
+
+    def __call__(self, *given: Any) -> Answer:
+        answer: Answer = ()
+        for number in range(self._launches):
+            _NUMBER.pack_into(self._buffer, self._place, number)
+            answer = self._start(*given)
+            if answer[0]:
+                break
+        return answer
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """What is launched, as the launch of which it is several has it."""
+        return self._start.args

@@ -34,6 +34,7 @@ class ReferenceBinary:
     guarded: tuple[int, ...] = (0, 1, 2)
     max_threads: int = 0
     room: tuple[int, ...] = ()  # which nobody uses: every code runs alike
+    launches: int = 1
 
 
 @dataclass(frozen=True, slots=True)

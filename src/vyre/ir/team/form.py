@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -28,8 +28,9 @@ from vyre.ir.node import (
 from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, has_reductions
 from vyre.ir.team.loops import is_read_before, stored_to
-from vyre.ir.team.positions import by_rows, moved_to, unwrapped
-from vyre.ir.team.shares import Cut, Kept, Sharing, cut
+from vyre.ir.team.positions import Rows, by_rows, moved_to, unwrapped
+from vyre.ir.team.shares import Kept, Sharing
+from vyre.ir.team.stages import Stages, staged
 from vyre.ir.team.writer import Writer
 from vyre.ir.walk import all_expressions, rebuild, statements
 
@@ -84,9 +85,13 @@ def team(program: Program, lanes: int, shares: int = 1) -> Team:
     fresh = Fresh(program)
     rows = by_rows(program, fresh)
     source = program if rows is None else rows.program
+    kind: Callable[..., Writer] = Writer
+    if shares > 1:
+        parts = _staged(program, rows)
+        assert parts is not None, program
+        kind = partial(Sharing, shares=shares, parts=parts)
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
-    kind = Writer if shares == 1 else partial(Sharing, shares=shares)
     work = kind(fresh, rows=lanes // LANES, stored=stored, x=x)
     entry = work.entry(unwrapped(source.entry))
     binding = max((decl.binding for decl in program.buffers), default=-1) + 1
@@ -103,16 +108,23 @@ def why_not_shared(program: Program) -> str | None:
     why_not = why_no_team(program)
     if why_not is not None:
         return why_not
-    if shared_part(program) is None:
+    if shared_stages(program) is None:
         return "no reduction stands before all that it stores, and under no condition"
     return None
 
 
 @lru_cache(maxsize=256)
-def shared_part(program: Program) -> Cut | None:
-    """Where teams that share a result of a program begin to, and where they end."""
-    rows = by_rows(program, Fresh(program))
-    return cut(unwrapped(program.entry if rows is None else rows.program.entry))
+def shared_stages(program: Program) -> Stages | None:
+    """What teams that share a result of a program do one after the other."""
+    return _staged(program, by_rows(program, Fresh(program)))
+
+
+def _staged(program: Program, rows: Rows | None) -> Stages | None:
+    source = program if rows is None else rows.program
+    scalars = frozenset(decl.name for decl in program.buffers if decl.is_scalar_argument)
+    x = None if rows is None else rows.x
+    nodes = unwrapped(source.entry)
+    return staged(nodes, x, Counter(stored_to(nodes)), scalars)
 
 
 @lru_cache(maxsize=256)

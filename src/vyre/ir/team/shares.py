@@ -1,8 +1,9 @@
-"""Workgroups that share one result: each folds some of its rounds, and the last goes on alone.
+"""Teams that share one result: each folds some of its rounds, and the last to come folds the rest.
 
 What each has found it keeps in memory of the launch. The tree of a reduction that tells the order
-of its elements is kept to by leaving what every block of rounds comes to; of any other a workgroup
-leaves what all its rounds come to.
+of its elements is kept to by leaving what every block of rounds comes to; of any other a team
+leaves what all its rounds come to. Where a reduction needs another one, the program is launched
+once for each: a launch is where teams wait for all others.
 """
 
 from __future__ import annotations
@@ -11,84 +12,45 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Binary, BinaryOp, Expr, Id, IdKind, Lit, Load, Select, Share, Var
+from vyre.ir.expr import Alike, Binary, BinaryOp, Expr, Id, IdKind, Lit, Load, Select, Share, Var
 from vyre.ir.fold import BLOCK
-from vyre.ir.node import Arrive, Assign, Block, If, Let, Loop, Node, Return, Store
-from vyre.ir.serial import U32_MAX, Held, Names, Together, as_state, together, u32, up
-from vyre.ir.team.writer import Writer, is_copied, pieces
+from vyre.ir.node import Arrive, Assign, Block, If, Let, Loop, Node, Store
+from vyre.ir.serial import U32_MAX, Held, Names, as_state, u32, up
+from vyre.ir.team.stages import Stage, Stages
+from vyre.ir.team.writer import Writer, is_copied
 from vyre.ir.types import DataType
-from vyre.ir.walk import statements
-
-MOST_ROUNDS = 1 << 31
-"""Rounds that workgroups share at most: numbers of rounds beyond the last one stay below 2**32."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """An array through which workgroups find each other's results: so much of each result.
-
-    It has one element, one for each block of rounds, or one for each workgroup.
-    """
-
-    name: str
-    dtype: DataType
-    elements: str  # ONE, BLOCKS or SHARES
-
 
 ONE, BLOCKS, SHARES = "one", "blocks", "shares"
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A program's statements around the reductions that workgroups share."""
+class Kept:
+    """An array through which teams find each other's results: so much of each result.
 
-    before: tuple[Node, ...]  # which each of them goes through
-    group: Together
-    behind: tuple[Node, ...]  # which the last one does
-
-
-def cut(nodes: Sequence[Node]) -> Cut | None:
-    """Where workgroups begin to share, and where they end, if they can.
-
-    That is at the first reduction whose rounds a launch decides, or the one of the most rounds that
-    are written down, before anything is stored: what is done once would be done by each.
+    It has one element, one for each block of rounds, or one for each team.
     """
-    parts = list(together(nodes))
-    best: tuple[int, int] | None = None  # rounds, and where
-    for place, part in enumerate(parts):
-        if isinstance(part, Together):
-            if not isinstance(part.rounds, Lit):
-                best = U32_MAX, -place
-                break
-            best = max(best or (0, -place), (int(part.rounds.value), -place))
-        elif any(isinstance(node, (Store, Return)) for node in statements((part,))):
-            break
-    if best is None:
-        return None
-    place = -best[1]
-    group = parts[place]
-    assert isinstance(group, Together), group
-    return Cut(_nodes(parts[:place]), group, (*group.others, *_nodes(parts[place + 1 :])))
 
-
-def _nodes(parts: Sequence[Node | Together]) -> tuple[Node, ...]:
-    found: list[Node] = []
-    for part in parts:
-        found += (*part.reductions, *part.others) if isinstance(part, Together) else (part,)
-    return tuple(found)
+    name: str
+    dtype: DataType
+    elements: str  # ONE, BLOCKS or SHARES
+    reduction: str = ""  # the name of that whose rounds are meant
 
 
 @dataclass(slots=True)
 class Sharing(Writer):
-    """Writes what the workgroups of one result do, with names that nothing else has."""
+    """Writes what the teams of one result do, with names that nothing else has."""
 
     shares: int = 2
+    parts: Stages = field(default_factory=lambda: Stages((), (), spreads=False))
     room: list[Kept] = field(default_factory=list)
-    apart: bool = False  # workgroups go through rounds beside each other
+    arrivals: str = ""  # the array that counts those who have come
+    phase: str = ""  # the number of the launch, of which each stage has one
+    result: str = ""  # the number of the result
+    apart: bool = False  # teams go through rounds beside each other
     states: list[list[str]] = field(default_factory=list)
     """The arrays that hold the states of each reduction."""
     first: str = ""  # the name of the place where those of a result begin
-    gathers: bool = False  # what is folded is what workgroups have kept
+    gathers: bool = False  # what is folded is what teams have kept
 
     @property
     def beside(self) -> int:
@@ -102,7 +64,7 @@ class Sharing(Writer):
         return Binary(BinaryOp.ADD, mine, Binary(BinaryOp.MUL, Share(), u32(self.lanes)))
 
     def round(self, at: Expr, into: list[Names]) -> Iterator[Node]:
-        """Folds the elements of a round into names, or what workgroups have kept."""
+        """Folds the elements of a round into names, or what teams have kept."""
         if not self.gathers:
             yield from Writer.round(self, at, into)
             return
@@ -113,33 +75,83 @@ class Sharing(Writer):
             yield Block((*loads, *self.folded(held, names, as_state(own))))
 
     def memory(self, binding: int) -> Iterator[BufferDecl]:
-        """The memory of the launch, then that of a workgroup."""
-        for number, one in enumerate(self.room):
-            yield replace(BufferDecl.read_write(one.name, binding + number, one.dtype), kept=True)
-        yield from Writer.memory(self, binding + len(self.room))
+        """The memory of the launch, the number of the launch, and the memory of a workgroup."""
+        made = [BufferDecl.read_write(one.name, 0, one.dtype) for one in self.room]
+        if self.phase:
+            made.append(BufferDecl.uniform(self.phase, 0, DataType.U32).with_count(1))
+        for number, decl in enumerate(made):
+            yield replace(decl, binding=binding + number, kept=True)
+        yield from Writer.memory(self, binding + len(made))
 
-    def entry(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """What each team does, and then the last one."""
-        parts = cut(nodes)
-        assert parts is not None, nodes
-        group = parts.group
-        made = list(self.plain(parts.before))
+    def entry(self, nodes: Sequence[Node]) -> tuple[Node, ...]:  # noqa: ARG002  # they are staged
+        """What each team does, stage by stage, and then the last one, or all of them."""
+        self.arrivals, self.result = self.keep("arrivals", DataType.U32, ONE), self.fresh("result")
+        if self.parts.launches > 1:
+            self.phase = self.fresh("phase")
+        return Let(self.result, self.number_of_result()), *self.from_stage(0)
+
+    def from_stage(self, number: int) -> Iterator[Node]:
+        """A stage, or in a later launch what follows it."""
+        if number == len(self.parts.stages):
+            yield from self.spread()
+            return
+        stage = self.parts.stages[number]
+        yield from self.plain(stage.before)
+        is_last = number + 1 == self.parts.launches
+        found = () if is_last else tuple(self.places_of_results(stage))
+        now = tuple(self.shared(stage, found))
+        if is_last:
+            yield from now
+            return
+        results = [
+            Let(reduction.name, Alike(Load(array, Var(self.result))))
+            for reduction, array in zip(stage.group.reductions, found, strict=True)
+        ]
+        here = Binary(BinaryOp.EQ, Load(self.phase, u32(0)), u32(number))
+        yield If(here, now, (*results, *self.from_stage(number + 1)))
+
+    def places_of_results(self, stage: Stage) -> Iterator[str]:
+        """Arrays for what the reductions of a stage come to."""
+        for reduction in stage.group.reductions:
+            yield self.keep("found", reduction.result, ONE)
+
+    def shared(self, stage: Stage, found: Sequence[str]) -> Iterator[Node]:
+        """Each team's share of a stage, and what the last one makes of all."""
+        group = stage.group
         self.held = [Held.of(reduction, self.fresh) for reduction in group.reductions]
-        count, result, last = self.fresh("rounds"), self.fresh("result"), self.fresh("last")
-        made.append(Let(count, group.rounds))
+        count, last = self.fresh("rounds"), self.fresh("last")
+        yield Let(count, group.rounds)
         for reduction in group.reductions:
             self.note(reduction, Let(count, group.rounds))
-        made.append(Let(result, self.number_of_result()))
-        arrivals = self.keep("arrivals", DataType.U32, ONE)
         tells = [held for held in self.held if held.some is not None]
-        made += (Let(str(held.some), Lit.of(DataType.BOOL, False)) for held in tells)
+        for held in tells:
+            yield Let(str(held.some), Lit.of(DataType.BOOL, False))
+        copies = is_copied(group)
         fold = self.by_blocks if self.is_ordered else self.by_shares
-        made += fold(group, count, result)
-        made += self.told_to_others(tells, result)
-        made.append(Arrive(last, self.shares, arrivals, Var(result)))
-        rest = list(self.gathered(count, result, tells))
-        made.append(If(Var(last), (*rest, *self.plain(parts.behind))))
-        return tuple(made)
+        yield from fold(group.reductions[0].name, count, copies=copies)
+        yield from self.told_to_others(tells)
+        yield Arrive(last, self.shares, self.arrivals, Var(self.result))
+        rest = list(self.gathered(count, tells))
+        rest += (
+            Store(array, Var(self.result), Var(reduction.name))
+            for reduction, array in zip(group.reductions, found, strict=bool(found))
+        )
+        if not found:
+            rest += self.plain(self.parts.behind)
+        yield If(Var(last), tuple(rest))
+
+    def spread(self) -> Iterator[Node]:
+        """What all teams do when all that is reduced is known: each its rounds of loops."""
+        for node in self.parts.behind:
+            if isinstance(node, Loop):
+                self.apart = True
+                yield Block(tuple(self.divided(node)))
+                self.apart = False
+            elif isinstance(node, Store):
+                mine = Binary(BinaryOp.EQ, Share(), u32(0))
+                yield If(mine, tuple(self.settled(node)))
+            else:
+                yield node
 
     def number_of_result(self) -> Expr:
         """The number of a result among all, x fastest."""
@@ -148,19 +160,19 @@ class Sharing(Writer):
         row = Binary(BinaryOp.ADD, y, Binary(BinaryOp.MUL, z, high))
         return row if self.x else Binary(BinaryOp.ADD, x, Binary(BinaryOp.MUL, row, wide))
 
-    # -- what each workgroup does
+    # -- what each team does
 
-    def by_blocks(self, group: Together, count: str, result: str) -> Iterator[Node]:
+    def by_blocks(self, reduction: str, count: str, *, copies: bool) -> Iterator[Node]:
         """Folds whole blocks, a row of lanes each, and keeps what each comes to."""
         blocks, self.first = self.fresh("blocks"), self.fresh("first")
         yield Let(blocks, up(Var(count), BLOCK))
-        yield Let(self.first, Binary(BinaryOp.MUL, Var(result), Var(blocks)))
-        self.keep_states(BLOCKS)
+        yield Let(self.first, Binary(BinaryOp.MUL, Var(self.result), Var(blocks)))
+        self.keep_states(BLOCKS, reduction)
         each = [self.names(held, "block") for held in self.held]
         turn, number = self.fresh("turn"), self.fresh("number")
         begin, left = self.fresh("begin"), self.fresh("left")
         rows = self.shares * self.rows
-        own = Binary(BinaryOp.MUL, Share(), u32(self.rows))
+        own: Expr = Binary(BinaryOp.MUL, Share(), u32(self.rows))
         if self.rows > 1:
             own = Binary(BinaryOp.ADD, own, self.row)
         place = Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, Var(turn), u32(rows)), own)
@@ -171,35 +183,34 @@ class Sharing(Writer):
             Let(begin, Binary(BinaryOp.MUL, Var(number), u32(BLOCK))),
             Let(left, Select(inside, rest, u32(0))),
             *self.all_absent(each),
-            *self.one_block(Var(left), Var(begin), each, copies=is_copied(group)),
+            *self.one_block(Var(left), Var(begin), each, copies=copies),
             If(inside, tuple(self.put_by(Var(number), each))),
         ]
-        yield Loop(turn, u32(0), pieces(Var(blocks), rows), tuple(body))
+        yield Loop(turn, u32(0), up(Var(blocks), rows), tuple(body))
 
-    def by_shares(self, group: Together, count: str, result: str) -> Iterator[Node]:
-        """Folds rounds in whatever order, and keeps what all of a workgroup's come to."""
+    def by_shares(self, reduction: str, count: str, *, copies: bool) -> Iterator[Node]:
+        """Folds rounds in whatever order, and keeps what all of a team's come to."""
         self.first = self.fresh("first")
-        yield Let(self.first, Binary(BinaryOp.MUL, Var(result), u32(self.shares)))
-        self.keep_states(SHARES)
+        yield Let(self.first, Binary(BinaryOp.MUL, Var(self.result), u32(self.shares)))
+        self.keep_states(SHARES, reduction)
         each = [self.names(held, "share") for held in self.held]
         yield from self.all_absent(each)
         self.apart = True
-        yield from self.anyhow(Var(count), each, copies=is_copied(group))
+        yield from self.anyhow(Var(count), each, copies=copies)
         self.apart = False
         yield from self.put_by(Share(), each)
 
-    def told_to_others(self, tells: Sequence[Held], result: str) -> Iterator[Node]:
-        """Keeps whether a workgroup has seen an element, where that is asked."""
+    def told_to_others(self, tells: Sequence[Held]) -> Iterator[Node]:
+        """Keeps whether a team has seen an element, where that is asked."""
         yield from self.told()
-        place = self.of_share(result, Share())
         for held in tells:
             some = self.keep("some", DataType.U32, SHARES)
-            yield Store(some, place, Select(Var(str(held.some)), u32(1), u32(0)))
+            yield Store(some, self.of_share(Share()), Select(Var(str(held.some)), u32(1), u32(0)))
             held.some = some
 
     # -- what the last one does
 
-    def gathered(self, count: str, result: str, tells: Sequence[Held]) -> Iterator[Node]:
+    def gathered(self, count: str, tells: Sequence[Held]) -> Iterator[Node]:
         """Folds what all have kept, and binds the results."""
         self.gathers = True
         whole = [self.names(held, "whole") for held in self.held]
@@ -207,33 +218,33 @@ class Sharing(Writer):
         if self.is_ordered:
             blocks = self.fresh("blocks")
             yield Let(blocks, up(Var(count), BLOCK))
-            yield from self.folds(blocks, MOST_ROUNDS // BLOCK, whole, copies=True)
+            yield from self.folds(blocks, (U32_MAX + 1) // BLOCK, whole, copies=True)
         else:
             yield from self.anyhow(u32(self.shares), whole, copies=True)
         for held in tells:
             array, held.some = str(held.some), self.fresh("some")
             yield Let(held.some, Lit.of(DataType.BOOL, False))
             turn, at = self.fresh("turn"), self.fresh("at")
-            word = Load(array, self.of_share(result, Var(at)))
+            word = Load(array, self.of_share(Var(at)))
             heard = Binary(BinaryOp.OR, Var(held.some), Binary(BinaryOp.NE, word, u32(0)))
             inside = Binary(BinaryOp.LT, Var(at), u32(self.shares))
             body = (Let(at, self.place(Var(turn))), If(inside, (Assign(held.some, heard),)))
-            yield Loop(turn, u32(0), pieces(u32(self.shares), self.lanes), body)
+            yield Loop(turn, u32(0), up(u32(self.shares), self.lanes), body)
         yield from self.told()
         yield from self.results(count, whole)
         self.gathers = False
 
     # -- memory
 
-    def keep(self, name: str, dtype: DataType, elements: str) -> str:
+    def keep(self, name: str, dtype: DataType, elements: str, reduction: str = "") -> str:
         """A new array of the launch's memory."""
-        self.room.append(Kept(self.fresh(name), dtype, elements))
+        self.room.append(Kept(self.fresh(name), dtype, elements, reduction))
         return self.room[-1].name
 
-    def keep_states(self, elements: str) -> None:
+    def keep_states(self, elements: str, reduction: str) -> None:
         """New arrays for the states of the reductions at hand."""
         self.states = [
-            [self.keep("kept", dtype, elements) for dtype in held.folding.state]
+            [self.keep("kept", dtype, elements, reduction) for dtype in held.folding.state]
             for held in self.held
         ]
 
@@ -244,6 +255,7 @@ class Sharing(Writer):
             for array, name in zip(own, names, strict=True):
                 yield Store(array, index, Var(name))
 
-    def of_share(self, result: str, share: Expr) -> Expr:
-        """The place of a workgroup of a result."""
-        return Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, Var(result), u32(self.shares)), share)
+    def of_share(self, share: Expr) -> Expr:
+        """The place of a team of a result."""
+        first = Binary(BinaryOp.MUL, Var(self.result), u32(self.shares))
+        return Binary(BinaryOp.ADD, first, share)

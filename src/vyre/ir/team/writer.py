@@ -156,9 +156,9 @@ class Writer(Serial):
                 body = (If(Binary(BinaryOp.LT, Var(at), Var(rounds)), body),)
             return Loop(turn, start, stop, (Let(at, self.place(Var(turn))), *body))
 
-        full = Binary(BinaryOp.SHR, Var(rounds), u32(self.lanes.bit_length() - 1))
+        full = Binary(BinaryOp.SHR, Var(rounds), u32(self.beside.bit_length() - 1))
         yield turns(u32(0), full, checked=False)
-        yield turns(full, up(Var(rounds), self.lanes), checked=True)
+        yield turns(full, up(Var(rounds), self.beside), checked=True)
 
     def place(self, turn: Expr) -> Expr:
         """The round that a lane has in a turn."""
@@ -220,13 +220,13 @@ class Writer(Serial):
         yield from self.all_absent(own)
         full: Expr = u32(0)
         if copies:
-            full = Binary(BinaryOp.DIV, count, u32(self.beside))
+            full = Binary(BinaryOp.SHR, count, u32(self.beside.bit_length() - 1))
             turn, at = self.fresh("turn"), self.fresh("at")
             body = (Let(at, self.place(Var(turn))), *self.round(Var(at), own))
             yield Loop(turn, u32(0), full, body)
         turn, at = self.fresh("turn"), self.fresh("at")
         inside = If(Binary(BinaryOp.LT, Var(at), count), tuple(self.round(Var(at), own)))
-        last = pieces(count, self.beside)
+        last = up(count, self.beside)
         yield Loop(turn, full, last, (Let(at, self.place(Var(turn))), inside))
         yield from self.agreed(own)
         if self.rows == 1:
@@ -403,12 +403,3 @@ class Writer(Serial):
 def is_copied(group: Together) -> bool:
     """Whether the rounds of a group are worth two copies."""
     return size_of([node for r in group.reductions for node in r.body]).parts <= MOST_COPIED
-
-
-def pieces(count: Expr, size: int) -> Expr:
-    """How many pieces of a size hold a count, whatever the two are."""
-    if size & (size - 1) == 0:
-        return up(count, size)
-    rest = Binary(BinaryOp.NE, Binary(BinaryOp.MOD, count, u32(size)), u32(0))
-    whole = Binary(BinaryOp.DIV, count, u32(size))
-    return Binary(BinaryOp.ADD, whole, Select(rest, u32(1), u32(0)))

@@ -31,7 +31,7 @@ from vyre.plan.geometry import (
     why_not_fitted,
 )
 from vyre.plan.guess import Guess, guess
-from vyre.plan.shares import room_for, why_not_shares
+from vyre.plan.shares import launches_of, room_for, why_not_shares
 from vyre.plan.space import (
     Resources,
     Space,
@@ -356,7 +356,8 @@ class Launcher:
                 f"use a workgroup of at most {binary.max_threads} threads",
             )
         if room := room_for(self.program, schedule.code, numbers):
-            binary = replace(binary, room=room)
+            launches = launches_of(self.program, schedule.code)
+            binary = replace(binary, room=room, launches=launches)
         words = words_of(binary.layout, numbers.extent, numbers.shapes)
         start = self.device.backend.bind(binary, grid, workgroup, words)
         return Prepared(binary, schedule, grid, workgroup, words, start, self.device.backend)
