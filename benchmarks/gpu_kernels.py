@@ -34,7 +34,7 @@ def gray_u8(r: In[u8], g: In[u8], b: In[u8], out: Out[u8]):
 KERNELS: dict[str, vyre.Kernel] = {
     kernel.name: kernel
     for kernel in (
-        *kernels.ALL,
+        *kernels.MAPS,
         *(spaces_kernels.transpose, filter3, spaces_kernels.row_sums, spaces_kernels.product),
         *(spaces_kernels.adam, gray_u8),
     )
