@@ -248,7 +248,19 @@ def result(records: Iterable[Record]) -> dict[str, Any]:
     found = rows(kept)
     launch, first = kept.get(("launch", "", ""), {}), kept.get(("first", "", ""), {})
     numbers = figures(found, launch, first)
-    machines = [record for record in every if record["part"] == "machine"]
+    return {
+        **origin(every),
+        "figures": numbers,
+        "beyond_a_limit": misses(found, numbers),
+        "launch": {name: value for name, value in launch.items() if name != "part"},
+        "first": {name: value for name, value in first.items() if name != "part"},
+        "results": found,
+    }
+
+
+def origin(records: Iterable[Record]) -> dict[str, Any]:
+    """Where records come from: the machine, the versions, the code and the commands."""
+    machines = [record for record in records if record["part"] == "machine"]
     last: Record = machines[-1] if machines else {}
     codes = [record["code"] for record in machines if "code" in record]
     return {
@@ -258,11 +270,6 @@ def result(records: Iterable[Record]) -> dict[str, Any]:
         "versions": {**last.get("versions", {}), "CUDA of torch": last.get("torch_cuda", "")},
         "code": [c for n, c in enumerate(codes) if c not in codes[:n]],
         "runs": list(dict.fromkeys(record["command"] for record in machines)),
-        "figures": numbers,
-        "beyond_a_limit": misses(found, numbers),
-        "launch": {name: value for name, value in launch.items() if name != "part"},
-        "first": {name: value for name, value in first.items() if name != "part"},
-        "results": found,
     }
 
 
