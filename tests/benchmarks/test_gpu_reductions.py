@@ -20,6 +20,11 @@ from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher, Numbers
 
 ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "benchmarks").exists(), reason="benchmarks are not in a package"
+)
+
 H200 = replace(
     GPU,
     model="NVIDIA H200",
