@@ -263,12 +263,14 @@ def origin(records: Iterable[Record]) -> dict[str, Any]:
     machines = [record for record in records if record["part"] == "machine"]
     last: Record = machines[-1] if machines else {}
     codes = [record["code"] for record in machines if "code" in record]
+    earlier = [code for n, code in enumerate(codes) if code not in (*codes[:n], codes[-1])]
     return {
         "machine": f"{last.get('device', 'unknown')}, Python {last.get('python', 'unknown')}",
         "device": last.get("device", "unknown"),
         "date": last.get("date", ""),
         "versions": {**last.get("versions", {}), "CUDA of torch": last.get("torch_cuda", "")},
-        "code": [c for n, c in enumerate(codes) if c not in codes[:n]],
+        "code": {**(codes[-1] if codes else {}), **({"earlier": earlier} if earlier else {})},
+        "load": last.get("load", {"quiet": None, "note": "not recorded"}),
         "runs": list(dict.fromkeys(record["command"] for record in machines)),
     }
 

@@ -45,6 +45,7 @@ def machine(script: str) -> dict[str, Any]:
         "versions": versions,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "code": provenance.code(),
+        "load": provenance.provenance()["load"],
         "command": provenance.command([f"benchmarks/{script}", *_asked()]),
     }
 

@@ -192,6 +192,27 @@ def test_nothing_measured_is_a_table_too(suite):
     assert report.table(report.result([]))[-1] == "limits met: 0 of 0"
 
 
+def test_what_is_kept_says_where_it_was_measured(suite, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.import_module("measure"), "RESULTS", tmp_path)
+    journal = suite["gpu_journal"].Journal(tmp_path / "cells.jsonl")
+    place = {"part": "machine", "device": "NVIDIA Fake", "date": "2026-11-18", "command": "run"}
+    load = {"cores": 16, "quiet": True}
+    journal.write({**place, "code": {"sources": "old"}})
+    journal.write({**place, "code": {"sources": "new"}, "load": load})
+    journal.write(record(size="2^16", vyre_swept=2.0, torch_eager=4.0))
+
+    suite["gpu_reductions"].collect([tmp_path], write=True)
+
+    kept = json.loads((tmp_path / "gpu_reductions.json").read_text())
+    assert kept["code"] == {"sources": "new", "earlier": [{"sources": "old"}]}
+    assert (kept["device"], kept["load"], kept["missed"]) == ("NVIDIA Fake", load, [])
+    assert kept["results"][0]["ratio"] == 2.0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "limits met: 1 of 1",
+        "saved to gpu_reductions.json",
+    ]
+
+
 # -- what is run
 
 
