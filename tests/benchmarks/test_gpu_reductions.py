@@ -132,10 +132,15 @@ def test_a_cell_stands_beside_the_fastest_of_the_peers_that_its_limit_names(suit
 
 
 def test_a_limit_is_not_met_while_a_peer_of_it_is_missing(suite):
-    (row,) = judged(suite, record("row_softmax", "2^24", vyre_swept=1.0, torch_compile=9.0))
+    kept = record("row_softmax", "2^24", vyre_swept=1.0, torch_compile=9.0)
+
+    (row,) = judged(suite, kept)
 
     assert row["met"] is False
     assert row["said"] == "at least 0.95, not measured: triton"
+    report = suite["gpu_reduction_report"]
+    (line,) = (one for one in report.table(report.result([kept])) if "MISSED" in one)
+    assert line.endswith("MISSED: at least 0.95, not measured: triton")
 
 
 def test_a_cell_without_a_limit_says_its_ratio_alone(suite):
