@@ -10,29 +10,19 @@ from measure import save
 import vyre
 from vyre import kernels
 from vyre.emit import OPENCL, emit
-from vyre.runtime.devices.launcher import Numbers
+from vyre.kernels.samples import sample
 
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
-    device = vyre.open()
+    device = vyre.open("opencl")
     rows = []
     for kernel in kernels.ALL:
         launcher = kernel._dispatcher.launcher(device)
-        n = 1 << 20
-        shapes = {
-            name: (1024, 1024) if launcher.program.buffer(name).rank == 2 else (n,)
-            for name in launcher.order
-            if not launcher.program.buffer(name).is_scalar_argument
-        }
-        shapes |= {
-            name: (launcher.program.buffer(name).count,)
-            for name in shapes
-            if launcher.program.buffer(name).count
-        }
-        extent = (1024, 1024, 1) if kernel.name == "stencil5" else (n, 1, 1)
-        scalars = {"most": 100} if kernel.name == "mandelbrot" else {}
-        space = launcher.space(Numbers(extent, shapes, scalars), dict.fromkeys(shapes, 64))
+        given = sample(kernel.name, 1 << 20)
+        bound = kernel._dispatcher.bind(given.arrays, None, None, None, given.options)
+        numbers, alignment, _ = bound.numbered
+        space = launcher.space(numbers, dict.fromkeys(alignment, 64))
         times = []
         for _ in range(5):
             start = time.perf_counter()

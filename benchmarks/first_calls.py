@@ -1,14 +1,15 @@
 """What the first calls cost: the first 100 and 1000 dispatches over as many of the best schedule.
 
-    python benchmarks/first_calls.py --device cuda:0 --seconds 560
+    python benchmarks/first_calls.py --device cuda:0 --sweep 2 --seconds 560
     python benchmarks/first_calls.py --device cpu:0 --sizes 18,20,22 --sweep 20
 
-Each kernel at each size starts in a process of its own that knows nothing: no choice is remembered
-and no code is kept. Every launch is noted; afterwards each schedule that was launched is timed
-beside the best of a recording (or of a sweep), all in turns, in the same process. A figure is the
-device time of the launches over that of as many of the best. Calls come flat out, without ever
-waiting, and paced, one a millisecond. `in turn` is one process that calls six sizes one after the
-other, a hundred times each. Processes get ready beside each other and have the device one by one.
+Each kernel at each size, the bundled reductions among them, starts in a process of its own that
+knows nothing: no choice is remembered and no code is kept. Every launch is noted; afterwards each
+schedule that was launched is timed beside the best of a recording (or of a sweep, where there is
+none), all in turns, in the same process. A figure is the device time of the launches over that of
+as many of the best. Calls come flat out, without ever waiting, and paced, one a millisecond. `in
+turn` is one process that calls six sizes one after the other, a hundred times each. Processes get
+ready beside each other and have the device one by one.
 """
 
 from __future__ import annotations
@@ -89,6 +90,9 @@ def tasks(given: argparse.Namespace, lock: Path, done: set[tuple[str, int, str]]
     names += [] if given.kernels else OTHERS.get(given.device.partition(":")[0], ())
     paces = [word.strip() for word in given.paces.split(",")]
     best = recorded(given.spaces) if given.spaces else {}
+    unknown = [name for name in names if name not in {kernel for kernel, _ in best}]
+    if best and unknown and not given.sweep:
+        print(f"not recorded: {', '.join(unknown)}; give --sweep for the best of them")
     common = {
         "device": given.device,
         "calls": given.calls,
@@ -230,7 +234,7 @@ def name(row: Mapping[str, Any]) -> str:
 
 def line(row: Row) -> str:
     if "error" in row:
-        return f"{name(row):16}{row['pace']:8} failed: {row['error'].splitlines()[-1]}"
+        return f"{name(row):18}{row['pace']:8} failed: {row['error'].splitlines()[-1]}"
 
     def shown(key: str) -> str:
         value = row.get(key)
@@ -238,7 +242,7 @@ def line(row: Row) -> str:
 
     columns = ("at_100", "at_1000", "settled", "first", "default")
     return (
-        f"{name(row):16}{row['pace']:8}{''.join(map(shown, columns))}"
+        f"{name(row):18}{row['pace']:8}{''.join(map(shown, columns))}"
         f"{row['best_us']:11.2f}{row['slowest_later_ms']:9.2f}{len(row['waits']):6}"
     )
 
@@ -253,7 +257,7 @@ def main() -> None:
     done = {(row["kernel"], row["size"], row["pace"]) for row in before}
     rows, ended, late, device = list(before), 0, 0, ""
     head = "".join(f"{word:>8}" for word in ("100", "1000", "settled", "first", "default"))
-    print(f"{'':24}{head}{'best us':>11}{'slow ms':>9}{'waits':>6}", flush=True)
+    print(f"{'':26}{head}{'best us':>11}{'slow ms':>9}{'waits':>6}", flush=True)
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(given.jobs) as pool:
         folder = Path(made)
         todo = tasks(given, folder / "lock", done)

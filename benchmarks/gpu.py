@@ -67,7 +67,7 @@ def main() -> int:
         if part == "first":
             first(journal)
         else:
-            supervise(given, part, journal, until)
+            supervise(__file__, given, part, journal, until)
     return collect([*given.done, given.out], write=False)
 
 
@@ -122,9 +122,11 @@ def environment() -> dict[str, str]:
     )
 
 
-def supervise(given: argparse.Namespace, part: str, journal: Journal, until: float) -> None:
+def supervise(
+    script: str, given: argparse.Namespace, part: str, journal: Journal, until: float
+) -> None:
     """Run a part in processes of its own until it is done or the time is over."""
-    command = [sys.executable, __file__, *sys.argv[1:], "--worker", part, "--until", str(until)]
+    command = [sys.executable, script, *sys.argv[1:], "--worker", part, "--until", str(until)]
     marker = given.out / "now.json"
     for _ in range(MOST_STARTS):
         if time.time() > until:

@@ -37,7 +37,7 @@ Triton are also run without contraction.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
@@ -90,6 +90,8 @@ class Cell:
     moved: int  # bytes that have to be read and written
     options: dict[str, Any] = field(default_factory=dict)
     before: tuple[Any, ...] = ()  # what the outputs hold before a call, where it changes them
+    same: float = SAME
+    decided: float = 0.0  # the share of whole numbers that one rounding may change
 
     @property
     def size(self) -> str:
@@ -119,20 +121,22 @@ class Cell:
 _POISON = {"torch.int32": -1, "torch.uint8": 255}
 
 
-def wanted(kernels: str, sizes: str) -> list[tuple[str, int]]:
+def wanted(
+    kernels: str, sizes: str, every: Mapping[str, tuple[int, ...]] = POWERS
+) -> list[tuple[str, int]]:
     """The cells of the words of a command line, such as `saxpy,gelu` and `2^14,2^20`.
 
     >>> wanted("nbody,gelu", "2^14,2^28")
     [('gelu', 14), ('gelu', 28), ('nbody', 14)]
     """
-    names = kernels.split(",") if kernels else list(POWERS)
-    unknown = [name for name in names if name not in POWERS]
+    names = kernels.split(",") if kernels else list(every)
+    unknown = [name for name in names if name not in every]
     if unknown:
-        raise SystemExit(f"no kernel {unknown[0]!r}\nFix: use some of {','.join(POWERS)}")
+        raise SystemExit(f"no kernel {unknown[0]!r}\nFix: use some of {','.join(every)}")
     powers = [int(size.removeprefix("2^")) for size in sizes.split(",")] if sizes else None
     return [
         (name, power)
-        for name, all_of in POWERS.items()
+        for name, all_of in every.items()
         if name in names
         for power in all_of
         if powers is None or power in powers
@@ -159,7 +163,11 @@ def make(torch: Any, kernel: str, power: int) -> Cell:
     def cell(arrays: Any, outs: Any, per_element: int, more: int = 0, **options: Any) -> Cell:
         moved = per_element * n + more
         before = [signed(arrays[place]).clone() for place in UPDATED.get(kernel, ())]
-        return Cell(kernel, power, tuple(arrays), tuple(outs), moved, options, tuple(before))
+        decided = ESCAPED if kernel == "mandelbrot" else 0.0
+        return Cell(
+            *(kernel, power, tuple(arrays), tuple(outs), moved, options, tuple(before)),
+            decided=decided,
+        )
 
     rows = isqrt(n)
     columns = n // rows
@@ -227,11 +235,10 @@ def apart(cell: Cell, expected: tuple[Any, ...], found: tuple[Any, ...]) -> floa
         if right.shape != got.shape:
             return float("inf")
         if not right.is_floating_point():
-            share = (right != got).float().mean().item()
-            allowed = ESCAPED if cell.kernel == "mandelbrot" else 0.0
+            share, allowed = (right != got).float().mean().item(), cell.decided
             most = max(most, share / allowed if allowed else float("inf") if share else 0.0)
             continue
         scale = right.square().mean().sqrt()
-        off = ((right - got).abs().max() / scale).item() / SAME
+        off = ((right - got).abs().max() / scale).item() / cell.same
         most = max(most, off if off == off else float("inf"))  # what is not a number is wrong
     return most

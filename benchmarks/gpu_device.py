@@ -232,7 +232,7 @@ def _record(sides: Sides, exact: Own, fast: Own | None, found: Times) -> dict[st
         "n": 1 << cell.power,
         "moved": cell.moved,
         "us": us,
-        "spread": {side: _spread(times) for side, times in found.items() if len(times) > 4},
+        "spread": {side: spread(times) for side, times in found.items() if len(times) > 4},
         "space": {
             "legal": len(exact.target.space.legal),
             "measured": len(exact.timings),
@@ -263,7 +263,7 @@ def _triton_choice(cell: Cell) -> str:
         return ""
 
 
-def _spread(times: list[float]) -> float:
+def spread(times: list[float]) -> float:
     """The middle half of the times, as a share of their median."""
     ordered = sorted(times)
     quarter = len(ordered) // 4

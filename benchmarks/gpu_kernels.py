@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import reduction_kernels
 import spaces_kernels
 
 import vyre
@@ -34,21 +35,30 @@ def gray_u8(r: In[u8], g: In[u8], b: In[u8], out: Out[u8]):
 KERNELS: dict[str, vyre.Kernel] = {
     kernel.name: kernel
     for kernel in (
-        *kernels.ALL,
+        *kernels.MAPS,
         *(spaces_kernels.transpose, filter3, spaces_kernels.row_sums, spaces_kernels.product),
         *(spaces_kernels.adam, gray_u8),
     )
 }
 """By the names of the cells, each in Vyre's own arithmetic."""
 
+REDUCTIONS: dict[str, vyre.Kernel] = {
+    **{kernel.name: kernel for kernel in (kernels.row_softmax, kernels.layer_norm, kernels.dot)},
+    **reduction_kernels.KERNELS,
+    "nearest2": reduction_kernels.nearest_of,
+    "nearest4": reduction_kernels.nearest_of,
+}
+"""The same for the suite of reductions."""
+
 _fast: dict[str, vyre.Kernel] = {}
 
 
 def kernel_of(name: str, fast_math: bool) -> vyre.Kernel:
     """A kernel of the suite, or the same function as one that gives up exact rounding."""
+    exact = KERNELS[name] if name in KERNELS else REDUCTIONS[name]
     if not fast_math:
-        return KERNELS[name]
+        return exact
     if name not in _fast:
-        function: Any = KERNELS[name].__wrapped__  # by functools.update_wrapper
+        function: Any = exact.__wrapped__  # by functools.update_wrapper
         _fast[name] = vyre.kernel(fast_math=True)(function)
     return _fast[name]

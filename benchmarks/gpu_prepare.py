@@ -36,9 +36,11 @@ def prepare(cells: Sequence[tuple[str, int]], jobs: int, environment: Mapping[st
 
 def main() -> None:
     import gpu_cells  # what follows loads torch, which only such a process needs
+    import gpu_device
+    import gpu_reduction_cells
+    import gpu_reduction_device
     import gpu_triton
     import torch
-    from gpu_device import peers
     from gpu_sides import told
 
     def once(call: object, quantiles: Sequence[float]) -> list[float]:
@@ -49,8 +51,10 @@ def main() -> None:
     gpu_triton._time = once
     for word in sys.argv[1:]:
         kernel, _, power = word.partition(":")
-        cell = gpu_cells.make(torch, kernel, int(power))
-        for side, module, make in peers(cell):
+        reduces = kernel in gpu_reduction_cells.POWERS
+        made_by = gpu_reduction_cells if reduces else gpu_cells
+        cell = made_by.make(torch, kernel, int(power))
+        for side, module, make in (gpu_reduction_device if reduces else gpu_device).peers(cell):
             try:
                 make(__import__(module))()
                 torch.cuda.synchronize()

@@ -248,21 +248,30 @@ def result(records: Iterable[Record]) -> dict[str, Any]:
     found = rows(kept)
     launch, first = kept.get(("launch", "", ""), {}), kept.get(("first", "", ""), {})
     numbers = figures(found, launch, first)
-    machines = [record for record in every if record["part"] == "machine"]
-    last: Record = machines[-1] if machines else {}
-    codes = [record["code"] for record in machines if "code" in record]
     return {
-        "machine": f"{last.get('device', 'unknown')}, Python {last.get('python', 'unknown')}",
-        "device": last.get("device", "unknown"),
-        "date": last.get("date", ""),
-        "versions": {**last.get("versions", {}), "CUDA of torch": last.get("torch_cuda", "")},
-        "code": [c for n, c in enumerate(codes) if c not in codes[:n]],
-        "runs": list(dict.fromkeys(record["command"] for record in machines)),
+        **origin(every),
         "figures": numbers,
         "beyond_a_limit": misses(found, numbers),
         "launch": {name: value for name, value in launch.items() if name != "part"},
         "first": {name: value for name, value in first.items() if name != "part"},
         "results": found,
+    }
+
+
+def origin(records: Iterable[Record]) -> dict[str, Any]:
+    """Where records come from: the machine, the versions, the code and the commands."""
+    machines = [record for record in records if record["part"] == "machine"]
+    last: Record = machines[-1] if machines else {}
+    codes = [record["code"] for record in machines if "code" in record]
+    earlier = [code for n, code in enumerate(codes) if code not in (*codes[:n], codes[-1])]
+    return {
+        "machine": f"{last.get('device', 'unknown')}, Python {last.get('python', 'unknown')}",
+        "device": last.get("device", "unknown"),
+        "date": last.get("date", ""),
+        "versions": {**last.get("versions", {}), "CUDA of torch": last.get("torch_cuda", "")},
+        "code": {**(codes[-1] if codes else {}), **({"earlier": earlier} if earlier else {})},
+        "load": last.get("load", {"quiet": None, "note": "not recorded"}),
+        "runs": list(dict.fromkeys(record["command"] for record in machines)),
     }
 
 

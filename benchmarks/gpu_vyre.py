@@ -67,6 +67,12 @@ class Target:
     def default(self) -> Schedule:
         return self.space.default
 
+    @property
+    def guessed(self) -> Schedule:
+        """What a first call runs, as far as the guess decides."""
+        first: Schedule = self.launcher.guess(self.space, self.numbers).ordered[0]
+        return first
+
     def run_of(self, schedule: Schedule) -> Callable[[], None]:
         """A launch with this schedule, on torch's current stream: the driver's call alone."""
         made = self.launcher.prepare(self.numbers, self.alignment, schedule)

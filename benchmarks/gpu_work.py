@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ AGAIN = 75
 """The exit code that asks for a new process: something broke this one."""
 
 
-def machine() -> dict[str, Any]:
+def machine(script: str) -> dict[str, Any]:
     """Where this runs, and with what."""
     info = vyre.open("cuda").info
     versions = {}
@@ -44,7 +45,8 @@ def machine() -> dict[str, Any]:
         "versions": versions,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "code": provenance.code(),
-        "command": provenance.command(["benchmarks/gpu.py", *_asked()]),
+        "load": provenance.provenance()["load"],
+        "command": provenance.command([f"benchmarks/{script}", *_asked()]),
     }
 
 
@@ -58,21 +60,31 @@ def work(given: Namespace, part: str, until: float) -> int:
     """Measure what is left of a part; the exit code."""
     torch.zeros(1, device="cuda")
     journal = Journal(given.out / "cells.jsonl", given.done)
-    journal.write({"part": "machine", **machine()})
+    journal.write({"part": "machine", **machine("gpu.py")})
     if part == "launch":
         return _launches(journal)
     compilers = Compilers("cuda")
+
+    def measured(kernel: str, power: int) -> dict[str, Any]:
+        return _measured(journal, part, kernel, power, given, compilers)
+
+    wanted = gpu_cells.wanted(given.kernels, given.sizes)
     try:
-        return _cells(given, part, until, journal, compilers)
+        return cells(given, part, until, journal, wanted, measured)
     finally:
         compilers.close()
 
 
-def _cells(
-    given: Namespace, part: str, until: float, journal: Journal, compilers: Compilers
+def cells(
+    given: Namespace,
+    part: str,
+    until: float,
+    journal: Journal,
+    wanted: Iterable[tuple[str, int]],
+    measured: Callable[[str, int], dict[str, Any]],
 ) -> int:
     """Measure the cells that are left; the exit code."""
-    for kernel, power in gpu_cells.wanted(given.kernels, given.sizes):
+    for kernel, power in wanted:
         place = {"part": part, "kernel": kernel, "size": f"2^{power}"}
         if journal.has(place):
             continue
@@ -82,7 +94,7 @@ def _cells(
         now(given.out, place)
         began = time.monotonic()
         try:
-            record = _measured(journal, part, kernel, power, given, compilers)
+            record = measured(kernel, power)
         except Tainted as error:
             if error.side.startswith("schedule"):  # a number that means another one elsewhere
                 journal.write({**place, "error": error.why})

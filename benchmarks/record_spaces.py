@@ -1,9 +1,11 @@
 """Records spaces: what the legal schedules of a kernel take at a size, on the device here.
 
     PYTHONPATH=src python benchmarks/record_spaces.py benchmarks/data/spaces-h200.json.gz
+    PYTHONPATH=src python benchmarks/record_spaces.py reductions.json.gz --reductions
 
 Of a large space a part is recorded: the default, what the guess takes first, and an even draw
-(`spaces_sample.py`); "of" says how many there are.
+(`spaces_sample.py`); "of" says how many there are. Kernels with reductions are recorded by
+themselves: how long their schedules take is guessed by other rules.
 
 The guess is fitted to these files (`scripts/fit_guess.py`), policies are replayed on them, and
 `first_calls.py` takes the best schedule from them. Times are the device's own, of launches in a
@@ -52,6 +54,7 @@ FAR = 3.0  # of the best so far: two launches tell enough
 SHORT_NS = 1e5  # of a launch; of a shorter one they tell too little
 LONG_NS = 2e7  # one launch of this is measured once
 AHEAD = 3  # calls whose arrays are made while another is measured
+POWERS, OF_REDUCTIONS = "20,24,22,26,18", "20,24,16,22,26,14,18"
 EVERY_S = 5.0  # between two times that all is written: it takes a tenth of a second
 
 
@@ -192,6 +195,7 @@ def told(info: DeviceInfo) -> dict[str, Any]:
         "max_block": list(limits.max_block),
         "max_grid": list(limits.max_grid),
         "max_threads_per_unit": limits.max_threads_per_unit,
+        "lockstep": limits.lockstep,
         "lanes": info.simd.lanes if info.simd else 0,
         "l1_bytes": info.simd.l1_bytes if info.simd else 0,
         "l2_bytes": info.simd.l2_bytes if info.simd else 0,
@@ -201,8 +205,10 @@ def told(info: DeviceInfo) -> dict[str, Any]:
 def cells(given: argparse.Namespace, found: dict[str, Any]) -> list[tuple[str, int]]:
     """What is missing, kernel by kernel, so that sizes share what is compiled."""
     known = {(space["kernel"], space["size"]) for space in found["spaces"]}
-    wanted = given.kernels.split(",") if given.kernels else spaces_kernels.names()
-    sizes = [1 << int(power) for power in given.powers.split(",")]
+    all_of = spaces_kernels.reductions() if given.reductions else spaces_kernels.names()
+    wanted = given.kernels.split(",") if given.kernels else all_of
+    powers = given.powers or (OF_REDUCTIONS if given.reductions else POWERS)
+    sizes = [1 << int(power) for power in powers.split(",")]
     every = [(name, size) for name in wanted for size in sizes]
     return [cell for cell in every if cell not in known]
 
@@ -277,7 +283,7 @@ class Recorder:
         times = sorted(r[-1] for r in row["rows"])
         default = next((r[-1] for r in row["rows"] if r[:-1] == row["default"]), float("nan"))
         print(
-            f"{name:14}2^{size.bit_length() - 1:<3}{len(times):4} of {row['of']:4} "
+            f"{name:18}2^{size.bit_length() - 1:<3}{len(times):4} of {row['of']:4} "
             f"{times[0] / 1e3:9.1f} us, "
             f"default {default / times[0]:5.2f}x, worst {times[-1] / times[0]:6.1f}x, "
             f"{time.monotonic() - start:5.1f} s, {waited:4.1f} waited",
@@ -304,7 +310,8 @@ def main() -> None:
     parser.add_argument("path", type=Path, help="the file, gzipped JSON, made or added to")
     parser.add_argument("--device", default=None)
     parser.add_argument("--kernels", default="", help="names, by comma; all without it")
-    parser.add_argument("--powers", default="20,24,22,26,18", help="sizes as powers of two")
+    parser.add_argument("--reductions", action="store_true", help="kernels with reductions alone")
+    parser.add_argument("--powers", default="", help=f"sizes as powers of two; {POWERS}")
     parser.add_argument("--seconds", type=float, default=500.0, help="after which nothing begins")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--most", type=int, help=f"of a space, 0 for all; GPUs: {MOST}")

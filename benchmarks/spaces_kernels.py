@@ -2,8 +2,8 @@
 
 Together they cover element sizes of 1 to 8 bytes, stencils along one to three axes, gathers and
 scatters, transposes, sums of rows and columns, products, many arrays, loops that part neighbours,
-functions, counters, and extents that no tile divides. The guess is fitted to what they take, so
-each stands for many that people write.
+functions, counters, reductions, and extents that no tile divides. The guess is fitted to what they
+take, so each stands for many that people write.
 """
 
 # The annotations here are kernel types, which vyre.lang reads and mypy cannot.
@@ -17,6 +17,7 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
+import reduction_kernels
 
 import vyre
 from vyre import In, InOut, Out, f16, f32, f64, i16, i32, kernels, u8, u32, u64
@@ -426,6 +427,11 @@ def _square(n: int, dtype: Any = np.float32) -> Any:
     return _reals(rows * columns, dtype).reshape(rows, columns)
 
 
+def _of_rows(n: int, length: int) -> Any:
+    """Rows of a length."""
+    return _reals(n // length * length).reshape(n // length, length)
+
+
 def _uneven(n: int) -> Any:
     """A little less than a square; its rows are of an odd length."""
     rows = isqrt(n)
@@ -567,6 +573,28 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
         options_fast,
         lambda n: Called(arrays=tuple(_reals(n, seed=s) for s in range(3))),
     ),
+    "total": (reduction_kernels.total, lambda n: Called(arrays=(_reals(n),))),
+    "peak": (reduction_kernels.peak, lambda n: Called(arrays=(_reals(n),))),
+    "row_totals": (reduction_kernels.row_totals, lambda n: _summed(_square(n))),
+    "row_totals_odd": (reduction_kernels.row_totals, lambda n: _summed(_uneven(n))),
+    "short_row_totals": (reduction_kernels.row_totals, lambda n: _summed(_of_rows(n, 64))),
+    "long_row_totals": (reduction_kernels.row_totals, lambda n: _summed(_of_rows(n, n // 16))),
+    "column_means": (reduction_kernels.column_means, lambda n: _summed(_square(n), 1)),
+    "matrix_vector": (
+        reduction_kernels.matrix_vector,
+        lambda n: Called(arrays=(_square(n), _reals(n // isqrt(n))), shape=(isqrt(n),)),
+    ),
+    "nearest_of": (
+        reduction_kernels.nearest_of,
+        lambda n: Called(
+            arrays=(_reals(n).reshape(n // 4, 4), _reals(256, seed=1).reshape(64, 4)),
+            shape=(n // 4,),
+        ),
+    ),
+    "nbody_sums": (
+        reduction_kernels.nbody_sums,
+        lambda n: Called(arrays=tuple(_reals(4 * isqrt(n), seed=s) for s in range(4))),
+    ),
 }
 """Kernels of the recordings alone, and what each is called with for about so many elements."""
 
@@ -606,6 +634,16 @@ def called(name: str, size: int) -> tuple[Any, Called]:
     return kernel, Called(arrays=given.arrays, options=dict(given.options))
 
 
+def reductions() -> list[str]:
+    """Those with reductions, the bundled ones first."""
+    own = set(reduction_kernels.KERNELS.values())
+    return [
+        *(kernel.name for kernel in kernels.REDUCTIONS),
+        *(name for name, (kernel, _) in CALLS.items() if kernel in own),
+    ]
+
+
 def names() -> list[str]:
-    """Every kernel that is recorded, the bundled ones first."""
-    return [kernel.name for kernel in kernels.ALL] + list(CALLS)
+    """Those without, the bundled ones first."""
+    apart = set(reductions())
+    return [kernel.name for kernel in kernels.MAPS] + [name for name in CALLS if name not in apart]

@@ -66,6 +66,7 @@ def _kind(code: Code) -> tuple[object, ...]:
         code.vector > 1,
         code.order is Order.BLOCKED,
         code.items > 1,
+        code.lanes > 1,
     )
 
 

@@ -77,19 +77,21 @@ class Section:
 def sizes_of(name: str, *, small: bool) -> tuple[int, ...]:
     if small:
         return (1, 31, 1023)
-    large = {"polynomial": 62_501, "mandelbrot": 62_501, "nbody": 2_003}
+    large = {"polynomial": 62_501, "mandelbrot": 62_501, "nearest": 62_501, "nbody": 2_003}
     return (1, 31, 1023, 4099, large.get(name, 1_000_003))
 
 
 def case_of(name: str, size: int) -> Case:
     """A call of a bundled kernel over `size` elements, or an odd rectangle of about as many."""
-    more = {"polynomial": 16 * size, "mandelbrot": 16 * size, "nbody": (size // 4 + 1) ** 2}
+    more = {"nbody": (size // 4 + 1) ** 2}
+    more |= dict.fromkeys(("polynomial", "mandelbrot", "nearest"), 16 * size)
     made = sample(name, more.get(name, size), seed=size)
     translation = getattr(kernels, name)._translation
     program = translation.program
     outer = int(size**0.5) | 1
     rectangle = (outer, max(1, size // outer) | 1)
-    if name == "stencil5":
+    by_rows = any(p.role.name == "OUT" and p.rank == 2 for p in translation.params)
+    if by_rows:
         made = sample(name, 4 * (rectangle[0] + 1) * (rectangle[1] + 1) * 2, seed=size)
     given = iter(made.arrays)
     arrays: dict[str, Any] = {}
@@ -100,29 +102,32 @@ def case_of(name: str, size: int) -> Case:
             kind = np.float32 if decl.element == DataType.F32 else np.uint32
             arrays[param.name] = np.array([made.options[param.name]], kind)
         elif role == "OUT":
-            shape = rectangle if param.rank == 2 else size
+            shape = rectangle if param.rank == 2 else 1 if name == "dot" else size
             kind = np.uint32 if param.dtype == DataType.U32 else np.float32
             arrays[param.name] = np.full(shape, 7, kind)  # so that a lost write shows
         else:
             whole = next(given)
             cut = whole if param.count else whole[:size]
-            if param.rank == 2:
+            if param.rank == 2 and not param.count:
                 cut = np.resize(whole, rectangle)
             arrays[param.name] = np.ascontiguousarray(cut)
     if name == "gather":
         arrays["index"] = arrays["index"] % np.uint32(size)
-    extent = (rectangle[1], rectangle[0], 1) if name == "stencil5" else (size, 1, 1)
+    extent = (rectangle[1], rectangle[0], 1) if by_rows else (size, 1, 1)
+    if name == "dot":  # it asks for no position, and runs once
+        extent = (1, 1, 1)
     return Case(program=program, arrays=arrays, extent=extent)
 
 
 def beyond(name: str, case: Case, buffer: str, expected: Any, found: Any) -> Any:
     """The positions that are wrong: by bits, or by a bound where functions may differ."""
-    if name not in ("gelu", "exp_log"):
+    if name not in ("gelu", "exp_log", "row_softmax"):
         return apart(case.program.buffer(buffer).element, expected, found)
     x = np.abs(case.arrays["x"].astype(np.float64))
-    # tanh is within 5 units and is multiplied by x / 2; a softplus adds 1 to what exp gives.
-    allowed = 3 * x * EPSILON if name == "gelu" else 5 * EPSILON
-    allowed = allowed + 4 * EPSILON * np.abs(expected)
+    # tanh is within 5 units and is multiplied by x / 2; a softplus adds 1 to what exp gives; a
+    # share is an exponential over a sum of them.
+    allowed = {"gelu": 3 * x * EPSILON, "exp_log": 5 * EPSILON, "row_softmax": 0.0}[name]
+    allowed = allowed + (8 if name == "row_softmax" else 4) * EPSILON * np.abs(expected)
     wrong = ~(np.abs(expected.astype(np.float64) - found) <= allowed)
     return np.flatnonzero(wrong & ~(np.isnan(expected) & np.isnan(found)))
 

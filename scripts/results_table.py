@@ -123,10 +123,11 @@ def first_table(first: dict) -> list[str]:
         "paced": "a call a millisecond",
         "in turn": "six sizes in one process",
     }
+    kernels = {row["kernel"] for row in first["results"]["rows"]}
     lines = [
         f"First calls with an empty store, {first['device']}, {first['date']}: device time over "
-        "that of as many launches of the best schedule, geometric means over ten kernels, 2^18 to "
-        "2^26 (in turn, from 2^16):",
+        f"that of as many launches of the best schedule, geometric means over {len(kernels)} "
+        "kernels, 2^18 to 2^26 (in turn, from 2^16):",
         "",
         "| | the default | the first launch | first 100 | first 1000 |",
         "|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""Ten kernels to try, tune and compare, prefix sums, and a few larger things made of kernels."""
+"""Fourteen kernels to try, tune and compare, prefix sums, and larger things made of kernels."""
 
 # The annotations here are kernel types, which vyre.lang reads and mypy cannot.
 # mypy: ignore-errors
@@ -107,4 +107,44 @@ def nbody(x: In[f32], y: In[f32], z: In[f32], m: In[f32], ax: Out[f32], ay: Out[
     az[i] = sz
 
 
-ALL = (saxpy, gelu, exp_log, polynomial, stencil9, stencil5, gather, histogram, mandelbrot, nbody)
+@kernel
+def row_softmax(x: In[f32, 2], out: Out[f32, 2]):
+    """Each row as shares of 1, by the exponentials of its elements."""
+    i, j = vl.gid()
+    top = max(x[i, k] for k in range(x.shape[1]))
+    out[i, j] = vl.exp(x[i, j] - top) / sum(vl.exp(x[i, k] - top) for k in range(x.shape[1]))
+
+
+@kernel
+def layer_norm(x: In[f32, 2], out: Out[f32, 2], eps: f32):
+    """Each row moved and scaled to a mean of 0 and a variance of 1."""
+    i, j = vl.gid()
+    n = f32(x.shape[1])
+    mean = sum(x[i, k] for k in range(x.shape[1])) / n
+    variance = sum((x[i, k] - mean) ** 2 for k in range(x.shape[1])) / n
+    out[i, j] = (x[i, j] - mean) * vl.rsqrt(variance + eps)
+
+
+@kernel
+def dot(x: In[f32], y: In[f32], out: Out[f32]):
+    """The sum of products: all of two arrays come to one number."""
+    out[0] = sum(x[k] * y[k] for k in range(len(x)))
+
+
+@kernel
+def nearest(x: In[f32], y: In[f32], z: In[f32], centres: In[f32, (64, 3)], out: Out[u32]):
+    """Which of 64 centres is nearest to each point."""
+    i = vl.gid()
+    out[i] = vl.argmin(
+        (x[i] - centres[c, 0]) ** 2 + (y[i] - centres[c, 1]) ** 2 + (z[i] - centres[c, 2]) ** 2
+        for c in range(64)
+    )
+
+
+MAPS = (saxpy, gelu, exp_log, polynomial, stencil9, stencil5, gather, histogram, mandelbrot, nbody)
+"""Kernels in which each invocation works by itself."""
+
+REDUCTIONS = (row_softmax, layer_norm, dot, nearest)
+"""Kernels with `sum`, `max` or `argmin` of many elements, which lanes may share."""
+
+ALL = (*MAPS, *REDUCTIONS)

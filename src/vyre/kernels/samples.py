@@ -26,8 +26,8 @@ class Sample:
 def sample(name: str, size: int, seed: int = 0) -> Sample:
     """A call of the bundled kernel `name` over about `size` elements.
 
-    Kernels that do much work per element get fewer of them: the polynomial and mandelbrot a
-    sixteenth, n-body about the root.
+    Kernels that do much work per element get fewer of them: the polynomial, mandelbrot and nearest
+    a sixteenth, n-body about the root.
     """
     return _SAMPLES[name](size, np.random.default_rng(seed))
 
@@ -89,17 +89,21 @@ def _stencil9(size: int, random: np.random.Generator) -> Sample:
     return Sample(elements=size, arrays=(x, w), expected=expected)
 
 
-def _stencil5(size: int, random: np.random.Generator) -> Sample:
+def _rows(random: np.random.Generator, size: int) -> Array:
+    """About as many rows as columns."""
     rows = max(1, isqrt(size))
-    columns = max(1, size // rows)
-    x = _normal(random, (rows, columns))
+    return _normal(random, (rows, max(1, size // rows)))
+
+
+def _stencil5(size: int, random: np.random.Generator) -> Sample:
+    x = _rows(random, size)
 
     def expected() -> tuple[Array, ...]:
         p = np.pad(x, 1)
         around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
         return (np.float32(0.25) * around,)
 
-    return Sample(elements=rows * columns, arrays=(x,), expected=expected)
+    return Sample(elements=x.size, arrays=(x,), expected=expected)
 
 
 def _gather(size: int, random: np.random.Generator) -> Sample:
@@ -154,6 +158,48 @@ def _nbody(size: int, random: np.random.Generator) -> Sample:
     return Sample(elements=size, arrays=(x, y, z, m), expected=expected)
 
 
+def _row_softmax(size: int, random: np.random.Generator) -> Sample:
+    x = _rows(random, size)
+
+    def expected() -> tuple[Array, ...]:
+        e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+        return (e / e.sum(1, keepdims=True),)
+
+    return Sample(elements=x.size, arrays=(x,), expected=expected)
+
+
+def _layer_norm(size: int, random: np.random.Generator) -> Sample:
+    x = _rows(random, size)
+
+    def expected() -> tuple[Array, ...]:
+        v = x.astype(np.float64)
+        variance = v.var(1, keepdims=True)
+        return ((v - v.mean(1, keepdims=True)) / np.sqrt(variance + 1e-5),)
+
+    return Sample(elements=x.size, arrays=(x,), options={"eps": 1e-5}, expected=expected)
+
+
+def _dot(size: int, random: np.random.Generator) -> Sample:
+    x, y = (random.random(size, dtype=np.float32) for _ in range(2))
+    return Sample(
+        elements=size,
+        arrays=(x, y),
+        expected=lambda: (np.dot(x.astype(np.float64), y.astype(np.float64)).reshape(1),),
+    )
+
+
+def _nearest(size: int, random: np.random.Generator) -> Sample:
+    size = max(1, size // 16)
+    x, y, z = (_normal(random, size) for _ in range(3))
+    centres = _normal(random, (64, 3))
+
+    def expected() -> tuple[Array, ...]:
+        apart = [(p[:, None] - centres[:, axis]) ** 2 for axis, p in enumerate((x, y, z))]
+        return ((apart[0] + apart[1] + apart[2]).argmin(1).astype(np.uint32),)
+
+    return Sample(elements=size, arrays=(x, y, z, centres), expected=expected)
+
+
 _SAMPLES = {
     "saxpy": _saxpy,
     "gelu": _gelu,
@@ -165,4 +211,8 @@ _SAMPLES = {
     "histogram": _histogram,
     "mandelbrot": _mandelbrot,
     "nbody": _nbody,
+    "row_softmax": _row_softmax,
+    "layer_norm": _layer_norm,
+    "dot": _dot,
+    "nearest": _nearest,
 }

@@ -55,7 +55,10 @@ def mean(values: list[float]) -> float:
 
 
 def test_every_recorded_kernel_is_guessed_for():
-    assert {name for name, _ in ratios()} == set(programs())
+    recorded = {name for name, _ in ratios()}
+
+    assert recorded <= set(programs())
+    assert {kernel.name for kernel in kernels.MAPS} <= recorded
 
 
 def test_the_bundled_kernels_start_within_3_per_cent_of_the_best():
