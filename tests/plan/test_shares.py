@@ -174,3 +174,20 @@ def test_not_where_workgroups_cannot_tell_that_others_have_ended():
 
     assert shares(apart, reducers.dot, dot(2**26)) == set()
     assert shares(replace(apart, kind=DeviceKind.CPU), reducers.dot, dot(2**26)) == set()
+
+
+def refusals(device, kernel, numbers):
+    found = space_for(device, kernel.program, analyse(kernel.program), numbers, None)
+    return [one.why for one in found.refused if one.what == "several teams for a result"]
+
+
+def test_the_reason_is_kept_where_results_are_few():
+    apart = replace(GPU, limits=replace(GPU.limits, lockstep=0))
+    data = launch((1, 1, 1), x=(9,), sizes=(1,), out=(1,))
+
+    assert refusals(GPU, by_data, data) == ["only its data tells how many rounds there are"]
+    assert refusals(apart, reducers.dot, dot(2**26)) == [
+        "workgroups of one launch cannot tell there that others have stored"
+    ]
+    assert refusals(GPU, reducers.dot, dot(2**26)) == []
+    assert refusals(GPU, doubles, launch((2048, 1, 1), x=(2048, 8192), out=(2048,))) == []

@@ -155,6 +155,8 @@ def space_for(
         for one in _teams(device, program, launch, unchecked=unchecked):
             if (among is None or one.code in among) and fits.problem(one) is None:
                 found[one] = None
+        if (none := _why_not_shared_on(device, program, launch)) is not None:
+            refused = (Refused("several teams for a result", none, len(_SHARING)),)
     whole = Space(default, tuple(found), (), known)
     times = log_times(whole, program, device, launch)
     slow = times > times.min() + log(_HOPELESS)
@@ -243,14 +245,28 @@ def _shares(
     code: Code, device: DeviceInfo, program: Program, launch: Launch, waves: Sequence[int]
 ) -> list[int]:
     """How many teams may share a result: enough for so many waves, and a block of rounds each."""
-    can = device.simd is not None or device.limits.lockstep == LANES
-    rounds = rounds_to_share(program, launch) if can else None
+    rounds = rounds_to_share(program, launch) if _can_share(device) else None
     if rounds is None or why_not_shares(program, replace(code, shares=2), launch) is not None:
         return []
     units, results = max(device.compute_units, 1), results_of(code, launch)
     most = _power_near(ceil(max(rounds.values()) / (BLOCK * code.lanes // LANES)))
     wanted = (min(_power_near(units * wave / results), most) for wave in waves)
     return sorted({count for count in wanted if count > 1})
+
+
+def _why_not_shared_on(device: DeviceInfo, program: Program, launch: Launch) -> str | None:
+    """Why results that are fewer than a device's units have one team each."""
+    code = Code(lanes=LANES, shares=2, across=covers_rows(program))
+    if results_of(code, launch) >= max(device.compute_units, 1):
+        return None
+    if not _can_share(device):
+        return "workgroups of one launch cannot tell there that others have stored"
+    return why_not_shares(program, code, launch)
+
+
+def _can_share(device: DeviceInfo) -> bool:
+    """Whether a workgroup learns that others of its launch have stored what it is to read."""
+    return device.simd is not None or device.limits.lockstep == LANES
 
 
 def _power_near(number: float) -> int:
