@@ -49,7 +49,7 @@ class Parts:
     streamed: bool = False  # caches are told to give up what is stored before anything else
     sized: bool = False  # compiled for the schedule's workgroup alone, one of those that are named
     lanes: int = 1  # that share the rounds of one invocation's reductions: a team
-    across: bool = False  # a team stands for a whole row of positions along x
+    across: bool = False  # a team, or one invocation, stands for a row of positions along x
     shares: int = 1  # teams that share the rounds of one invocation, the last of which goes on
 
     def parts(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Schedule:
         """The positions that one workgroup covers."""
         x, y, z = self.workgroup
         code = self.code
-        if code.lanes > 1:
+        if code.lanes > 1 or code.across:
             return U32_MAX + 1 if code.across else max(x // code.lanes, 1), y, z
         return x * code.items, y * code.lines, z * code.planes
 

@@ -9,10 +9,10 @@ from vyre import In, Out, f32
 from vyre.analysis import analyse
 from vyre.analysis.teams import formed, refuse_teams
 from vyre.errors import InvalidInput, UnsupportedFeature
-from vyre.ir.expr import Load
+from vyre.ir.expr import Id, IdKind, Load
 from vyre.ir.node import Reduce
 from vyre.ir.text import statement_text
-from vyre.ir.walk import expressions, statements
+from vyre.ir.walk import all_expressions, expressions, statements
 from vyre.model import Code
 from vyre.testing import reducers
 
@@ -71,12 +71,20 @@ def test_teams_that_there_are_none_of(kernel, code, error, text):
     assert str(raised.value) == text
 
 
-def test_a_row_without_a_team_is_refused():
+def test_an_invocation_may_stand_for_a_row_by_itself():
+    program = reducers.softmax.program
+    made, _ = formed(program, analyse(program), Code(across=True))
+
+    assert not any(isinstance(node, Reduce) for node in statements(made.entry))
+    assert Id(IdKind.INVOCATION, 0) not in list(all_expressions(made.entry))
+
+
+def test_a_row_where_there_is_none_is_refused():
     with pytest.raises(InvalidInput) as raised:
-        refuse_teams(reducers.softmax.program, Code(across=True))
+        refuse_teams(reducers.residual.program, Code(across=True))
 
     assert str(raised.value) == (
-        "a row of positions along x without a team\nFix: use Code(lanes=32, across=True)"
+        "an invocation that stands for a row of positions along x\nFix: use across=False"
     )
 
 

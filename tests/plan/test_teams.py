@@ -54,7 +54,16 @@ MEANS = launch((1000, 1, 1), x=(512, 1000), out=(1000,))
 DOT = launch((1, 1, 1), x=(10**6,), y=(10**6,), out=(1,))
 
 
+@vyre.kernel
+def cheap(x: In[f32], w: In[f32], out: Out[f32]):
+    j = vyre.gid()
+    out[j] = x[j] * sum(w[k] for k in range(4))
+
+
 FEW = launch((1, 1, 1), x=(4000,), y=(4000,), out=(1,))
+
+
+LONG = launch((10**6, 1, 1), x=(10**6,), w=(4,), out=(10**6,))
 
 
 def space(device, kernel, numbers, declared=None, **others):
@@ -82,6 +91,8 @@ def texts(found):
         (CPU, reducers.dot, FEW, "32, teams of 32"),
         (CPU, reducers.column_means, MEANS, "32, vectors of 32"),
         (POCL, reducers.residual, MATRIX, "64"),
+        (POCL, reducers.softmax, SOFTMAX, "1x7, across rows"),
+        (POCL, cheap, LONG, "64"),
     ],
 )
 def test_the_default(device, kernel, numbers, text):
@@ -94,12 +105,6 @@ def test_the_default(device, kernel, numbers, text):
 
 def test_a_declared_workgroup_is_the_default():
     assert space(GPU, reducers.residual, MATRIX, (96, 1, 1)).default.workgroup == (96, 1, 1)
-
-
-@vyre.kernel
-def cheap(x: In[f32], w: In[f32], out: Out[f32]):
-    j = vyre.gid()
-    out[j] = x[j] * sum(w[k] for k in range(4))
 
 
 def test_few_rounds_for_a_long_row_are_done_at_every_position():

@@ -49,17 +49,17 @@ def refuse_teams(program: Program, code: Code) -> None:
     why_not = why_no_team(program)
     if why_not is not None:
         raise UnsupportedFeature(f"teams of {code.lanes} lanes: {why_not}", "use Code(lanes=1)")
-    if code.lanes == 1:
-        what = "a row of positions along x" if code.across else f"{code.shares} shares of a result"
-        given = "across=True" if code.across else f"shares={code.shares}"
-        raise InvalidInput(f"{what} without a team", f"use Code(lanes={LANES}, {given})")
-    if code.lanes % LANES or code.lanes & (code.lanes - 1):
+    if code.lanes == 1 and code.shares > 1:
+        given = f"lanes={LANES}, shares={code.shares}"
+        raise InvalidInput(f"{code.shares} shares of a result without a team", f"use Code({given})")
+    if code.lanes > 1 and (code.lanes % LANES or code.lanes & (code.lanes - 1)):
         raise InvalidInput(
             f"teams of {code.lanes} lanes", f"use a power of two from {LANES} on, or 1"
         )
     if code.across != covers_rows(program):
+        who = "an invocation" if code.lanes == 1 else "a team"
         does = "stands" if code.across else "does not stand"
         fix = f"use across={not code.across}"
-        raise InvalidInput(f"a team that {does} for a row of positions along x", fix)
+        raise InvalidInput(f"{who} that {does} for a row of positions along x", fix)
     if code.shares > 1 and (why_not := why_not_shared(program)) is not None:
         raise UnsupportedFeature(f"{code.shares} shares of a result: {why_not}", "use shares=1")

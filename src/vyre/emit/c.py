@@ -102,13 +102,15 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
         UnsupportedFeature: the code asks for it.
     """
     others = ("items", "vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
+    what, alone = f"teams of {code.lanes} lanes", f"Code(lanes={code.lanes})"
+    if code.lanes == 1:
+        what, alone = "rows that an invocation stands for", "Code(across=True)"
     for name in others:
         if getattr(code, name) != PARTS[name]:
             raise UnsupportedFeature(
-                f"{name} {getattr(code, name)} beside teams of {code.lanes} lanes",
-                f"use Code(lanes={code.lanes}) alone",
+                f"{name} {getattr(code, name)} beside {what}", f"use {alone} alone"
             )
-    if not dialect.from_lane and code.lanes != LANES:
+    if not dialect.from_lane and code.lanes not in (1, LANES):
         raise UnsupportedFeature(
             f"teams of {code.lanes} lanes in {dialect.name}", f"use Code(lanes={LANES})"
         )

@@ -90,6 +90,10 @@ def default_for(
             covers = (one for one in every if fits.problem(one) is None)
             if (found := next(covers, None)) is not None:
                 return found
+    if declared is None:
+        for row in _rows(device, program, launch, unchecked=unchecked):
+            if not _is_better_alone(row, program, launch, device):
+                return row
     return space.default_schedule(
         declared,
         device.kind,
@@ -151,6 +155,9 @@ def space_for(
     no_team = why_no_team(program) or _why_none_on(device)
     if no_team is not None:
         refused = (Refused("teams of lanes", no_team, len(_TEAMS)),)
+        for one in _rows(device, program, launch, unchecked=unchecked):
+            if (among is None or one.code in among) and fits.problem(one) is None:
+                found[one] = None
     else:
         for one in _teams(device, program, launch, unchecked=unchecked):
             if (among is None or one.code in among) and fits.problem(one) is None:
@@ -213,6 +220,8 @@ def _is_plain(code: Code) -> bool:
 def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:
     """Why the workgroup of a schedule is none of teams."""
     code, (x, y, z) = schedule.code, schedule.workgroup
+    if code.across and code.lanes == 1 and x > 1:
+        return f"{x} invocations along x, where each stands for all positions along it"
     if code.lanes == 1:
         return None
     if code.shares > 1 and (x, y, z) != (code.lanes, 1, 1):
@@ -299,9 +308,10 @@ def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
 def _is_better_alone(whole: Schedule, program: Program, launch: Launch, device: DeviceInfo) -> bool:
     """Whether few rounds for a long row are sooner done again at every position of it."""
     amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
+    machine = _PROCESSOR if device.kind is DeviceKind.CPU else _GPU
     alone = Schedule((WIDE, 1, 1), Code(checked=whole.code.checked))
     team, each = (
-        _GPU.nanoseconds(one, amounts, extent, max(device.compute_units, 1), None)
+        machine.nanoseconds(one, amounts, extent, max(device.compute_units, 1), None)
         for one in (whole, alone)
     )
     return each < team
@@ -338,6 +348,18 @@ def _teams(
         yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
+
+
+def _rows(
+    device: DeviceInfo, program: Program, launch: Launch, *, unchecked: bool
+) -> Iterator[Schedule]:
+    """Invocations that stand for a row of positions each, where no team does; the default first."""
+    if device.simd is not None or _why_none_on(device) is None or not covers_rows(program):
+        return
+    code = Code(across=True, checked=not unchecked)
+    most = max(1, min(64, simd.extent_of(launch)[1] // max(device.compute_units, 1)))
+    for rows in dict.fromkeys((most, 1, *(size for size in (4, 16) if size < most))):
+        yield Schedule((1, rows, 1), code)
 
 
 def _shared(code: Code, device: DeviceInfo, program: Program, launch: Launch) -> Iterator[Schedule]:
@@ -477,6 +499,9 @@ class _Machine:
             work = (operations / max(used, 1 / 32)) / wide + moved
             work += extent[0] * 4 * self.load if code.across else 0.0
             return self.begin + work + a.reductions * self.agreeing * (1 + code.lanes / 256)
+        if code.across:  # one invocation goes along its row, as a cache likes it
+            moved = (a.along + 0.25 * a.alike) * self.load + (a.beside + a.apart) * self.apart
+            return self.begin + operations + moved + extent[0] * 4 * self.load
         moved = (a.beside + 0.25 * a.alike) * self.load + (a.along + a.apart) * self.apart
         vector = code.vector if lanes is not None else wide
         share = 1.0 if vector > 1 or lanes is None else float(wide)
@@ -497,7 +522,8 @@ class _Machine:
         threads = results * code.lanes
         room = units * self.resident
         waves = ceil(threads / room)
-        chain = a.rounds / code.lanes * self.waiting + a.reductions * 5 * self.agreeing
+        agreed = a.reductions * 5 * self.agreeing if code.lanes > 1 else 0.0
+        chain = a.rounds / code.lanes * self.waiting + agreed
         steady = results * each / min(units, groups)
         return steady + waves * chain + 1000 + 2 * abs(log(prod(schedule.workgroup) / WIDE))
 

@@ -70,6 +70,11 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
         raise UnsupportedFeature(
             f"teams of {code.lanes} lanes on a processor that has lanes", f"use Code(lanes={TEAM})"
         )
+    if code.across and code.lanes == 1:
+        raise UnsupportedFeature(
+            "a row of positions along x for one lane of a processor that has more",
+            f"use Code(lanes={TEAM}, across=True)",
+        )
     frame = Frame.of(program)  # as it is called, with its reductions
     program, facts = formed(program, facts, code)
     frame = frame.of_form(program)

@@ -26,7 +26,7 @@ from vyre.ir.node import (
     Yield,
 )
 from vyre.ir.program import Program
-from vyre.ir.serial import Fresh, has_reductions
+from vyre.ir.serial import Fresh, Serial, has_reductions
 from vyre.ir.team.loops import is_read_before, stored_to
 from vyre.ir.team.positions import Rows, by_rows, moved_to, unwrapped
 from vyre.ir.team.shares import Kept, Sharing
@@ -79,12 +79,20 @@ class Team:
 
 @lru_cache(maxsize=256)
 def team(program: Program, lanes: int, shares: int = 1) -> Team:
-    """The same program for teams of so many lanes, a multiple of 32; so many share a result."""
+    """The same program for teams of so many lanes, a multiple of 32; so many share a result.
+
+    Of a single lane it is an invocation that stands for a row of positions.
+    """
     assert why_no_team(program) is None, program
-    assert lanes % LANES == 0, lanes
+    assert lanes % LANES == 0 or lanes == 1, lanes
     fresh = Fresh(program)
     rows = by_rows(program, fresh)
     source = program if rows is None else rows.program
+    if lanes == 1:
+        assert rows is not None, program
+        alone = Serial(fresh)
+        row = replace(source, entry=alone.plain(source.entry))
+        return Team(row, {**rows.texts, **alone.texts}, rows.x)
     kind: Callable[..., Writer] = Writer
     if shares > 1:
         parts = _staged(program, rows)
