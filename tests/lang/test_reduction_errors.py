@@ -39,36 +39,41 @@ IN_ANY_ORDER = "whose elements are computed in any order"
 AS_A_LOOP = "write a for loop, or do it before or after this line"
 
 MISUSES = {
-    "a start": (
-        "out[i] = sum((x[k] for k in range(4)), 1.0)",
-        "1.0",
-        "sum() begins with its first element, and takes no other start",
-        "write 1.0 + sum(...)",
+    "a start of another type": (
+        "out[i] = sum((x[k] for k in range(4)), m)",
+        "sum((x[k] for k in range(4)), m)",
+        "m is u32 and sum((x[k] for k in range(4)), m) is f32",
+        "cast one side, for example f32(m)",
     ),
-    "a start by name": (
-        "out[i] = sum((x[k] for k in range(4)), start=a)",
+    "a start that is not by name": (
+        "out[i] = math.prod((x[k] for k in range(4)), 2)",
+        "2",
+        "2 stands behind the elements of math.prod()",
+        "write start=2",
+    ),
+    "two starts": (
+        "out[i] = sum((x[k] for k in range(4)), a, start=2)",
         "a",
-        "sum() begins with its first element, and takes no other start",
-        "write a + sum(...)",
+        "a stands behind the elements of sum()",
+        "remove it",
     ),
-    "a start of a product": (
-        "out[i] = math.prod((x[k] for k in range(4)), start=m)",
-        "m",
-        "math.prod() begins with its first element, and takes no other start",
-        "write m * math.prod(...)",
+    "NumPy's axis": (
+        "out[i] = np.sum((x[k] for k in range(4)), 0)",
+        "0",
+        "0 stands behind the elements of np.sum()",
+        "remove it",
     ),
-    "a default": (
-        "out[i] = min((x[k] for k in range(m)), default=0.5)",
-        "0.5",
-        "min() of no elements is infinity, or the largest whole number, and takes no default",
-        "write min(...) if n > 0 else 0.5",
+    "a default of another type": (
+        "out[i] = min((x[k] for k in range(m)), default=m)",
+        "m@2",
+        "min((x[k] for k in range(m)), default=m) is f32 and m is u32",
+        "cast one side, for example f32(m)",
     ),
-    "a default where elements are left out": (
-        "out[i] = max((x[k] for k in range(m) if x[k] < 0), default=a)",
-        "a",
-        "max() of no elements is minus infinity, or the smallest whole number, and takes no "
-        "default",
-        "write max(...) if any(c(k) for k in range(n)) else a",
+    "a default of a place": (
+        "j = vyre.argmin((x[k] for k in range(m)), default=7)",
+        "7",
+        "vyre.argmin() has no further parameter 'default'",
+        f"write vyre.argmin({EXAMPLE})",
     ),
     "a key": (
         "out[i] = max((x[k] for k in range(4)), key=abs)",
@@ -229,20 +234,87 @@ MISUSES = {
     "a generator over an array": (
         "out[i] = sum(v for v in x)",
         "x",
-        "a generator runs over range(), and x is not one",
+        "a generator runs over range() or a tuple, and x is neither",
         "write for k in range(len(x)), and x[k]",
     ),
-    "a generator over something else": (
-        "out[i] = sum(v for v in zip(x, x))",
-        "zip(x, x)",
-        "a generator runs over range(), and zip(x, x) is not one",
+    "a generator over several arrays": (
+        "out[i] = sum(v * u for v, u in zip(x, n))",
+        "x",
+        "a generator runs over range() or a tuple, and x is neither",
+        "write for k in range(len(x)), and x[k]",
+    ),
+    "a generator over numbered elements": (
+        "out[i] = sum(v for j, v in enumerate(x))",
+        "x",
+        "a generator runs over range() or a tuple, and x is neither",
+        "write for k in range(len(x)), and x[k]",
+    ),
+    "a generator over a number": (
+        "out[i] = sum(v for v in m + 1)",
+        "m + 1",
+        "a generator runs over range() or a tuple, and m + 1 is neither",
         "write for k in range(n), and compute with k",
     ),
-    "two names": (
-        "out[i] = sum(v for j, v in enumerate(x))",
+    "two names for a range": (
+        "out[i] = sum(x[j] for j, v in range(4))",
         "j, v",
         "a generator counts with one name, and j, v is not one",
         "write for k in range(...), and compute the others from k",
+    ),
+    "two names for one number": (
+        "out[i] = sum(a * v for j, v in (1, 2))",
+        "(1, 2)",
+        "(1, 2) is one value for 2 names",
+        "write as many values as names: a, b = x, y",
+    ),
+    "one name for two numbers": (
+        "out[i] = sum(a * v for v in ((1, 2), (3, 4)))",
+        "v@2",
+        "v is one name for 2 values",
+        "write a name for each value: a, b = x, y",
+    ),
+    "an element for the numbers of a tuple": (
+        "out[i] = sum(x[0] for acc[0], j in ((1, 2), (3, 4)))",
+        "acc[0]",
+        "acc[0] is not a name that a generator can give values to",
+        "write for v in ... or for a, b in ...",
+    ),
+    "a starred name": (
+        "out[i] = sum(a * j for j, *v in ((1, 2), (3, 4)))",
+        "*v",
+        "*v is not a name that a generator can give values to",
+        "write for v in ... or for a, b in ...",
+    ),
+    "rounds of several forms": (
+        "out[i] = sum(a for v in (1, (2, 3)))",
+        "(1, (2, 3))",
+        "(1, (2, 3)) holds one value in one place and 2 values in another",
+        "give each round as many values",
+    ),
+    "bools among numbers": (
+        "out[i] = sum(a for v in (1, True))",
+        "(1, True)",
+        "(1, True) mixes bools and numbers",
+        "write 0 and 1, or True and False, throughout",
+    ),
+    "values of several types": (
+        "out[i] = sum(v for v in (x[0], m))",
+        "m",
+        "x[0] is f32 and m is u32",
+        "cast one side, for example f32(m)",
+    ),
+    "a number that the other side does not have": (
+        "out[i] = max(x[i + d] for d in (-1, 0, 1))",
+        "d",
+        "i is u32 and d is i32",
+        "cast one side, for example i32(i)",
+    ),
+    "a place among values": (
+        "j = vyre.argmin(abs(v - a) for v in (1.0, 2.0))",
+        "(1.0, 2.0)",
+        "vyre.argmin() gives the k of for k in range(), and this runs over other values",
+        "name the values outside the kernel, VALUES = (...), and write for k in "
+        "range(len(VALUES)), with VALUES[k] for the value",
     ),
     "an element of an array": (
         "out[i] = sum(x[0] for acc[0] in range(3))",
@@ -484,8 +556,8 @@ def test_a_part_that_is_long_is_not_repeated(told: Callable[[str], str]):
     assert told(f"r[i] = sum(1 for k in range(len(x)) if {long} > 0)").endswith(
         "Fix: write u8(...) to keep the low 8 bits"
     )
-    assert told(f"out[i] = sum((x[k] for k in range(4)), {long.replace('k', '0')})").endswith(
-        "Fix: write ... + sum(...)"
+    assert told(f"out[i] = max((x[k] for k in range(4)), {long.replace('k', '0')})").endswith(
+        "Fix: write max(..., max(...))"
     )
     assert told("out[i] = sum(range(m * m * m * m * m * m * m * m * m * m * m))").endswith(
         "Fix: write sum(k for k in range(...))"

@@ -35,6 +35,7 @@ from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
 from vyre.lang.expressions import SPLIT_EVERY
+from vyre.lang.generators import elements_of
 from vyre.lang.intrinsics import (
     INTRINSICS,
     Domain,
@@ -45,7 +46,7 @@ from vyre.lang.intrinsics import (
     is_host_math,
 )
 from vyre.lang.params import MAX_RANK, instead_of
-from vyre.lang.reductions import Reductions, elements_of
+from vyre.lang.reductions import Reductions
 from vyre.lang.scopes import Buffer, Held, Local
 from vyre.lang.several import Parts, count_of, form_of
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
