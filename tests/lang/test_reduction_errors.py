@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -145,13 +146,13 @@ MISUSES = {
         "out[i] = sum((x[0], x[1]))",
         "(x[0], x[1])",
         "sum() of a tuple",
-        f"write a + b of its values, or sum({EXAMPLE})",
+        "write sum(v for v in (x[0], x[1])), or a + b of its values",
     ),
     "a list": (
         "out[i] = min([x[0], x[1]])",
         "[x[0], x[1]]",
         "min() of a list",
-        f"write min(a, b) of its values, or min({EXAMPLE})",
+        "write min(v for v in [x[0], x[1]]), or min(a, b) of its values",
     ),
     "an array": (
         "out[i] = sum(x)",
@@ -163,7 +164,8 @@ MISUSES = {
         "out[i] = max(y)",
         "y",
         "max() of y, which is a whole array",
-        "say which elements: max(y[j, k] for k in range(y.shape[1]))",
+        "say which elements: max(max(y[j, k] for k in range(y.shape[1])) for j in "
+        "range(y.shape[0]))",
     ),
     "an array of three axes": (
         "j = vyre.argmin(z)",
@@ -175,7 +177,8 @@ MISUSES = {
         "out[i] = max(q)",
         "q",
         "max() of q, which is a whole array",
-        "say which elements: max(q[h, i, j, k] for k in range(q.shape[3]))",
+        "say which elements: max(max(max(max(q[h, i, j, k] for k in range(q.shape[3])) for j in "
+        "range(q.shape[2])) for i in range(q.shape[1])) for h in range(q.shape[0]))",
     ),
     "a method": (
         "out[i] = x.sum()",
@@ -198,14 +201,20 @@ MISUSES = {
     "a slice": (
         "out[i] = sum(x[1:m])",
         "x[1:m]",
-        "sum() takes a generator, and x[1:m] is not one",
-        "write sum(x[k] for k in range(1, m))",
+        "sum() of x[1:m], which is a part of an array",
+        "say which elements: sum(x[k] for k in range(1, min(m, len(x))))",
     ),
     "a slice without ends": (
         "out[i] = sum(x[:])",
         "x[:]",
-        "sum() takes a generator, and x[:] is not one",
-        f"write sum({EXAMPLE})",
+        "sum() of x[:], which is a part of an array",
+        f"say which elements: sum({EXAMPLE})",
+    ),
+    "a row": (
+        "out[i] = sum(y[i, :])",
+        "y[i, :]",
+        "sum() of y[i, :], which is a part of an array",
+        "say which elements: sum(y[i, k] for k in range(y.shape[1]))",
     ),
     "a range": (
         "out[i] = sum(range(4))",
@@ -248,6 +257,18 @@ MISUSES = {
         "x",
         "a generator runs over range() or a tuple, and x is neither",
         "write for k in range(len(x)), and x[k]",
+    ),
+    "a generator over a row": (
+        "out[i] = sum(v for v in y[k, :])",
+        "y[k, :]",
+        "a generator runs over range() or a tuple, and y[k, :] is neither",
+        "write for j in range(y.shape[1]), and y[k, j]",
+    ),
+    "a generator over an array of two axes": (
+        "out[i] = sum(v for v in y)",
+        "y",
+        "a generator runs over range() or a tuple, and y is neither",
+        "write for k in range(y.shape[1]), in one for j in range(y.shape[0]), and y[j, k]",
     ),
     "a generator over a number": (
         "out[i] = sum(v for v in m + 1)",
@@ -525,6 +546,64 @@ def _column(line: str, part: str, turn: int) -> int:
 def _is_inside_a_word(line: str, part: str, column: int) -> bool:
     around = f" {line} "[column], f" {line} "[column + len(part) + 1]
     return any(one.isalnum() or one in "_." for one in around)
+
+
+@pytest.mark.parametrize("call", ["sum", "max", "any", "all", "vyre.argmin"])
+@pytest.mark.parametrize(
+    "part",
+    ["x", "x[:]", "x[1:]", "x[:3]", "x[:99]", "x[m:5]", "x[-3:]", "x[:-2]", "x[-99:-1]", "x[::2]",
+     "x[1:5:3]", "x[::-1]", "b", "b[1:]", "s[:4]", "y[i]", "y[i, :]", "y[:, i]", "y[k - 1, 1:]",
+     "y[i, ::-1]", "y[i + m, :2]", "y", "z[i]", "z[i, m]", "z[:, i, m]", "z[i, :, -2:]", "q[0]",
+     "q[0, i, :, m]", "q[i, m, 0]", "q", "ROW", "ROW[1:]", "ROWS", "ROWS[i]", "ROWS[1]",
+     "GRID", "GRID[i]", "GRID[:, 2]", "t", "t[1:]", "r2[1]", "r2[:, 1]", "r2"],
+)  # fmt: skip  # as many on a line as fit
+def test_the_way_out_of_a_part_is_what_python_makes_of_it(
+    run: Callable[..., None], written: Written, refusal: Refusal, call: str, part: str
+):
+    head = (
+        "def kernel(x: In[f32], b: In[u8], s: In[i16], y: In[f32, 2], z: In[f32, 3],\n"
+        "           q: In[f32, 4], out: Out[f64], m: u32):\n"
+        "    i, k = u32(0), u32(1)\n"
+        "    t = vyre.local(f32, 4)\n"
+        "    r2 = vyre.local(i32, (2, 3))\n"
+        "    for n in range(6):\n"
+        "        t[n] = f32(n) - 2\n"
+        "        r2[n // 3, n % 3] = n * n - 4\n"
+    )
+    tables = {"ROW": (4, 0, 7), "ROWS": ((1, 2, 3), (-4, 5, 0)), "GRID": np.eye(4, dtype="i4")}
+    told = str(refusal(written(f"{head}    out[0] = f64({call}({part}))\n", **tables)))
+    way, whole = told.partition("Fix: say which elements: ")[2], _part(part, tables)
+    out = np.zeros(1)
+    if call != "vyre.argmin":
+        run(written(f"{head}    out[0] = f64({way})\n", **tables), out=out, m=1, **_ARRAYS)
+        assert out[0] == {"sum": np.sum, "max": np.max, "any": np.any, "all": np.all}[call](whole)
+    elif whole.ndim == 1:  # of several axes the others are its reader's to name
+        run(written(f"{head}    out[0] = f64({way})\n", **tables), out=out, m=1, **_ARRAYS)
+        assert out[0] in range(6)
+
+
+_ARRAYS = {
+    "x": np.float32([3, -1, 4, -1.5, 5, 9]),
+    "b": np.uint8([3, 200, 100]),
+    "s": np.int16([-3, 300, 7, 0, 5]),
+    **{
+        name: np.random.default_rng(rank).integers(-9, 9, (5, 3, 4, 2)[:rank]).astype(np.float32)
+        for name, rank in (("y", 2), ("z", 3), ("q", 4))
+    },
+}
+
+
+def _part(part: str, tables: dict[str, object]) -> np.ndarray[Any, Any]:
+    names = {
+        **_ARRAYS,
+        **{name: np.array(table) for name, table in tables.items()},
+        "t": np.arange(4) - 2,
+        "r2": np.array([n * n - 4 for n in range(6)]).reshape(2, 3),
+        "i": 0,
+        "k": 1,
+        "m": 1,
+    }
+    return eval(part, names)  # type: ignore[no-any-return]  # noqa: S307  # the test's own text
 
 
 @pytest.mark.parametrize(

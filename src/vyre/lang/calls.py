@@ -35,7 +35,6 @@ from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
 from vyre.lang.expressions import SPLIT_EVERY
-from vyre.lang.generators import elements_of
 from vyre.lang.intrinsics import (
     INTRINSICS,
     Domain,
@@ -163,12 +162,12 @@ class Calls(Reductions):
     def no_method(self, node: ast.Call, method: ast.Attribute, held: Held) -> LanguageError:
         known = INTRINSICS.get(method.attr)
         fix = "write what one element does, with a loop where several are needed"
-        if known is not None and (
-            isinstance(known.operation, ReduceOp) or known.operation in _EXTREMES
-        ):
+        op = None if known is None else known.operation
+        if op in _EXTREMES:
+            op = ReduceOp[op.name]
+        if isinstance(op, ReduceOp):
             word = method.attr if hasattr(builtins, method.attr) else f"vyre.{method.attr}"
-            elements = elements_of(self.text(method.value), held.rank)
-            fix = f"say which elements: {word}({elements})"
+            fix = f"say which elements: {self.elements(word, op, self.text(method.value), held)}"
         return self.error(node, f"arrays have no methods in a kernel, such as {method.attr!r}", fix)
 
     def arguments(self, node: ast.Call, names: Sequence[str]) -> list[ast.expr]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from vyre.errors import LanguageError
 from vyre.ir.node import ReduceOp
+from vyre.ir.types import DataType
+from vyre.lang.expressions import chain_of
 from vyre.lang.ranges import Ranges
+from vyre.lang.scopes import Held
+from vyre.lang.tables import Table
+from vyre.lang.values import is_narrow
 
 _COLLECTIONS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
@@ -51,10 +57,17 @@ class Generators(Ranges, ABC):
             case [ast.GeneratorExp(), *_]:
                 return True
             case [only]:
-                kinds = (*_COLLECTIONS, *_COMPREHENSIONS)
-                return isinstance(only, kinds) or self.buffer(only) is not None
+                return isinstance(only, (*_COLLECTIONS, *_COMPREHENSIONS)) or self.is_part(only)
             case _:
                 return False
+
+    def is_part(self, node: ast.expr) -> bool:
+        """Whether this is an array or a part of one, not an element."""
+        named, indices = chain_of(node)
+        held = self.held(named) or self.table(named)
+        if held is None:
+            return False
+        return len(indices) < held.rank or any(isinstance(one, ast.Slice) for one in indices)
 
     def reducing_call(self, node: ast.Call, op: ReduceOp) -> GeneratorCall:
         """The parts of a call that reduces, each of which has its place in the language."""
@@ -177,19 +190,20 @@ class Generators(Ranges, ABC):
         return None
 
     def no_generator(self, given: ast.expr, op: ReduceOp, called: str) -> LanguageError:
-        text, buffer = self.text(given), self.buffer(given)
+        text = self.text(given)
         example = f"{called}(x[k] for k in range(len(x)))"
-        if buffer is not None:
-            return self.error(
-                given,
-                f"{called}() of {text}, which is a whole array",
-                f"say which elements: {called}({elements_of(text, buffer.decl.rank)})",
-            )
         if isinstance(given, _COMPREHENSIONS):
             return self.error(
                 given,
                 f"{called}() of a comprehension, which would be kept in memory",
                 f"leave its brackets out: {example}",
+            )
+        if isinstance(given, (ast.Tuple, ast.List)) and not op.finds and text != "this":
+            each = "v != 0" if op in (ReduceOp.ANY, ReduceOp.ALL) else "v"
+            return self.error(
+                given,
+                f"{called}() of a {type(given).__name__.lower()}",
+                f"write {called}({each} for v in {text}), or {_OF_TWO[op]} of its values",
             )
         if isinstance(given, _COLLECTIONS):
             kind = type(given).__name__.lower()
@@ -202,23 +216,98 @@ class Generators(Ranges, ABC):
                 f"{called}() takes a generator, and {text} is not one",
                 f"write {called}(k for k in {'range(...)' if text == 'this' else text})",
             )
-        match given:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower, upper, None)):
-                first = "" if lower is None else f"{self.text(lower)}, "
-                last = f"len({name})" if upper is None else self.text(upper)
-                example = f"{called}({name}[k] for k in range({first}{last}))"
-            case _:
-                pass
+        if self.is_part(given):
+            named, indices = chain_of(given)
+            held = self.held(named) or self.table(named)
+            assert held is not None, "it is a part of one"
+            part = "which is a part of an array" if indices else "which is a whole array"
+            return self.error(
+                given,
+                f"{called}() of {text}, {part}",
+                f"say which elements: {self.elements(called, op, self.text(named), held, indices)}",
+            )
         return self.error(
             given, f"{called}() takes a generator, and {text} is not one", f"write {example}"
         )
 
+    def elements(
+        self, called: str, op: ReduceOp, array: str, held: Held, indices: Sequence[ast.expr] = ()
+    ) -> str:
+        """The call that reduces an array, or the part of it that is indexed so."""
+        element, ranges = self.counted(array, held, indices)
+        if op in (ReduceOp.ANY, ReduceOp.ALL) and held.element != DataType.BOOL:
+            element += " != 0"
+        elif held.element is not None and is_narrow(held.element):
+            element = f"{DataType.I32 if held.element.is_signed else DataType.U32}({element})"
+        # A place along several axes is one along the last, for each of the others.
+        for letter, over in [*reversed(ranges)][: 1 if op.finds else None]:
+            element = f"{called}({element} for {letter} in {over})"
+        return element
 
-def elements_of(array: str, rank: int) -> str:
-    """The generator of an array's elements along its last axis."""
-    others = "".join(f"{axis}, " for axis in "hij"[4 - rank :])
-    size = f"len({array})" if rank == 1 else f"{array}.shape[{rank - 1}]"
-    return f"{array}[{others}k] for k in range({size})"
+    def counted(
+        self, array: str, held: Held, indices: Sequence[ast.expr]
+    ) -> tuple[str, list[tuple[str, str]]]:
+        """An element of a part of an array, and what its places count, outermost first."""
+        parts = (part for one in indices for part in ast.walk(one))
+        used = {array, *(part.id for part in parts if isinstance(part, ast.Name))}
+        letters = [letter for letter in "kjihmnpqrst" if letter not in used]
+        places, ranges = list[str](), list[tuple[str, str]]()
+        free = sum(
+            axis >= len(indices) or isinstance(indices[axis], ast.Slice)
+            for axis in range(held.rank)
+        )
+        for axis in range(held.rank):
+            index = indices[axis] if axis < len(indices) else ast.Slice()
+            if isinstance(index, ast.Slice):
+                free -= 1
+                places.append(letters[free])
+                ranges.append((letters[free], self.slice_range(array, held, axis, index)))
+            else:
+                places.append(self.short_text(index))
+        return f"{array}[{', '.join(places)}]", ranges
+
+    def instead_of_part(self, node: ast.expr) -> str:
+        """How a generator runs over an array, or over a part of one."""
+        named, indices = chain_of(node)
+        held = self.held(named) or self.table(named)
+        assert held is not None, "it is a part of one"
+        element, ranges = self.counted(self.text(named), held, indices)
+        fors = [f"for {letter} in {over}" for letter, over in reversed(ranges)]
+        return f"write {', in one '.join(fors)}, and {element}"
+
+    def slice_range(self, array: str, held: Held, axis: int, index: ast.Slice) -> str:
+        """What `a:b:c` counts along an axis, by Python's rules."""
+        size = f"len({array})" if held.rank == 1 else f"{array}.shape[{axis}]"
+        if isinstance(held, Table) and axis > 0:
+            size = str(held.shape[axis])  # a tuple of tuples has no shape
+        elif isinstance(held, Table):
+            size = f"len({array})"
+
+        def bound(node: ast.expr) -> str:
+            match node:
+                case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
+                    return f"vyre.sat_sub({size}, {number})"
+                case _:
+                    return self.short_text(node)
+
+        match index:
+            case ast.Slice(None, None, ast.UnaryOp(ast.USub(), ast.Constant(value=1))):
+                return f"reversed(range({size}))"
+            case ast.Slice(step=ast.UnaryOp()):
+                return "range(start, stop, step)"
+            case _:
+                pass
+        first = "" if index.lower is None else f"{bound(index.lower)}, "
+        last = size if index.upper is None else bound(index.upper)
+        if index.upper is not None and not isinstance(index.upper, ast.UnaryOp):
+            last = f"min({last}, {size})"  # beyond the end a load gives 0, and Python nothing
+        if index.step is None:
+            return f"range({first}{last})"
+        return f"range({first or '0, '}{last}, {self.short_text(index.step)})"
+
+    def short_text(self, node: ast.expr) -> str:
+        text = self.text(node)
+        return "..." if text == "this" else text
 
 
 def not_a_name(target: ast.expr) -> ast.expr | None:

@@ -151,12 +151,16 @@ class Loops(Assignments):
             parts = self.several(node)
             if not isinstance(parts, Value):
                 return list(parts)
-        text = self.text(node)
+        fix = "write for k in range(len(x)): and index with k"
+        if of_generator and self.is_part(node):
+            fix = self.instead_of_part(node)
+        elif of_generator:
+            fix = "write for k in range(n), and compute with k"
         raise self.error(
             node,
-            f"a {'generator' if of_generator else 'loop'} runs over range() or a tuple, and {text} "
-            "is neither",
-            _counted(text) if of_generator else "write for k in range(len(x)): and index with k",
+            f"a {'generator' if of_generator else 'loop'} runs over range() or a tuple, and "
+            f"{self.text(node)} is neither",
+            fix,
         )
 
     def entries(self, node: ast.expr, table: Table, at: tuple[int, ...] = ()) -> tuple[Parts, ...]:
@@ -231,10 +235,3 @@ class Loops(Assignments):
                 "give each side as many values, or leave strict out to stop at the shortest",
             )
         return [tuple(items) for items in zip(*sides, strict=False)]
-
-
-def _counted(text: str) -> str:
-    """How a generator counts what was named instead of a range."""
-    if text.isidentifier():
-        return f"write for k in range(len({text})), and {text}[k]"
-    return "write for k in range(n), and compute with k"
