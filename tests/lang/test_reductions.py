@@ -350,6 +350,20 @@ def test_each_name_of_a_tuple_takes_the_type_that_it_meets(run: Run, written: Wr
     assert far.tolist() == [8, 700 + 9 + 800, 2, 1]
 
 
+def test_large_numbers_of_a_tuple_are_cast_as_they_are(run: Run, written: Written):
+    kernel = written(
+        "def kernel(out: Out[i64], far: Out[f64], here: Out[u64]):\n"
+        "    out[0] = sum(i64(v) for v in (5_000_000_000, 1, 7))\n"
+        "    far[0] = sum(f64(v) for v in (5_000_000_000, 1, 7))\n"
+        "    here[0] = sum(u64(LARGE[k]) for k in range(2))\n",
+        LARGE=(2**63, 5),
+    )
+    out, far, here = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.uint64)
+    run(kernel, out=out, far=far, here=here)
+
+    assert (out[0], far[0], here[0]) == (5_000_000_008, 5_000_000_008, 2**63 + 5)
+
+
 def test_a_function_goes_through_the_table_that_it_is_handed(run: Run, written: Written):
     kernel = written(
         "@vyre.function\n"

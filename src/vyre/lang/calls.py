@@ -44,11 +44,12 @@ from vyre.lang.intrinsics import (
     find_intrinsic,
     is_host_math,
 )
+from vyre.lang.operators import whole
 from vyre.lang.params import MAX_RANK, instead_of
 from vyre.lang.reductions import Reductions
 from vyre.lang.scopes import Buffer, Held, Local
 from vyre.lang.several import Parts, count_of, form_of
-from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
+from vyre.lang.values import PLACEHOLDER, Number, Value, converted, fits, literal
 
 _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
 _ROTATES = (BinaryOp.ROT_L, BinaryOp.ROT_R)
@@ -271,6 +272,11 @@ class Calls(Reductions):
             if computed.is_bool:
                 return Value.literal(node, bool(number))
             return Value.typed(node, computed, literal(computed, number))
+        wide = value.dtype is None and not value.needs and not value.is_whole
+        if wide and not all(fits(one.value, value.default) for one in value.constants):
+            computed = target.computed
+            if all(fits(one.value, computed) for one in value.constants):
+                return Value.typed(node, computed, value.build(computed))
         expr, dtype = self.settle(value)
         if dtype == target:
             return Value.typed(node, dtype, expr)
@@ -331,6 +337,10 @@ class Calls(Reductions):
         return Value.typed(node, DataType.U32, found)
 
     def function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
+        made = self._function_of(node, intrinsic, values)
+        return whole(made) if intrinsic.domain is Domain.INT else made
+
+    def _function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
         name = intrinsic.name
         if intrinsic.operation is Structural.SELECT:
             condition, *values = values

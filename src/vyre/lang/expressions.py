@@ -33,7 +33,7 @@ from vyre.lang.context import NOTHING
 from vyre.lang.edges import at_edge, place_at
 from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
-from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
+from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators, whole
 from vyre.lang.params import Edge, spell
 from vyre.lang.scopes import (
     Alias,
@@ -452,7 +452,8 @@ class Expressions(Operators, ABC):
             self.check_int(value, sign)
             if number is not None:
                 return Value.literal(node, ~int(number))
-            return self.combine(node, [value], lambda _, parts: Unary(UnaryOp.BIT_NOT, *parts))
+            made = self.combine(node, [value], lambda _, parts: Unary(UnaryOp.BIT_NOT, *parts))
+            return whole(made)
         if isinstance(node.op, ast.UAdd):
             return value
         if number is not None:

@@ -146,19 +146,19 @@ class Generators(Ranges, ABC):
 
         NumPy's functions take other things behind the elements, and `math.prod` its start by name.
         """
-        target = self.static(node.func)
+        takes = {
+            ReduceOp.SUM: ("", "start"),
+            ReduceOp.PROD: ("start",),
+            **dict.fromkeys(EXTREMES, ("default",)),
+        }.get(op, ())
+        if any(self.static(node.func) is one for one in (np.sum, np.prod)):
+            takes = ()
+        found: ast.expr | None = None
         words = [(word.arg or "**", word.value) for word in node.keywords]
-        given = [("", argument) for argument in node.args[1:]] + words
-        if len(given) == 1 and not any(target is one for one in (np.sum, np.prod)):
-            word, argument = given[0]
-            takes = {
-                ReduceOp.SUM: ("", "start"),
-                ReduceOp.PROD: ("start",),
-                **dict.fromkeys(EXTREMES, ("default",)),
-            }
-            if word in takes.get(op, ()):
-                return argument
-        for word, argument in given:
+        for word, argument in [("", argument) for argument in node.args[1:]] + words:
+            if word in takes and found is None:
+                found = argument
+                continue
             text = "..." if self.text(argument) == "this" else self.text(argument)
             match word:
                 case "key":
@@ -187,7 +187,7 @@ class Generators(Ranges, ABC):
                         f"{called}() has no further parameter {word!r}",
                         f"write {called}(x[k] for k in range(len(x)))",
                     )
-        return None
+        return found
 
     def no_generator(self, given: ast.expr, op: ReduceOp, called: str) -> LanguageError:
         text = self.text(given)
@@ -199,7 +199,8 @@ class Generators(Ranges, ABC):
                 f"leave its brackets out: {example}",
             )
         if isinstance(given, (ast.Tuple, ast.List)) and not op.finds and text != "this":
-            each = "v != 0" if op in (ReduceOp.ANY, ReduceOp.ALL) else "v"
+            tests = all(isinstance(one, (ast.Compare, ast.BoolOp)) for one in given.elts)
+            each = "v != 0" if op in (ReduceOp.ANY, ReduceOp.ALL) and not tests else "v"
             return self.error(
                 given,
                 f"{called}() of a {type(given).__name__.lower()}",
@@ -226,6 +227,9 @@ class Generators(Ranges, ABC):
                 f"{called}() of {text}, {part}",
                 f"say which elements: {self.elements(called, op, self.text(named), held, indices)}",
             )
+        match given:
+            case ast.Attribute(value=base, attr="shape") if self.held(base) is not None:
+                example = f"{called}(n for n in {text})"
         return self.error(
             given, f"{called}() takes a generator, and {text} is not one", f"write {example}"
         )

@@ -155,13 +155,29 @@ class Loops(Assignments):
         if of_generator and self.is_part(node):
             fix = self.instead_of_part(node)
         elif of_generator:
-            fix = "write for k in range(n), and compute with k"
+            fix = self.instead_of_other(node)
         raise self.error(
             node,
             f"a {'generator' if of_generator else 'loop'} runs over range() or a tuple, and "
             f"{self.text(node)} is neither",
             fix,
         )
+
+    def instead_of_other(self, node: ast.expr) -> str:
+        """How a generator runs over what is no array and no tuple."""
+        is_call = isinstance(node, ast.Call) and self.static(node.func) is not len
+        of_values = (
+            isinstance(part, (ast.Tuple, ast.List, ast.Set, ast.Dict))
+            or isinstance(self.static(part), (tuple, list, dict, set, np.ndarray))
+            for part in ast.walk(node)
+            if isinstance(part, ast.expr)
+        )
+        if is_call or any(of_values):
+            return (
+                "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES"
+            )
+        text = self.text(node)
+        return f"write for k in range({'...' if text == 'this' else text})"
 
     def entries(self, node: ast.expr, table: Table, at: tuple[int, ...] = ()) -> tuple[Parts, ...]:
         """The numbers of a table that was handed to a function, row by row."""

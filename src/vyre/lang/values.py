@@ -107,6 +107,7 @@ class Value:
     needs: tuple[Variable, ...] = ()
     constant: Number | None = None
     is_product: bool = False  # written as one, where a sum around it may fuse with it
+    is_whole: bool = False  # open, and made by what whole numbers alone have
 
     @classmethod
     def typed(cls, node: ast.expr, dtype: DataType, expr: Expr) -> Value:
