@@ -216,6 +216,8 @@ class Context:
             self.check_reduced(value, dtype, other, is_operand=is_operand)
             if not is_operand:
                 self.check_narrow(value, dtype, other)
+        elif is_narrow(dtype) and not is_operand and all(map(isfinite, reach(value))):
+            self.check_narrow(value, dtype, other)  # of literals, as far as they are followed
         self.decide_types(value.needs, dtype)
         return PLACEHOLDER if value.needs else value.build(dtype)
 
