@@ -512,6 +512,8 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
                 ("b = x[1:2]", "a slice", "loop over range() and use one index at a time"),
                 ("b = i is None", "is", "compare with =="),
                 ("b = i in x", "in", "compare each value with =="),
+                ("b = i in (1, 4)", "in", "write any(i == v for v in (1, 4))"),
+                ("b = i not in (1, 4)", "in", "write all(i != v for v in (1, 4))"),
                 ("b = a @ a", "@", "write sum(a[k] * b[k] for k in range(n))"),
                 ("yield a", "yield", "store results in an Out array"),
                 (

@@ -83,6 +83,32 @@ def test_a_number_of_a_loop_is_stored_where_all_of_it_fits(
 
 
 @pytest.mark.parametrize(
+    ("value", "most"),
+    [("SMALL[i] * 100", 900), ("SMALL[i] - 2", -1), ("(3 if x[i] > 0 else 4) * 100", 400)],
+)
+def test_a_number_of_a_table_is_stored_where_all_that_is_made_of_them_fits(
+    written: Written, refusal: Refusal, value: str, most: int
+):
+    found = refusal(written(kernel(f"r[i] = {value}"), SMALL=(1, 9, 4)))
+
+    assert f": {value} may be {most}, and r[i] is u8\n" in found.problem
+    assert found.fix == f"write u8({value}) to keep the low 8 bits"
+
+
+@pytest.mark.parametrize(
+    "value", ["SMALL[i]", "SMALL[i] * 20", "SMALL[i] ^ 3", "SMALL[i] * 99 & 7"]
+)
+def test_what_is_made_of_a_table_and_may_fit_is_stored(
+    written: Written, run: Callable[..., None], value: str
+):
+    result = np.zeros(1, np.uint8)
+    made = written(kernel(f"r[i] = {value}"), SMALL=(9, 1, 4))
+    run(made, x=np.ones(1, np.float32), b=np.full(1, 7, np.uint8), r=result)
+
+    assert result[0] == eval(value, {"SMALL": (9, 1, 4), "i": 0})  # noqa: S307  # the test's own
+
+
+@pytest.mark.parametrize(
     ("lines", "expected"),
     [
         (["hit = 0", "if x[i] > 0:", "    hit = 1", "r[i] = hit"], 1),

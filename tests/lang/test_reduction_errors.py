@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,36 +40,41 @@ IN_ANY_ORDER = "whose elements are computed in any order"
 AS_A_LOOP = "write a for loop, or do it before or after this line"
 
 MISUSES = {
-    "a start": (
-        "out[i] = sum((x[k] for k in range(4)), 1.0)",
-        "1.0",
-        "sum() begins with its first element, and takes no other start",
-        "write 1.0 + sum(...)",
+    "a start of another type": (
+        "out[i] = sum((x[k] for k in range(4)), m)",
+        "sum((x[k] for k in range(4)), m)",
+        "m is u32 and sum((x[k] for k in range(4)), m) is f32",
+        "cast one side, for example f32(m)",
     ),
-    "a start by name": (
-        "out[i] = sum((x[k] for k in range(4)), start=a)",
-        "a",
-        "sum() begins with its first element, and takes no other start",
-        "write a + sum(...)",
+    "a start that is not by name": (
+        "out[i] = math.prod((x[k] for k in range(4)), 2)",
+        "2",
+        "2 stands behind the elements of math.prod()",
+        "write start=2",
     ),
-    "a start of a product": (
-        "out[i] = math.prod((x[k] for k in range(4)), start=m)",
-        "m",
-        "math.prod() begins with its first element, and takes no other start",
-        "write m * math.prod(...)",
+    "two starts": (
+        "out[i] = sum((x[k] for k in range(4)), a, start=2)",
+        "2",
+        "sum() has no further parameter 'start'",
+        f"write sum({EXAMPLE})",
     ),
-    "a default": (
-        "out[i] = min((x[k] for k in range(m)), default=0.5)",
-        "0.5",
-        "min() of no elements is infinity, or the largest whole number, and takes no default",
-        "write min(...) if n > 0 else 0.5",
+    "NumPy's axis": (
+        "out[i] = np.sum((x[k] for k in range(4)), 0)",
+        "0",
+        "0 stands behind the elements of np.sum()",
+        "remove it",
     ),
-    "a default where elements are left out": (
-        "out[i] = max((x[k] for k in range(m) if x[k] < 0), default=a)",
-        "a",
-        "max() of no elements is minus infinity, or the smallest whole number, and takes no "
-        "default",
-        "write max(...) if any(c(k) for k in range(n)) else a",
+    "a default of another type": (
+        "out[i] = min((x[k] for k in range(m)), default=m)",
+        "m@2",
+        "min((x[k] for k in range(m)), default=m) is f32 and m is u32",
+        "cast one side, for example f32(m)",
+    ),
+    "a default of a place": (
+        "j = vyre.argmin((x[k] for k in range(m)), default=7)",
+        "7",
+        "vyre.argmin() has no further parameter 'default'",
+        f"write vyre.argmin({EXAMPLE})",
     ),
     "a key": (
         "out[i] = max((x[k] for k in range(4)), key=abs)",
@@ -140,13 +146,13 @@ MISUSES = {
         "out[i] = sum((x[0], x[1]))",
         "(x[0], x[1])",
         "sum() of a tuple",
-        f"write a + b of its values, or sum({EXAMPLE})",
+        "write sum(v for v in (x[0], x[1])), or a + b of its values",
     ),
     "a list": (
         "out[i] = min([x[0], x[1]])",
         "[x[0], x[1]]",
         "min() of a list",
-        f"write min(a, b) of its values, or min({EXAMPLE})",
+        "write min(v for v in [x[0], x[1]]), or min(a, b) of its values",
     ),
     "an array": (
         "out[i] = sum(x)",
@@ -158,7 +164,8 @@ MISUSES = {
         "out[i] = max(y)",
         "y",
         "max() of y, which is a whole array",
-        "say which elements: max(y[j, k] for k in range(y.shape[1]))",
+        "say which elements: max(max(y[j, k] for k in range(y.shape[1])) for j in "
+        "range(y.shape[0]))",
     ),
     "an array of three axes": (
         "j = vyre.argmin(z)",
@@ -170,7 +177,8 @@ MISUSES = {
         "out[i] = max(q)",
         "q",
         "max() of q, which is a whole array",
-        "say which elements: max(q[h, i, j, k] for k in range(q.shape[3]))",
+        "say which elements: max(max(max(max(q[h, i, j, k] for k in range(q.shape[3])) for j in "
+        "range(q.shape[2])) for i in range(q.shape[1])) for h in range(q.shape[0]))",
     ),
     "a method": (
         "out[i] = x.sum()",
@@ -193,14 +201,20 @@ MISUSES = {
     "a slice": (
         "out[i] = sum(x[1:m])",
         "x[1:m]",
-        "sum() takes a generator, and x[1:m] is not one",
-        "write sum(x[k] for k in range(1, m))",
+        "sum() of x[1:m], which is a part of an array",
+        "say which elements: sum(x[k] for k in range(1, min(m, len(x))))",
     ),
     "a slice without ends": (
         "out[i] = sum(x[:])",
         "x[:]",
-        "sum() takes a generator, and x[:] is not one",
-        f"write sum({EXAMPLE})",
+        "sum() of x[:], which is a part of an array",
+        f"say which elements: sum({EXAMPLE})",
+    ),
+    "a row": (
+        "out[i] = sum(y[i, :])",
+        "y[i, :]",
+        "sum() of y[i, :], which is a part of an array",
+        "say which elements: sum(y[i, k] for k in range(y.shape[1]))",
     ),
     "a range": (
         "out[i] = sum(range(4))",
@@ -229,20 +243,171 @@ MISUSES = {
     "a generator over an array": (
         "out[i] = sum(v for v in x)",
         "x",
-        "a generator runs over range(), and x is not one",
+        "a generator runs over range() or a tuple, and x is neither",
         "write for k in range(len(x)), and x[k]",
     ),
-    "a generator over something else": (
-        "out[i] = sum(v for v in zip(x, x))",
-        "zip(x, x)",
-        "a generator runs over range(), and zip(x, x) is not one",
-        "write for k in range(n), and compute with k",
+    "a generator over several arrays": (
+        "out[i] = sum(v * u for v, u in zip(x, n))",
+        "x",
+        "a generator runs over range() or a tuple, and x is neither",
+        "write for k in range(len(x)), and x[k]",
     ),
-    "two names": (
+    "a generator over numbered elements": (
         "out[i] = sum(v for j, v in enumerate(x))",
+        "x",
+        "a generator runs over range() or a tuple, and x is neither",
+        "write for k in range(len(x)), and x[k]",
+    ),
+    "a generator over a row": (
+        "out[i] = sum(v for v in y[k, :])",
+        "y[k, :]",
+        "a generator runs over range() or a tuple, and y[k, :] is neither",
+        "write for j in range(y.shape[1]), and y[k, j]",
+    ),
+    "a generator over an array of two axes": (
+        "out[i] = sum(v for v in y)",
+        "y",
+        "a generator runs over range() or a tuple, and y is neither",
+        "write for k in range(y.shape[1]), in one for j in range(y.shape[0]), and y[j, k]",
+    ),
+    "a generator over a number": (
+        "out[i] = sum(v for v in m + 1)",
+        "m + 1",
+        "a generator runs over range() or a tuple, and m + 1 is neither",
+        "write for k in range(m + 1)",
+    ),
+    "a generator over a set": (
+        "out[i] = sum(v for v in {1.0, 2.0})",
+        "{1.0, 2.0}",
+        "a generator runs over range() or a tuple, and {1.0, 2.0} is neither",
+        "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES",
+    ),
+    "a generator over two tuples": (
+        "out[i] = sum(v for v in (1.0, 2.0) * 3)",
+        "(1.0, 2.0) * 3",
+        "a generator runs over range() or a tuple, and (1.0, 2.0) * 3 is neither",
+        "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES",
+    ),
+    "a generator over a number of elements": (
+        "out[i] = sum(x[k] for k in len(x))",
+        "len(x)",
+        "a generator runs over range() or a tuple, and len(x) is neither",
+        "write for k in range(len(x))",
+    ),
+    "a generator over what is made of a tuple": (
+        "out[i] = sum(v for v in sorted((1.0, 2.0)))",
+        "sorted((1.0, 2.0))",
+        "a generator runs over range() or a tuple, and sorted((1.0, 2.0)) is neither",
+        "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES",
+    ),
+    "a shape": (
+        "m_ = math.prod(y.shape)",
+        "y.shape",
+        "math.prod() takes a generator, and y.shape is not one",
+        "write math.prod(n for n in y.shape)",
+    ),
+    "all of a tuple of conditions": (
+        "r[i] = u8(all((a > 0, a < 1)))",
+        "(a > 0, a < 1)",
+        "all() of a tuple",
+        "write all(v for v in (a > 0, a < 1)), or a and b of its values",
+    ),
+    "any of a list of numbers": (
+        "r[i] = u8(any([n[0], n[1]]))",
+        "[n[0], n[1]]",
+        "any() of a list",
+        "write any(v != 0 for v in [n[0], n[1]]), or a or b of its values",
+    ),
+    "a key beside a default": (
+        "out[i] = min((x[k] for k in range(4)), default=1, key=abs)",
+        "abs",
+        "min() compares its elements themselves, and takes no key",
+        "write k = vyre.argmin(key(k) for k in range(n)), and use k",
+    ),
+    "a shifted number of a tuple for a float": (
+        "out[i] = sum(a * (1 << v) for v in (2, 5, 3))",
+        "1 << v",
+        "a is f32 and 1 << v is i32",
+        "cast one side, for example f32(1 << v)",
+    ),
+    "bits of a number of a tuple for a float": (
+        "out[i] = sum(vyre.popcount(v) for v in (2, 5, 3))",
+        "vyre.popcount(v)",
+        "sum() is f32 and vyre.popcount(v) is i32",
+        "cast one side, for example f32(vyre.popcount(v))",
+    ),
+    "a root of a shifted number": (
+        "out[i] = sum(vyre.sqrt(~v) for v in (2, 5, 3))",
+        "~v",
+        "sqrt() takes a float, and ~v is i32",
+        "cast it, for example f32(~v)",
+    ),
+    "a number of a tuple that no default holds": (
+        "out[i] = sum(x[v] for v in (5000000000, 1))",
+        "v",
+        "v may be 5000000000, and is i32 by default",
+        "cast it, for example i64(v)",
+    ),
+    "two names for a range": (
+        "out[i] = sum(x[j] for j, v in range(4))",
         "j, v",
         "a generator counts with one name, and j, v is not one",
         "write for k in range(...), and compute the others from k",
+    ),
+    "two names for one number": (
+        "out[i] = sum(a * v for j, v in (1, 2))",
+        "(1, 2)",
+        "(1, 2) is one value for 2 names",
+        "write as many values as names: a, b = x, y",
+    ),
+    "one name for two numbers": (
+        "out[i] = sum(a * v for v in ((1, 2), (3, 4)))",
+        "v@2",
+        "v is one name for 2 values",
+        "write a name for each value: a, b = x, y",
+    ),
+    "an element for the numbers of a tuple": (
+        "out[i] = sum(x[0] for acc[0], j in ((1, 2), (3, 4)))",
+        "acc[0]",
+        "acc[0] is not a name that a generator can give values to",
+        "write for v in ... or for a, b in ...",
+    ),
+    "a starred name": (
+        "out[i] = sum(a * j for j, *v in ((1, 2), (3, 4)))",
+        "*v",
+        "*v is not a name that a generator can give values to",
+        "write for v in ... or for a, b in ...",
+    ),
+    "rounds of several forms": (
+        "out[i] = sum(a for v in (1, (2, 3)))",
+        "(1, (2, 3))",
+        "(1, (2, 3)) holds one value in one place and 2 values in another",
+        "give each round as many values",
+    ),
+    "bools among numbers": (
+        "out[i] = sum(a for v in (1, True))",
+        "(1, True)",
+        "(1, True) mixes bools and numbers",
+        "write 0 and 1, or True and False, throughout",
+    ),
+    "values of several types": (
+        "out[i] = sum(v for v in (x[0], m))",
+        "m",
+        "x[0] is f32 and m is u32",
+        "cast one side, for example f32(m)",
+    ),
+    "a number that the other side does not have": (
+        "out[i] = max(x[i + d] for d in (-1, 0, 1))",
+        "d",
+        "i is u32 and d is i32",
+        "cast one side, for example i32(i)",
+    ),
+    "a place among values": (
+        "j = vyre.argmin(abs(v - a) for v in (1.0, 2.0))",
+        "(1.0, 2.0)",
+        "vyre.argmin() gives the k of for k in range(), and this runs over other values",
+        "name the values outside the kernel, VALUES = (...), and write for k in "
+        "range(len(VALUES)), with VALUES[k] for the value",
     ),
     "an element of an array": (
         "out[i] = sum(x[0] for acc[0] in range(3))",
@@ -455,6 +620,64 @@ def _is_inside_a_word(line: str, part: str, column: int) -> bool:
     return any(one.isalnum() or one in "_." for one in around)
 
 
+@pytest.mark.parametrize("call", ["sum", "max", "any", "all", "vyre.argmin"])
+@pytest.mark.parametrize(
+    "part",
+    ["x", "x[:]", "x[1:]", "x[:3]", "x[:99]", "x[m:5]", "x[-3:]", "x[:-2]", "x[-99:-1]", "x[::2]",
+     "x[1:5:3]", "x[::-1]", "b", "b[1:]", "s[:4]", "y[i]", "y[i, :]", "y[:, i]", "y[k - 1, 1:]",
+     "y[i, ::-1]", "y[i + m, :2]", "y", "z[i]", "z[i, m]", "z[:, i, m]", "z[i, :, -2:]", "q[0]",
+     "q[0, i, :, m]", "q[i, m, 0]", "q", "ROW", "ROW[1:]", "ROWS", "ROWS[i]", "ROWS[1]",
+     "GRID", "GRID[i]", "GRID[:, 2]", "t", "t[1:]", "r2[1]", "r2[:, 1]", "r2"],
+)  # fmt: skip  # as many on a line as fit
+def test_the_way_out_of_a_part_is_what_python_makes_of_it(
+    run: Callable[..., None], written: Written, refusal: Refusal, call: str, part: str
+):
+    head = (
+        "def kernel(x: In[f32], b: In[u8], s: In[i16], y: In[f32, 2], z: In[f32, 3],\n"
+        "           q: In[f32, 4], out: Out[f64], m: u32):\n"
+        "    i, k = u32(0), u32(1)\n"
+        "    t = vyre.local(f32, 4)\n"
+        "    r2 = vyre.local(i32, (2, 3))\n"
+        "    for n in range(6):\n"
+        "        t[n] = f32(n) - 2\n"
+        "        r2[n // 3, n % 3] = n * n - 4\n"
+    )
+    tables = {"ROW": (4, 0, 7), "ROWS": ((1, 2, 3), (-4, 5, 0)), "GRID": np.eye(4, dtype="i4")}
+    told = str(refusal(written(f"{head}    out[0] = f64({call}({part}))\n", **tables)))
+    way, whole = told.partition("Fix: say which elements: ")[2], _part(part, tables)
+    out = np.zeros(1)
+    if call != "vyre.argmin":
+        run(written(f"{head}    out[0] = f64({way})\n", **tables), out=out, m=1, **_ARRAYS)
+        assert out[0] == {"sum": np.sum, "max": np.max, "any": np.any, "all": np.all}[call](whole)
+    elif whole.ndim == 1:  # of several axes the others are its reader's to name
+        run(written(f"{head}    out[0] = f64({way})\n", **tables), out=out, m=1, **_ARRAYS)
+        assert out[0] in range(6)
+
+
+_ARRAYS = {
+    "x": np.float32([3, -1, 4, -1.5, 5, 9]),
+    "b": np.uint8([3, 200, 100]),
+    "s": np.int16([-3, 300, 7, 0, 5]),
+    **{
+        name: np.random.default_rng(rank).integers(-9, 9, (5, 3, 4, 2)[:rank]).astype(np.float32)
+        for name, rank in (("y", 2), ("z", 3), ("q", 4))
+    },
+}
+
+
+def _part(part: str, tables: dict[str, object]) -> np.ndarray[Any, Any]:
+    names = {
+        **_ARRAYS,
+        **{name: np.array(table) for name, table in tables.items()},
+        "t": np.arange(4) - 2,
+        "r2": np.array([n * n - 4 for n in range(6)]).reshape(2, 3),
+        "i": 0,
+        "k": 1,
+        "m": 1,
+    }
+    return eval(part, names)  # type: ignore[no-any-return]  # noqa: S307  # the test's own text
+
+
 @pytest.mark.parametrize(
     ("call", "number", "line", "part", "what"),
     [
@@ -484,8 +707,8 @@ def test_a_part_that_is_long_is_not_repeated(told: Callable[[str], str]):
     assert told(f"r[i] = sum(1 for k in range(len(x)) if {long} > 0)").endswith(
         "Fix: write u8(...) to keep the low 8 bits"
     )
-    assert told(f"out[i] = sum((x[k] for k in range(4)), {long.replace('k', '0')})").endswith(
-        "Fix: write ... + sum(...)"
+    assert told(f"out[i] = max((x[k] for k in range(4)), {long.replace('k', '0')})").endswith(
+        "Fix: write max(..., max(...))"
     )
     assert told("out[i] = sum(range(m * m * m * m * m * m * m * m * m * m * m))").endswith(
         "Fix: write sum(k for k in range(...))"

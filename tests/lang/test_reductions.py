@@ -248,6 +248,259 @@ def test_open_elements_take_the_type_that_their_sum_meets(
     assert found[-1].dtype == dtype
 
 
+# -- tuples and tables
+
+
+def numbers_of(random: Random, element: str, count: int) -> tuple[float, ...]:
+    """Constants that a type has: evenly apart, or of all kinds."""
+    first = random.randint(0 if element.startswith("u") else -9, 9)
+    match random.randrange(4):
+        case 0:
+            return tuple(range(first, first + count))
+        case 1:
+            step = random.randint(0, 5)
+            return tuple(first + step * at for at in range(count))
+        case 2:
+            return tuple(random.randint(max(first, 0), 99) for _ in range(count))
+        case _ if element.startswith("f"):
+            some = (0.1, -0.0, 0.0, math.inf, -2.5, 1e-20, random.gauss(0, 10))
+            return tuple(random.choice(some) for _ in range(count))
+        case _:
+            return tuple(reversed(range(first, first + 2 * count, 2)))
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_values_come_together_as_those_of_a_range_do(run: Run, written: Written, seed: int):
+    random = Random(seed)
+    element = random.choice(NUMBERS)
+    count = random.choice((1, 2, 3, 5, 31, 33, 70))
+    call = random.choice(("sum", "vyre.prod", "min", "max"))
+    a, b = (numbers_of(random, element, count) for _ in range(2))
+    start = random.randint(0, 3)
+    target, over, spelled = random.choice(
+        (
+            ("v, (u, w)", "zip(A, zip(B, A))", "v, u, w = A[k], B[k], A[k]"),
+            ("v, u", "zip(A, B)", "v, u, w = A[k], B[k], 1"),
+            ("v, u", f"enumerate(A, {start})", f"v, u, w = {element}(k + {start}), A[k], 1"),
+            ("v, u", "reversed(PAIRS)", "v, u, w = A[LAST - k], B[LAST - k], 1"),
+            ("v", "A", "v, u, w = A[k], 1, 1"),
+            ("v", repr(a).replace("inf", "INF"), "v, u, w = A[k], 1, 1"),
+        )
+    )
+    expression = "v * x[0] + x[1]" + " * u" * ("u" in target) + " - w" * ("w" in target)
+    test, tested = random.choice((("", ""), (" if v != 3", " if kept(k)")))
+    kernel = written(
+        "@vyre.function\n"
+        f"def whole(x, k):\n    {spelled}\n    return {expression}\n"
+        "@vyre.function\n"
+        f"def kept(k):\n    {spelled}\n    return v != 3\n"
+        f"def kernel(x: In[{element}], out: Out[{element}]):\n"
+        f"    out[0] = {call}({expression} for {target} in {over}{test})\n"
+        f"    out[1] = {call}(whole(x, k) for k in range({count}){tested})\n",
+        A=a, B=b, PAIRS=tuple(zip(a, b, strict=True)), LAST=count - 1, INF=math.inf,
+    )  # fmt: skip  # constants on one line
+    x = of_type(element, 2, seed)
+    out = np.zeros(2, x.dtype)
+    run(kernel, x=x, out=out)
+
+    assert out[:1].tobytes() == out[1:].tobytes()
+
+
+def test_values_of_a_tuple_may_be_computed(run: Run):
+    weights = (0.5, -1.5, 2.0)
+
+    def kernel(x: InOut[f32], y: In[f32, 2], out: Out[f32], far: Out[u32]):
+        out[0] = sum(w * v for w, v in zip(weights, (x[0], x[1], 3.0), strict=True))
+        out[1] = max(v for v in (x[0], lang.atomic_add(x, 0, 100.0), x[0]))
+        out[2] = min(v * v for v in (x[1], -1, x[1] + 1) if v < 0)
+        far[0] = sum(size for size in y.shape)
+        far[1] = sum(size for size in (len(x), y.ndim, y.size))
+
+    x, out, far = np.array([2, -3], np.float32), np.zeros(3, np.float32), np.zeros(2, np.uint32)
+    run(kernel, x=x, y=np.zeros((3, 4), np.float32), out=out, far=far)
+
+    assert out.tolist() == [1 + 4.5 + 6, 102, 1]
+    assert far.tolist() == [7, 2 + 2 + 12]
+
+
+def test_each_name_of_a_tuple_takes_the_type_that_it_meets(run: Run, written: Written):
+    kernel = written(
+        "def kernel(x: In[f32], n: In[i64], b: In[u8], out: Out[f32], far: Out[i64]):\n"
+        "    out[0] = sum(w * x[k] + f32(n[k] * w) for k, w in enumerate((1, 2, 4)))\n"
+        "    far[0] = sum(w for w in (1, 5, 2))\n"
+        "    far[1] = sum(n[at] * (100 if here else 1) for at, here in FLAGS)\n"
+        "    far[2] = i64(sum(b[k] == v for k, v in enumerate((0, 255, 7))))\n"
+        "    if all(x[0] > v for v in (-math.inf, -0.5)) and not any(x[0] == v for v in NUMBERS):\n"
+        "        far[3] = 1\n",
+        FLAGS=((0, True), (2, False), (1, True)),
+        NUMBERS=np.array([1.5, 2.5]),
+        math=math,
+    )
+    out, far = np.zeros(1, np.float32), np.zeros(4, np.int64)
+    run(
+        kernel,
+        x=np.array([3, 1, 0.5], np.float32),
+        n=np.array([7, 8, 9], np.int64),
+        b=np.array([0, 255, 8], np.uint8),
+        out=out,
+        far=far,
+    )
+
+    assert out[0] == 3 + 7 + 2 + 16 + 2 + 36
+    assert far.tolist() == [8, 700 + 9 + 800, 2, 1]
+
+
+def test_large_numbers_of_a_tuple_are_cast_as_they_are(run: Run, written: Written):
+    kernel = written(
+        "def kernel(out: Out[i64], far: Out[f64], here: Out[u64]):\n"
+        "    out[0] = sum(i64(v) for v in (5_000_000_000, 1, 7))\n"
+        "    far[0] = sum(f64(v) for v in (5_000_000_000, 1, 7))\n"
+        "    here[0] = sum(u64(LARGE[k]) for k in range(2))\n",
+        LARGE=(2**63, 5),
+    )
+    out, far, here = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.uint64)
+    run(kernel, out=out, far=far, here=here)
+
+    assert (out[0], far[0], here[0]) == (5_000_000_008, 5_000_000_008, 2**63 + 5)
+
+
+def test_a_function_goes_through_the_table_that_it_is_handed(run: Run, written: Written):
+    kernel = written(
+        "@vyre.function\n"
+        "def dotted(w, x):\n"
+        "    s = 0.0\n"
+        "    for k, v in enumerate(w):\n"
+        "        s += v * x[k]\n"
+        "    return sum(v * x[k] for k, v in enumerate(w)) - s\n"
+        "@vyre.function\n"
+        "def crossed(w: In[f32], x):\n"
+        "    return sum(v * x[k] for k, v in enumerate(w))\n"
+        "@vyre.function\n"
+        "def rows(w, x):\n"
+        "    return sum(x[0] * a + x[1] * b for a, b in w)\n"
+        "def kernel(x: In[f32], out: Out[f32]):\n"
+        "    out[0] = dotted(W, x)\n"
+        "    out[1] = crossed(W, x)\n"
+        "    out[2] = crossed(WHOLE, x)\n"
+        "    out[3] = rows(ROWS, x)\n",
+        W=(0.5, 0.25, 2),
+        WHOLE=np.array([1, 2, 3], np.float32),
+        ROWS=((1, 2), (3, 4)),
+    )
+    out = np.zeros(4, np.float32)
+    run(kernel, x=np.array([2, 4, 8], np.float32), out=out)
+
+    assert out.tolist() == [0, 18, 2 + 8 + 24, 8 + 24]
+
+
+def test_nothing_comes_of_an_empty_tuple(run: Run):
+    none = ()
+
+    def kernel(x: In[f32], out: Out[f32], far: Out[i32]):
+        out[0] = sum(w * x[k] for k, w in enumerate(none))
+        out[1] = max(w * x[0] for w in none)
+        far[0] = sum(a * b for a, b in zip((1, 2), none, strict=False))
+
+    out, far = np.ones(2, np.float32), np.ones(1, np.int32)
+    run(kernel, x=np.ones(3, np.float32), out=out, far=far)
+
+    assert (out.tolist(), far[0]) == ([0, -math.inf], 0)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_range_may_be_counted_from_its_end(run: Run, written: Written, seed: int):
+    random = Random(seed)
+    dtype = random.choice(("i8", "u8", "i32", "u32", "i64", "u64"))
+    low = 0 if dtype.startswith("u") else -9
+    start, stop = random.randint(low, 9), random.randint(low, 9)
+    step = random.choice((1, 1, 2, 3, -1, -2))
+    first, last = (
+        random.choice((str(value), f"n[{at}]")) for at, value in enumerate((start, stop))
+    )
+    over = f"reversed(range({first}, {last}, {step}))"
+    kernel = written(
+        f"def kernel(n: In[{dtype}], x: In[f32], out: Out[i64], far: Out[f32]):\n"
+        f"    out[0] = sum(i64(k) for k in {over})\n"
+        f"    out[1] = i64(vyre.argmax(-(i64(k) - 2) * (i64(k) - 2) for k in {over}))\n"
+        f"    out[2] = i64(vyre.argmin(1 for k in {over} if k != 4))\n"
+        f"    far[0] = sum(x[k + 9] for k in {over})\n"
+    )
+    x, out, far = of_type("f32", 18), np.zeros(3, np.int64), np.zeros(1, np.float32)
+    run(kernel, n=np.array([start, stop], STORAGE[getattr(lang, dtype)]), x=x, out=out, far=far)
+
+    rounds = range(start, stop, step)[::-1]
+    assert out[0] == sum(rounds)
+    assert out[1] == max(rounds, key=lambda k: -((k - 2) ** 2), default=0)
+    assert out[2] == next((k for k in rounds if k != 4), 0)
+    assert far[0] == reduced(ReduceOp.SUM, x[[k + 9 for k in rounds]])
+
+
+# -- a start, and a default
+
+
+def test_a_start_is_added_last(run: Run):
+    def kernel(x: In[f32], n: In[i32], out: Out[f32], far: Out[i32], count: Out[u32]):
+        out[0] = sum((x[k] for k in range(len(x))), 0.1)
+        out[1] = 0.1 + sum(x[k] for k in range(len(x)))
+        out[2] = math.prod((x[k] for k in range(len(x))), start=x[0])
+        out[3] = sum((x[k] for k in range(0)), start=-2)
+        far[0] = sum((n[k] for k in range(len(n))), start=sum(n[k] for k in range(2)))
+        count[0] = sum((x[k] > 0 for k in range(len(x))), 10)
+
+    x, out = of_type("f32", 1025), np.zeros(4, np.float32)
+    n, far, count = np.arange(5, dtype=np.int32), np.zeros(1, np.int32), np.zeros(1, np.uint32)
+    run(kernel, x=x, n=n, out=out, far=far, count=count)
+
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        product = x[0] * reduced(ReduceOp.PROD, x)
+    assert out[:2].tolist() == [np.float32(0.1) + reduced(ReduceOp.SUM, x)] * 2
+    assert out[2:].tobytes() == np.float32([product, -2]).tobytes()
+    assert (far[0], count[0]) == (11, 10 + (x > 0).sum())
+
+
+def test_a_start_is_not_fused(translate: Translate):
+    def kernel(a: In[f32], out: Out[f32]):
+        out[0] = sum((a[k] for k in range(len(a))), a[0] * a[1])
+        out[1] = lang.prod((a[k] for k in range(len(a))), start=2) + a[2]
+
+    found = translate(kernel, fast_math=True)
+    assert not any(isinstance(expr, Fma) for expr in all_expressions(found.program.entry))
+
+
+@pytest.mark.parametrize("count", [0, 1, 33, 1025])
+def test_a_default_is_for_no_element_at_all(run: Run, count: int):
+    def kernel(x: In[f32], n: In[i32], out: Out[f32], far: Out[i32], limit: f32):
+        out[0] = min((x[k] for k in range(len(x))), default=limit)
+        out[1] = max((x[k] for k in range(len(x)) if x[k] > limit if k > 2), default=-7)
+        out[2] = max((x[k] for k in range(9) if False), default=x[0])
+        out[3] = max((limit for k in range(9) if True), default=2)
+        out[4] = min((v * limit for v in (1, 3)), default=2)
+        far[0] = min((n[k] for k in range(5, len(n))), default=lang.argmax(x[k] for k in range(3)))
+        far[1] = max((k for k in range(0)), default=-1)
+
+    x, n = of_type("f32", count, 7), of_type("i32", count, 8)
+    out, far = np.zeros(5, np.float32), np.zeros(2, np.int32)
+    run(kernel, x=x, n=n, out=out, far=far, limit=5.0)
+
+    kept = [v for k, v in enumerate(x) if v > 5 and k > 2]
+    assert out[:2].tolist() == [min(x, default=5), max(kept, default=-7)]
+    assert out[2:].tolist() == [x[0] if count else 0, 5, 5]
+    best = max(range(min(count, 3)), key=lambda k: x[k], default=0)
+    assert far.tolist() == [min(n[5:], default=best), -1]
+
+
+def test_a_start_and_a_default_are_computed_behind_the_bounds(run: Run):
+    def kernel(x: InOut[i32], out: Out[i32]):
+        out[0] = sum((x[k] for k in range(x[0])), lang.atomic_add(x, 0, 1))
+        out[1] = min((x[k] for k in range(x[0])), default=lang.atomic_exchange(x, 0, 0))
+        out[2] = min((x[k] for k in range(x[0])), default=lang.atomic_exchange(x, 0, 9))
+
+    x, out = np.array([1, 5, 7], np.int32), np.zeros(3, np.int32)
+    run(kernel, x=x, out=out)
+
+    assert out.tolist() == [1 + 2, 0, 0]
+
+
 # -- where they are computed
 
 

@@ -44,11 +44,12 @@ from vyre.lang.intrinsics import (
     find_intrinsic,
     is_host_math,
 )
+from vyre.lang.operators import whole
 from vyre.lang.params import MAX_RANK, instead_of
-from vyre.lang.reductions import Reductions, elements_of
+from vyre.lang.reductions import Reductions
 from vyre.lang.scopes import Buffer, Held, Local
 from vyre.lang.several import Parts, count_of, form_of
-from vyre.lang.values import PLACEHOLDER, Number, Value, converted, literal
+from vyre.lang.values import PLACEHOLDER, Number, Value, converted, fits, literal
 
 _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
 _ROTATES = (BinaryOp.ROT_L, BinaryOp.ROT_R)
@@ -162,12 +163,12 @@ class Calls(Reductions):
     def no_method(self, node: ast.Call, method: ast.Attribute, held: Held) -> LanguageError:
         known = INTRINSICS.get(method.attr)
         fix = "write what one element does, with a loop where several are needed"
-        if known is not None and (
-            isinstance(known.operation, ReduceOp) or known.operation in _EXTREMES
-        ):
+        op = None if known is None else known.operation
+        if op in _EXTREMES:
+            op = ReduceOp[op.name]
+        if isinstance(op, ReduceOp):
             word = method.attr if hasattr(builtins, method.attr) else f"vyre.{method.attr}"
-            elements = elements_of(self.text(method.value), held.rank)
-            fix = f"say which elements: {word}({elements})"
+            fix = f"say which elements: {self.elements(word, op, self.text(method.value), held)}"
         return self.error(node, f"arrays have no methods in a kernel, such as {method.attr!r}", fix)
 
     def arguments(self, node: ast.Call, names: Sequence[str]) -> list[ast.expr]:
@@ -271,6 +272,11 @@ class Calls(Reductions):
             if computed.is_bool:
                 return Value.literal(node, bool(number))
             return Value.typed(node, computed, literal(computed, number))
+        wide = value.dtype is None and not value.needs and not value.is_whole
+        if wide and not all(fits(one.value, value.default) for one in value.constants):
+            computed = target.computed
+            if all(fits(one.value, computed) for one in value.constants):
+                return Value.typed(node, computed, value.build(computed))
         expr, dtype = self.settle(value)
         if dtype == target:
             return Value.typed(node, dtype, expr)
@@ -331,6 +337,10 @@ class Calls(Reductions):
         return Value.typed(node, DataType.U32, found)
 
     def function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
+        made = self._function_of(node, intrinsic, values)
+        return whole(made) if intrinsic.domain is Domain.INT else made
+
+    def _function_of(self, node: ast.Call, intrinsic: Intrinsic, values: list[Value]) -> Value:
         name = intrinsic.name
         if intrinsic.operation is Structural.SELECT:
             condition, *values = values

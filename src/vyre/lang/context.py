@@ -7,6 +7,7 @@ import builtins
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import isfinite
 from typing import TypeVar
 
@@ -151,9 +152,7 @@ class Context:
         self.out.insert(len(self.out) if at is None else at, Let(bound, expr))
         if value.dtype is not None:
             return Value.typed(value.node, value.dtype, Var(bound))
-        return Value(
-            value.node, None, lambda _: Var(bound), value.is_float, value.constants, value.needs
-        )
+        return replace(value, build=lambda _: Var(bound), constant=None, is_product=False)
 
     def once(self, value: Value, name: str) -> Value:
         """`value`, safe to use twice."""
@@ -210,12 +209,15 @@ class Context:
         ranged = any(variable.is_ranged for variable in value.needs)
         if value.constant is not None and not fit_all and not dtype.is_bool:
             raise self.unfit(value, value.constant, dtype, other, is_operand=is_operand)
-        if not fit_all or (ranged and not dtype.is_int) or (value.is_float and dtype.is_int):
+        whole = ranged or value.is_whole
+        if not fit_all or (whole and not dtype.is_int) or (value.is_float and dtype.is_int):
             raise self.mixed(value, dtype, other, is_operand=is_operand)
         if is_narrow(dtype) and value.needs:
             self.check_reduced(value, dtype, other, is_operand=is_operand)
             if not is_operand:
                 self.check_narrow(value, dtype, other)
+        elif is_narrow(dtype) and not is_operand and all(map(isfinite, reach(value))):
+            self.check_narrow(value, dtype, other)  # of literals, as far as they are followed
         self.decide_types(value.needs, dtype)
         return PLACEHOLDER if value.needs else value.build(dtype)
 
@@ -292,7 +294,23 @@ class Context:
         dtype = value.default
         if value.dtype is None and value.needs:
             return PLACEHOLDER, dtype  # a later pass knows
+        self.check_default_type(value)
         return self.fit(value, dtype, self.text(value.node)), dtype
+
+    def check_default_type(self, value: Value) -> None:
+        """Refuse one of several literals that has no type, and does not fit the default one."""
+        dtype = value.default
+        if value.dtype is not None or value.constant is not None or dtype.is_float:
+            return
+        for constant in value.constants:
+            if not fits(constant.value, dtype):
+                text = self.text(value.node)
+                wider = DataType.I64 if fits(constant.value, DataType.I64) else DataType.U64
+                raise self.error(
+                    value.node,
+                    f"{text} may be {constant.value}, and is {dtype} by default",
+                    f"cast it, for example {wider}({'...' if text == 'this' else text})",
+                )
 
     def combine(
         self,
@@ -315,7 +333,7 @@ class Context:
         is_float = any(value.is_float for value in values)
         for value in values:
             if is_float and not value.is_float:
-                self.refuse_ranged(value, values)
+                self.refuse_whole(value, values)
         needs = tuple(dict.fromkeys(v for value in values for v in value.needs))
         joined = Value(
             node,
@@ -324,6 +342,7 @@ class Context:
             is_float,
             tuple(constant for value in values for constant in value.constants),
             needs,
+            is_whole=any(value.is_whole for value in values),
         )
         if result is None:
             return joined
@@ -339,9 +358,9 @@ class Context:
         self.places.setdefault(id(item), place)
         return item
 
-    def refuse_ranged(self, value: Value, values: Sequence[Value]) -> None:
-        """A range's variable counts in whole numbers; it never turns into a float by itself."""
-        if any(variable.is_ranged for variable in value.needs):
+    def refuse_whole(self, value: Value, values: Sequence[Value]) -> None:
+        """What is made of whole numbers, or counts in them, never turns into a float by itself."""
+        if value.is_whole or any(variable.is_ranged for variable in value.needs):
             other = next(other for other in values if other.is_float)
             raise self.mixed(value, DataType.F32, self.text(other.node))
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from vyre.ir.expr import AtomicOp, Expr, Lit, Unary, UnaryOp, Var
 from vyre.ir.node import Barrier, Break, Continue, If, Let, Loop, Return, While
 from vyre.ir.types import DataType
+from vyre.lang.columns import Columns
 from vyre.lang.intrinsics import Function, Structural, find_intrinsic
-from vyre.lang.loops import Loops
 from vyre.lang.ranges import Rounds
 from vyre.lang.scopes import (
     Bound,
@@ -46,7 +46,7 @@ NESTED_TOO_DEEP = (
 )
 
 
-class Control(Loops, Speech):
+class Control(Columns, Speech):
     """Turns statements into IR."""
 
     loops: list[bool]  # for each loop around this line: whether a break leaves it

@@ -33,7 +33,7 @@ from vyre.lang.context import NOTHING
 from vyre.lang.edges import at_edge, place_at
 from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
-from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators
+from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators, whole
 from vyre.lang.params import Edge, spell
 from vyre.lang.scopes import (
     Alias,
@@ -452,7 +452,8 @@ class Expressions(Operators, ABC):
             self.check_int(value, sign)
             if number is not None:
                 return Value.literal(node, ~int(number))
-            return self.combine(node, [value], lambda _, parts: Unary(UnaryOp.BIT_NOT, *parts))
+            made = self.combine(node, [value], lambda _, parts: Unary(UnaryOp.BIT_NOT, *parts))
+            return whole(made)
         if isinstance(node.op, ast.UAdd):
             return value
         if number is not None:
@@ -467,7 +468,7 @@ class Expressions(Operators, ABC):
                 raise self.error(
                     node,
                     f"{'in' if is_membership else 'is'} is not part of the kernel language",
-                    "compare each value with ==" if is_membership else "compare with ==",
+                    self.instead_of_in(node) if is_membership else "compare with ==",
                 )
         left, *rest = self.values(node.left, *node.comparators)
         found: Value | None = None
@@ -481,6 +482,20 @@ class Expressions(Operators, ABC):
             left = right
         assert found is not None, "a comparison has two sides"
         return found
+
+    def instead_of_in(self, node: ast.Compare) -> str:
+        """How to say that a value is one of several, or none of them."""
+        value, among = self.text(node.left), self.text(node.comparators[0])
+        known = isinstance(node.comparators[0], (ast.Tuple, ast.List)) or is_table(
+            self.static(node.comparators[0])
+        )
+        if len(node.ops) > 1 or not known or "this" in (value, among):
+            return "compare each value with =="
+        used = {part.id for part in ast.walk(node.left) if isinstance(part, ast.Name)}
+        name = next(letter for letter in ("v", "w", "value_2") if letter not in used)
+        if isinstance(node.ops[0], ast.NotIn):
+            return f"write all({value} != {name} for {name} in {among})"
+        return f"write any({value} == {name} for {name} in {among})"
 
     def logical(self, node: ast.BoolOp) -> Value:
         """`and`, `or`: loads are total, so both sides may be evaluated; effects may not."""

@@ -135,34 +135,72 @@ class Loops(Assignments):
             )
         return [name for one in names for name in self.loop_names(one)]
 
-    def sequence(self, node: ast.expr) -> list[Parts]:
-        """What a loop goes through, one for each round."""
+    def sequence(self, node: ast.expr, *, of_generator: bool = False) -> list[Parts]:
+        """What a loop or a generator goes through, one for each round."""
         target = self.static(node.func) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and any(
             target is one for one in (enumerate, zip, reversed, range)
         ):
-            return self.sequence_of_call(node, target)
+            return self.sequence_of_call(node, target, of_generator=of_generator)
+        entry = self.held(node)
+        if isinstance(entry, Table):
+            return list(self.entries(node, entry))
         known = isinstance(node, (ast.Tuple, ast.List)) or isinstance(target, Function)
         known = known or (isinstance(node, ast.Attribute) and node.attr == "shape")
         if known or isinstance(self.static(node), (tuple, list, np.ndarray)):
             parts = self.several(node)
             if not isinstance(parts, Value):
                 return list(parts)
+        fix = "write for k in range(len(x)): and index with k"
+        if of_generator and self.is_part(node):
+            fix = self.instead_of_part(node)
+        elif of_generator:
+            fix = self.instead_of_other(node)
         raise self.error(
             node,
-            f"a loop runs over range() or a tuple, and {self.text(node)} is neither",
-            "write for k in range(len(x)): and index with k",
+            f"a {'generator' if of_generator else 'loop'} runs over range() or a tuple, and "
+            f"{self.text(node)} is neither",
+            fix,
         )
 
-    def sequence_of_call(self, node: ast.Call, target: object) -> list[Parts]:
+    def instead_of_other(self, node: ast.expr) -> str:
+        """How a generator runs over what is no array and no tuple."""
+        is_call = isinstance(node, ast.Call) and self.static(node.func) is not len
+        of_values = (
+            isinstance(part, (ast.Tuple, ast.List, ast.Set, ast.Dict))
+            or isinstance(self.static(part), (tuple, list, dict, set, np.ndarray))
+            for part in ast.walk(node)
+            if isinstance(part, ast.expr)
+        )
+        if is_call or any(of_values):
+            return (
+                "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES"
+            )
+        text = self.text(node)
+        return f"write for k in range({'...' if text == 'this' else text})"
+
+    def entries(self, node: ast.expr, table: Table, at: tuple[int, ...] = ()) -> tuple[Parts, ...]:
+        """The numbers of a table that was handed to a function, row by row."""
+        numbers = range(table.shape[len(at)])
+        if len(at) + 1 < table.rank:
+            return tuple(self.entries(node, table, (*at, number)) for number in numbers)
+        indices = [
+            [ast.copy_location(ast.Constant(value), node) for value in (*at, number)]
+            for number in numbers
+        ]
+        return tuple(self.element(table, [*one], node) for one in indices)
+
+    def sequence_of_call(
+        self, node: ast.Call, target: object, *, of_generator: bool
+    ) -> list[Parts]:
         """`enumerate`, `zip` and `reversed` of what is known, and a range in them."""
         if target is range:
             return self.known_range(node)
         if target is zip:
-            return self.zipped(node)
+            return self.zipped(node, of_generator=of_generator)
         if target is reversed:
             (inner,) = self.arguments(node, ("x",))
-            return self.sequence(inner)[::-1]
+            return self.sequence(inner, of_generator=of_generator)[::-1]
         given = self.matched(node, ("iterable", "start"), ("start",))
         start = self.expression(given["start"]).constant if "start" in given else 0
         if not isinstance(start, int) or isinstance(start, bool):
@@ -172,7 +210,7 @@ class Loops(Assignments):
                 "number",
                 "write a number",
             )
-        items = self.sequence(given["iterable"])
+        items = self.sequence(given["iterable"], of_generator=of_generator)
         return [(Value.literal(node, start + n), item) for n, item in enumerate(items)]
 
     def known_range(self, node: ast.Call) -> list[Parts]:
@@ -193,7 +231,7 @@ class Loops(Assignments):
             )
         return [Value.literal(node, number) for number in found]
 
-    def zipped(self, node: ast.Call) -> list[Parts]:
+    def zipped(self, node: ast.Call, *, of_generator: bool) -> list[Parts]:
         strict = False
         for word in node.keywords:
             known = isinstance(word.value, ast.Constant) and isinstance(word.value.value, bool)
@@ -204,7 +242,7 @@ class Loops(Assignments):
                     "write zip(a, b), or zip(a, b, strict=True)",
                 )
             strict = ast.literal_eval(word.value)
-        sides = [self.sequence(side) for side in node.args]
+        sides = [self.sequence(side, of_generator=of_generator) for side in node.args]
         lengths = [len(side) for side in sides]
         if strict and len({*lengths}) > 1:
             raise self.error(

@@ -119,6 +119,8 @@ class Operators(Context):
             return Binary(_TRUNCATING.get(kind, kind) if dtype.is_unsigned else kind, *parts)
 
         made = self.combine(node, [left, right], build)
+        if isinstance(op, (*_SHIFTS, *_BITWISE)):
+            return whole(made)
         return replace(made, is_product=True) if self.fast_math and kind is BinaryOp.MUL else made
 
     def power(self, node: ast.expr, base: Value, exponent: Value) -> Value:
@@ -180,7 +182,8 @@ class Operators(Context):
             if not value.dtype.is_float:
                 raise self.takes(value, what, "a float", "f32")
             return value
-        if not value.is_float and any(variable.is_ranged for variable in value.needs):
+        ranged = value.is_whole or any(variable.is_ranged for variable in value.needs)
+        if not value.is_float and ranged:
             raise self.takes(value, what, "a float", "f32")
         return Value(
             value.node, None, value.build, True, value.constants, value.needs, value.constant
@@ -229,6 +232,11 @@ class Operators(Context):
             if known.constant is not None:
                 return known if bool(known.constant) is decides else other
         return Value.typed(node, DataType.BOOL, Binary(op, left.expr, right.expr))
+
+
+def whole(value: Value) -> Value:
+    """A value that takes no float type, as what was done with it is not for floats."""
+    return replace(value, is_whole=True) if value.dtype is None else value
 
 
 def _one(dtype: DataType) -> Lit:

@@ -6,8 +6,11 @@ import ast
 import inspect
 import linecache
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import decode_source
+from io import StringIO
+from pathlib import Path
 from textwrap import dedent
 from types import CodeType, FunctionType, MethodType
 
@@ -171,18 +174,40 @@ def _lines_of(code: CodeType) -> tuple[list[str], int]:
         OSError: they cannot be had.
         TypeError: they cannot be had.
     """
-    if code.co_filename != _STRING:
+    # Any text passed to exec may have these names: what compiles to the same is the one.
+    if code.co_filename == _STRING:
+        texts = _texts_of_the_command_line()
+    elif code.co_filename == _STANDARD_INPUT:
+        texts = _text_of_standard_input()
+    else:
         return inspect.getsourcelines(code)
-    # `python -c` and any text passed to exec have this name: what compiles to the same is it.
-    known = linecache.cache.get(_STRING)
-    texts = ["".join(known[2])] if known is not None and len(known) > 2 else []
-    for argument in sys.orig_argv[1:]:
-        texts += [argument, dedent(argument), argument.removeprefix("-c")]
     for text in texts:
         if _compiles_to(text, code):
-            lines = text.splitlines(keepends=True)
+            lines = StringIO(text, newline=None).readlines()  # those that Python counts
             return inspect.getblock(lines[code.co_firstlineno - 1 :]), code.co_firstlineno
     raise OSError("no text that Python was handed compiles to it")
+
+
+def _texts_of_the_command_line() -> Iterator[str]:
+    known = linecache.cache.get(_STRING)
+    if known is not None and len(known) > 2:
+        yield "".join(known[2])
+    for argument in sys.orig_argv[1:]:
+        yield from (argument, dedent(argument), argument.removeprefix("-c"))
+
+
+def _text_of_standard_input() -> Iterator[str]:
+    """The file that is standard input, read without moving the place that Python reads at.
+
+    Opened by this name, Linux gives a file a place of its own. What a pipe or a terminal gave is
+    gone; elsewhere there is no such name.
+    """
+    file = Path("/proc/self/fd/0")
+    try:
+        if file.is_file():
+            yield decode_source(file.read_bytes())
+    except (OSError, SyntaxError, UnicodeError):
+        return
 
 
 def _compiles_to(text: str, code: CodeType) -> bool:

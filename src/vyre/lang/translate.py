@@ -23,6 +23,7 @@ from vyre.lang.annotations import (
     parameters_of,
 )
 from vyre.lang.control import NESTED_TOO_DEEP
+from vyre.lang.covering import Covering, covering_of
 from vyre.lang.inline import Body, Inliner, without_docstring
 from vyre.lang.intrinsics import Function
 from vyre.lang.params import (
@@ -55,6 +56,7 @@ class Translation:
     declared_workgroup: Dim3 | None  # fastest axis first, as in the program
     location: Location
     has_signed_positions: bool = False  # whether it takes positions as i32
+    covering: Covering = field(default_factory=Covering)
     places: Places = field(default_factory=Places, compare=False, repr=False)
 
 
@@ -152,8 +154,15 @@ def _translate_once(
         declared_workgroup=declared_workgroup,
         location=source.location,
         has_signed_positions=work.has_signed_positions,
+        covering=covering_of(program, rank) if _has_other_axes(params, rank) else Covering(),
         places=places,
     )
+
+
+def _has_other_axes(params: tuple[Param, ...], rank: int) -> bool:
+    """Whether a call may read arrays of other axes than those that say what it covers."""
+    read = [param.rank for param in params if param.role in (Role.IN, Role.INOUT)]
+    return rank in read and any(axes != rank for axes in read)
 
 
 def _check_unpacked(work: Inliner, rank: int) -> None:

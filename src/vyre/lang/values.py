@@ -8,7 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, isinf
 
-from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Select, Var, bits_float, float_bits
+from vyre.ir.expr import (
+    Array,
+    Binary,
+    BinaryOp,
+    Element,
+    Expr,
+    Lit,
+    Select,
+    Var,
+    bits_float,
+    float_bits,
+)
 from vyre.ir.types import DataType, int_range
 from vyre.lang.exits import Round
 from vyre.lang.source import Source
@@ -107,6 +118,7 @@ class Value:
     needs: tuple[Variable, ...] = ()
     constant: Number | None = None
     is_product: bool = False  # written as one, where a sum around it may fuse with it
+    is_whole: bool = False  # open, and made by what whole numbers alone have
 
     @classmethod
     def typed(cls, node: ast.expr, dtype: DataType, expr: Expr) -> Value:
@@ -163,6 +175,9 @@ def _reach(expr: Expr, ranges: Mapping[str, tuple[float, float]]) -> tuple[float
             return expr.value, expr.value
         case Var(name) if name in ranges:
             return ranges[name]
+        case Element(Array() as table):
+            numbers = [table.element(place).value for place in range(table.count)]
+            return min(numbers), max(numbers)
         case Select(_, true, false) | Binary(BinaryOp.MIN | BinaryOp.MAX, true, false):
             lows, highs = zip(_reach(true, ranges), _reach(false, ranges), strict=True)
             return min(lows), max(highs)

@@ -399,6 +399,7 @@ def _shape(
             and not param.count
         }
         if len(set(shapes.values())) == 1:
+            _check_covered(kernel, arrays, shapes)
             return _stated_shape(kernel, next(iter(shapes.values())))
         if shapes and (common := _broadcast(kernel, shapes)) is not None:
             return _stated_shape(kernel, common)
@@ -412,6 +413,29 @@ def _shape(
         f"no array of this call says how many elements {kernel.name} covers",
         "pass shape= with the shape to cover",
     )
+
+
+def _check_covered(
+    kernel: Translation, arrays: Mapping[str, AnyArray], shapes: Mapping[str, Shape]
+) -> None:
+    """Refuse the shape of arrays that positions do not index, where they index other extents."""
+    if not kernel.covering.placed.isdisjoint(shapes):
+        return
+    shape = next(iter(shapes.values()))
+    edges = {param.name: param.edge for param in kernel.params if not param.count}
+    for found in kernel.covering.along:
+        if edges.get(found.array) is not Edge.ZERO or found.array not in arrays:
+            continue
+        size = arrays[found.array].shape[found.axis]
+        if size != shape[found.position]:
+            own = (*shape[: found.position], size, *shape[found.position + 1 :])
+            meant, other = (one[0] if len(one) == 1 else one for one in (own, shape))
+            raise InvalidInput(
+                f"{kernel.name} would cover {other}, the shape of {' and '.join(shapes)}, which "
+                f"positions do not index; they index axis {found.axis} of {found.array}, which has "
+                f"{size}",
+                f"pass shape={meant} to cover what {found.array} has, or shape={other}",
+            )
 
 
 def _broadcast(kernel: Translation, shapes: Mapping[str, Shape]) -> Shape | None:
