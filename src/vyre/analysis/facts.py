@@ -25,7 +25,7 @@ from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
-from vyre.ir.serial import has_reductions, serial
+from vyre.ir.serial import alone, has_reductions
 from vyre.ir.types import DataType
 from vyre.ir.unroll import written_out
 
@@ -137,8 +137,9 @@ def analyse(program: Program) -> Facts:
     True
     """
     if has_reductions(program):
-        alone = serial(program)
-        return replace(_proved(program), alone=(alone, analyse(alone)))
+        whole, by_itself = _proved(program), alone(program)
+        proved = _with_proofs(analyse(by_itself.program), whole, by_itself.texts)
+        return replace(whole, alone=(by_itself.program, proved))
     other = written_out(program)
     return replace(
         _proved(program), written_out=None if other is program else (other, _proved(other))
@@ -168,6 +169,30 @@ def _proved(program: Program) -> Facts:
         ),
         counters=_counters(program, reading.touches),
     )
+
+
+def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]]) -> Facts:
+    """What is proved of a form of a program, with what is proved of the program as a whole.
+
+    Its rounds are those of the reductions, each gone through where it was proved that it may be;
+    but their numbers are made of several counters, which by themselves prove nothing.
+    """
+    proofs: dict[tuple[str, str, Expr], tuple[InBounds | None, ...]] = {}
+    doubtful = set()
+    for access in whole.accesses:
+        for text in (access.statement, *texts.get(access.statement, ())):
+            spot = (access.buffer, text, access.index)
+            if proofs.setdefault(spot, access.by_axis) != access.by_axis:
+                doubtful.add(spot)
+
+    def known(access: MemoryAccess) -> MemoryAccess:
+        spot = (access.buffer, access.statement, access.index)
+        found = proofs.get(spot)
+        if found is None or spot in doubtful or access.in_bounds is not None:
+            return access
+        return replace(access, by_axis=found)
+
+    return replace(facts, accesses=tuple(map(known, facts.accesses)))
 
 
 def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:

@@ -7,7 +7,7 @@ names holds all that is not finished, however many elements there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -36,12 +36,27 @@ def has_reductions(program: Program) -> bool:
     return any(isinstance(node, Reduce) for node in statements(program.entry))
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A program whose invocations do their reductions by themselves."""
+
+    program: Program
+    texts: Mapping[str, Sequence[str]]  # what statements are called now, by what they were called
+
+
 @lru_cache(maxsize=256)
-def serial(program: Program) -> Program:
+def alone(program: Program) -> Alone:
     """The same program without reductions, each done by its own invocation."""
     if not has_reductions(program):
-        return program
-    return replace(program, entry=Serial(Fresh(program)).plain(program.entry))
+        return Alone(program, {})
+    work = Serial(Fresh(program))
+    entry = work.plain(program.entry)
+    return Alone(replace(program, entry=entry), work.texts)
+
+
+def serial(program: Program) -> Program:
+    """The program of `alone` by itself."""
+    return alone(program).program
 
 
 class Fresh:
