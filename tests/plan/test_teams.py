@@ -63,6 +63,15 @@ def texts(found):
     return [schedule.text for schedule in found.legal]
 
 
+@vyre.kernel
+def weighted(x: In[f32, 2], w: In[f32], out: Out[f32]):
+    j = vyre.gid()
+    out[j] = sum(x[k, j] * w[k] for k in range(x.shape[0]))
+
+
+WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
+
+
 @pytest.mark.parametrize(
     ("device", "kernel", "numbers", "text"),
     [
@@ -74,7 +83,8 @@ def texts(found):
         (CPU, reducers.residual, MATRIX, "992, teams of 32"),
         (CPU, reducers.softmax, SOFTMAX, "32x31, teams of 32, across rows"),
         (CPU, reducers.dot, DOT, "32, teams of 32"),
-        (CPU, reducers.column_means, MEANS, "32, vectors of 32"),
+        (CPU, reducers.column_means, MEANS, "64, vectors of 64"),
+        (CPU, weighted, WEIGHTED, "64, vectors of 64"),
         (POCL, reducers.residual, MATRIX, "64"),
     ],
 )

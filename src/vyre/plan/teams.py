@@ -57,14 +57,13 @@ def default_for(
     On a processor that is a vector of lanes, where those lie side by side what they read; on a GPU
     as many lanes as a workgroup has by default.
     """
-    alone, proved = facts.alone or (program, facts)
     if device.simd is not None:
         if declared is None and why_no_team(program) is None:
             amounts = _Amounts.of(program, launch)
             if amounts.along >= amounts.beside:
                 usual = _team(program, LANES, unchecked=unchecked)
                 return _tile(usual, amounts, simd.extent_of(launch), device)
-        return simd.default_schedule(proved, alone, launch, declared, device, unchecked=unchecked)
+        return simd.default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     if declared is None and device.kind is DeviceKind.GPU and why_no_team(program) is None:
         usual = _team(program, _widest(device), unchecked=unchecked)
         whole = Schedule((usual.lanes, 1, 1), usual)
@@ -114,7 +113,6 @@ def space_for(
         why_not = why_not or (f"the extent {extent} holds nothing",)
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
-    alone, proved = facts.alone or (program, facts)
     found: dict[Schedule, None] = {default: None}
     refused = ()
     if prod(extent) == 1:
@@ -123,7 +121,7 @@ def space_for(
             found[one] = None
     elif device.simd is not None:
         lonely = simd.space(
-            proved, alone, launch, declared, device, unchecked=unchecked, among=among
+            facts, program, launch, declared, device, unchecked=unchecked, among=among
         )
         found |= dict.fromkeys(one for one in lonely.legal if _is_plain(one.code))
     else:
@@ -300,6 +298,7 @@ class _Amounts:
     operations: float
     functions: float
     along: float  # loads whose rounds lie side by side
+    shared: float  # the same, where all results read the same elements
     beside: float  # loads whose results lie side by side
     alike: float  # loads that neighbours share, by rounds or by results
     apart: float  # all others
@@ -316,7 +315,7 @@ class _Amounts:
                 return None
 
         reading = read_for(program, number)
-        loads = {"along": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
+        loads = {"along": 0.0, "shared": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
         size = 4
         for touch in reading.touches:
             loads[_lies(touch)] += touch.rounds
@@ -341,7 +340,7 @@ def _lies(touch: Touch) -> str:
     rows = [form for form in touch.indices[:-1] if isinstance(form, Linear)]
     counted = any(factor == ONE for factor in last.counters().values())
     if counted and not any(form.counters() for form in rows):
-        return "along"
+        return "along" if any(form.gids() for form in (*rows, last)) else "shared"
     if last.gids().get(0) == ONE:
         return "beside"
     return "alike" if not last.terms and not any(form.counters() for form in rows) else "apart"
@@ -365,13 +364,17 @@ class _Machine:
         wide = lanes.lanes if lanes is not None else 1
         operations = a.operations * self.operation + a.functions * self.function
         if code.lanes > 1:
-            moved = (a.along + 0.25 * a.alike) * self.load + (a.beside + a.apart) * self.apart
+            moved = (a.along + a.shared + 0.25 * a.alike) * self.load
+            moved += (a.beside + a.apart) * self.apart
             used = min(1.0, a.rounds / code.lanes)
             work = (operations / max(used, 1 / 32)) / wide + moved
             work += extent[0] * 4 * self.load if code.across else 0.0
             return self.begin + work + a.reductions * self.agreeing * (1 + code.lanes / 256)
-        moved = (a.beside + 0.25 * a.alike) * self.load + (a.along + a.apart) * self.apart
         vector = code.vector if lanes is not None else wide
+        # One load of it serves a whole vector.
+        shared = 0.25 * self.load if lanes is not None and vector > 1 else self.apart
+        moved = (a.beside + 0.25 * a.alike) * self.load + a.shared * shared
+        moved += (a.along + a.apart) * self.apart
         share = 1.0 if vector > 1 or lanes is None else float(wide)
         return self.begin + operations * share / wide + moved
 
