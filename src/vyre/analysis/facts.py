@@ -25,7 +25,7 @@ from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
-from vyre.ir.serial import alone, has_reductions
+from vyre.ir.serial import Alone, alone, has_reductions
 from vyre.ir.types import DataType
 from vyre.ir.unroll import written_out
 
@@ -137,9 +137,8 @@ def analyse(program: Program) -> Facts:
     True
     """
     if has_reductions(program):
-        whole, by_itself = _proved(program), alone(program)
-        proved = _with_proofs(analyse(by_itself.program), whole, by_itself.texts)
-        return replace(whole, alone=(by_itself.program, proved))
+        whole = _proved(program)
+        return replace(whole, alone=_by_itself(whole, alone(program)))
     other = written_out(program)
     return replace(
         _proved(program), written_out=None if other is program else (other, _proved(other))
@@ -169,6 +168,15 @@ def _proved(program: Program) -> Facts:
         ),
         counters=_counters(program, reading.touches),
     )
+
+
+def in_order(program: Program, facts: Facts) -> tuple[Program, Facts]:
+    """As `facts.alone`, but of many rounds one comes after the other, as they are numbered."""
+    return _by_itself(facts, alone(program, in_order=True))
+
+
+def _by_itself(whole: Facts, form: Alone) -> tuple[Program, Facts]:
+    return form.program, _with_proofs(analyse(form.program), whole, form.texts)
 
 
 def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]]) -> Facts:

@@ -71,7 +71,7 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
             f"teams of {code.lanes} lanes on a processor that has lanes", f"use Code(lanes={TEAM})"
         )
     frame = Frame.of(program)  # as it is called, with its reductions
-    program, facts = formed(program, facts, code)
+    program, facts = formed(program, facts, code, rounds_in_order=True)
     if any(
         isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC
         for node in statements(program.entry)
