@@ -69,6 +69,7 @@ def weighted(x: In[f32, 2], w: In[f32], out: Out[f32]):
     out[j] = sum(x[k, j] * w[k] for k in range(x.shape[0]))
 
 
+NEAREST = launch((1000, 1, 1), points=(1000, 16), centres=(64, 16), out=(1000,))
 WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
 
 
@@ -84,6 +85,7 @@ WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
         (CPU, reducers.softmax, SOFTMAX, "32x31, teams of 32, across rows"),
         (CPU, reducers.dot, DOT, "32, teams of 32"),
         (CPU, reducers.column_means, MEANS, "64, vectors of 64"),
+        (CPU, reducers.nearest, NEAREST, "32, vectors of 32"),
         (CPU, weighted, WEIGHTED, "64, vectors of 64"),
         (POCL, reducers.residual, MATRIX, "64"),
     ],

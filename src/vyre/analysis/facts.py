@@ -25,6 +25,7 @@ from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
+from vyre.ir.repeated import keeping, then
 from vyre.ir.serial import Alone, alone, has_reductions
 from vyre.ir.types import DataType
 from vyre.ir.unroll import written_out
@@ -171,8 +172,14 @@ def _proved(program: Program) -> Facts:
 
 
 def in_order(program: Program, facts: Facts) -> tuple[Program, Facts]:
-    """As `facts.alone`, but of many rounds one comes after the other, as they are numbered."""
-    return _by_itself(facts, alone(program, in_order=True))
+    """As `facts.alone`, but as a processor likes it whose invocations are lanes.
+
+    Of many rounds one comes after the other, as they are numbered, and what rounds would load again
+    is kept.
+    """
+    kept = keeping(program)
+    made = alone(kept.program, in_order=True)
+    return _by_itself(facts, replace(made, texts=then(kept.texts, made.texts)))
 
 
 def _by_itself(whole: Facts, form: Alone) -> tuple[Program, Facts]:

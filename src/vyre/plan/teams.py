@@ -317,8 +317,9 @@ class _Amounts:
         reading = read_for(program, number)
         loads = {"along": 0.0, "shared": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
         size = 4
+        inner = _inner_counters(program)
         for touch in reading.touches:
-            loads[_lies(touch)] += touch.rounds
+            loads[_lies(touch, inner)] += touch.rounds
             size = max(size, program.buffer(touch.buffer).element.min_bytes)
         count = sum(isinstance(node, Reduce) for node in statements(program.entry))
         return cls(
@@ -331,13 +332,26 @@ class _Amounts:
         )
 
 
-def _lies(touch: Touch) -> str:
-    """What of an access lies side by side."""
+def _inner_counters(program: Program) -> set[str]:
+    """What counts the rounds of reductions in rounds of others: those no team shares."""
+    every = [node for node in statements(program.entry) if isinstance(node, Reduce)]
+    inner = {node.var for one in every for node in statements(one.body) if isinstance(node, Reduce)}
+    return inner - {one.var for one in every if one.var not in inner}
+
+
+def _lies(touch: Touch, inner: Collection[str] = ()) -> str:
+    """What of an access lies side by side; of those of a team's lanes, what they do not share."""
     last: Form = touch.indices[-1]
     if touch.rounds <= 1 or not all(isinstance(form, Linear) for form in touch.indices):
         return "alike" if touch.rounds <= 1 else "apart"
     assert isinstance(last, Linear)
     rows = [form for form in touch.indices[:-1] if isinstance(form, Linear)]
+    counters = {counter.name for form in (*rows, last) for counter in form.counters()}
+    if not counters.isdisjoint(inner):
+        if counters.issubset(inner):
+            return "alike"  # each round around reads it again
+        if not any(form.gids() for form in (*rows, last)):
+            return "beside"  # or in one place: results read the same
     counted = any(factor == ONE for factor in last.counters().values())
     if counted and not any(form.counters() for form in rows):
         return "along" if any(form.gids() for form in (*rows, last)) else "shared"
