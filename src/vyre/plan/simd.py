@@ -117,6 +117,8 @@ def default_schedule(
     code = replace(_code(work, extent, written, device.simd), checked=not unchecked)
     if program.runs_whole_workgroups:
         return Schedule(declared or (64, 1, 1), replace(code, rows=1))
+    if extent[0] == 1:
+        code = Code(checked=code.checked)  # of the lanes of a vector one would have work
     if declared is not None:
         return Schedule(declared, _fitting(code, declared, device.simd))
     return Schedule(_within(_tile(work, extent, code, device), extent), code)
