@@ -2,6 +2,7 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 import vyre
@@ -18,6 +19,7 @@ from vyre.ir.serial import (
     together,
     with_yield,
 )
+from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.ir.walk import statements
 from vyre.testing.compare import apart
@@ -154,6 +156,28 @@ def test_where_order_does_not_show_it_is_one_loop():
     made = serial(program(total("s", op=ReduceOp.MAX)))
 
     assert sum(isinstance(node, Loop) for node in statements(made.entry)) == 1
+
+
+@pytest.mark.parametrize("op", [ReduceOp.ARGMIN, ReduceOp.ARGMAX])
+@pytest.mark.parametrize("dtype", [F32, DataType.F64, DataType.I32, U32])
+def test_the_first_of_elements_that_are_all_last_is_found(op, dtype):
+    """No number, or the end of a type: what nothing at all would have as well, or almost."""
+    ends = {DataType.I32: (2**31 - 1, -(2**31)), U32: (2**32 - 1, 0)}
+    least, greatest = ends.get(dtype, (float("nan"),) * 2)
+    made = Program.wrapped(
+        [BufferDecl.read("x", 0, dtype), BufferDecl.write("out", 1, U32)],
+        (64, 1, 1),
+        [
+            ir.reduce_("s", op, dtype, "k", rounds=N, body=(ir.yield_(ir.load("x", K)),)),
+            ir.store("out", ME, ir.var("s")),
+        ],
+    )
+    for size in (1, 70):
+        end = least if op is ReduceOp.ARGMIN else greatest
+        arrays = {"x": np.full(size, end, STORAGE[dtype]), "out": np.full(1, 9, np.uint32)}
+        run(serial(made), arrays, (1, 1, 1))
+
+        assert arrays["out"].tolist() == [0]
 
 
 def arrays_of(made):

@@ -303,7 +303,7 @@ class Serial:
     # -- the rounds themselves
 
     def round(self, at: Expr, into: list[Names]) -> Iterator[Node]:
-        """Folds the elements of a round into names."""
+        """Folds the elements of a round into names, which hold those of lower rounds alone."""
         for held, names in zip(self.held, into, strict=True):
             yield Block((Let(held.reduction.var, at), *self.body(held, at, names)))
 
@@ -317,7 +317,8 @@ class Serial:
                 key = self.fresh("key")
                 yield Let(key, states[0])
                 states = (Var(key), at)
-            yield from self.folded(held, names, states)
+            followed = held.folding.followed(as_state(names), tuple(states))
+            yield from self.at_once(held, names, followed)
             if held.some is not None:
                 yield Assign(held.some, Lit.of(DataType.BOOL, True))
 
@@ -383,7 +384,7 @@ class Serial:
         """Gives `whole` what the rounds of one block come to, one after the other as they are.
 
         What every lane of the block has so far is in an array. Where order does not show, there is
-        no need for lanes.
+        no need for lanes; such names are absent before.
         """
         first, left = self.fresh("first"), self.fresh("left")
         yield Let(first, Binary(BinaryOp.MUL, number, u32(BLOCK)))
@@ -391,12 +392,10 @@ class Serial:
         yield Let(left, Binary(BinaryOp.MIN, behind, u32(BLOCK)))
         rows = [self.fresh("lanes") if held.folding.is_ordered else "" for held in self.held]
         kept = list(zip(self.held, whole, rows, strict=True))
-        for held, names, row in kept:
+        for held, _, row in kept:
             if row:
                 (absent,) = held.folding.absent
                 yield Let(row, Array.of(absent.dtype, (LANES,), [absent.value] * LANES))
-            else:
-                yield from held.absent(names)
         turn, at, lane = self.fresh("turn"), self.fresh("at"), self.fresh("lane")
         own = [self.names(held, "own") if row else names for held, names, row in kept]
         inner: list[Node] = [
