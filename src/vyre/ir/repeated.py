@@ -177,7 +177,7 @@ def then(
     """What statements are called after two rewritings, by what they were called before both.
 
     >>> then({"a": ["b", "c"]}, {"b": ["d"], "e": ["f"]})
-    {'a': ['d', 'c'], 'e': ['f']}
+    {'a': ['d', 'c'], 'b': ['d'], 'e': ['f']}
     """
     found = {
         text: [last for now in news for last in second.get(now, (now,))]
