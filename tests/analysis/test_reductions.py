@@ -511,3 +511,23 @@ def test_what_reduces_for_all_and_asks_for_no_place_is_free_where_it_runs_once(l
     assert found.free
     assert found.free_for(launch(1, out=1, x=12, n=10))
     assert not found.free_for(launch(2, out=2, x=12, n=10))
+
+
+def test_what_is_proved_of_rounds_holds_where_an_invocation_goes_through_them_alone(facts):
+    """Their numbers are made of several counters there, which prove nothing by themselves."""
+    element = yield_(cast(F32, load("x", K)))
+    summed = total(element, rounds=buf_len("x"), dtype=F32)
+    found = facts(summed, store("out", I, cast(U32, S)))
+
+    (as_written,) = (one for one in found.accesses if one.buffer == "x")
+    loads = [one for one in found.alone[1].accesses if one.buffer == "x"]
+    assert loads
+    assert as_written.in_bounds is not None
+    assert {one.in_bounds for one in loads} == {as_written.in_bounds}
+
+
+def test_a_round_that_may_leave_its_array_is_checked_there_as_well(facts):
+    found = facts(total(yield_(load("x", load("x", K))), rounds=buf_len("x")), STORED)
+
+    loads = [one for one in found.alone[1].accesses if one.buffer == "x"]
+    assert {one.in_bounds is None for one in loads} == {False, True}

@@ -2,13 +2,14 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 import vyre
 from vyre import In, Out, f32, ir
 from vyre.backend.reference import run
 from vyre.ir import BufferDecl, DataType, Program, ReduceOp
-from vyre.ir.expr import Atomic, AtomicOp
+from vyre.ir.expr import Array, Atomic, AtomicOp
 from vyre.ir.node import If, Let, Loop, Reduce, Yield
 from vyre.ir.serial import (
     Together,
@@ -18,11 +19,12 @@ from vyre.ir.serial import (
     together,
     with_yield,
 )
+from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.ir.walk import statements
 from vyre.testing.compare import apart
 from vyre.testing.programs import generate
-from vyre.testing.reductions import modelled, rows
+from vyre.testing.reductions import Row, modelled, rows
 
 F32, U32 = DataType.F32, DataType.U32
 K, ME = ir.var("k"), ir.gid()
@@ -156,6 +158,47 @@ def test_where_order_does_not_show_it_is_one_loop():
     assert sum(isinstance(node, Loop) for node in statements(made.entry)) == 1
 
 
+@pytest.mark.parametrize("op", [ReduceOp.ARGMIN, ReduceOp.ARGMAX])
+@pytest.mark.parametrize("dtype", [F32, DataType.F64, DataType.I32, U32])
+def test_the_first_of_elements_that_are_all_last_is_found(op, dtype):
+    """No number, or the end of a type: what nothing at all would have as well, or almost."""
+    ends = {DataType.I32: (2**31 - 1, -(2**31)), U32: (2**32 - 1, 0)}
+    least, greatest = ends.get(dtype, (float("nan"),) * 2)
+    made = Program.wrapped(
+        [BufferDecl.read("x", 0, dtype), BufferDecl.write("out", 1, U32)],
+        (64, 1, 1),
+        [
+            ir.reduce_("s", op, dtype, "k", rounds=N, body=(ir.yield_(ir.load("x", K)),)),
+            ir.store("out", ME, ir.var("s")),
+        ],
+    )
+    for size in (1, 70):
+        end = least if op is ReduceOp.ARGMIN else greatest
+        arrays = {"x": np.full(size, end, STORAGE[dtype]), "out": np.full(1, 9, np.uint32)}
+        run(serial(made), arrays, (1, 1, 1))
+
+        assert arrays["out"].tolist() == [0]
+
+
+def arrays_of(made):
+    return [n for n in statements(made.entry) if isinstance(n, Let) and isinstance(n.value, Array)]
+
+
+def test_rounds_in_order_keep_the_lanes_of_a_block_in_an_array():
+    (lanes,) = arrays_of(serial(program(total("s")), in_order=True))
+
+    assert lanes.value.shape == (32,)
+    assert not arrays_of(serial(program(total("s"))))
+
+
+def test_not_where_one_block_is_all_or_where_order_does_not_show():
+    both = [total("s"), total("top", op=ReduceOp.MAX)]
+
+    assert not arrays_of(serial(program(total("s", rounds=ir.u32(1024))), in_order=True))
+    assert not arrays_of(serial(program(total("s", op=ReduceOp.MAX)), in_order=True))
+    assert len(arrays_of(serial(program(*both), in_order=True))) == 1
+
+
 def test_names_that_are_taken_are_left_alone():
     """Names that the rewriting would use itself stand for what they stood for."""
     names = ["rounds", "whole", "element", "turn", "lane", "at", "own", "half", "first", "left"]
@@ -169,11 +212,12 @@ def test_names_that_are_taken_are_left_alone():
     assert all(bound.count(name) == 1 for name in names)
 
 
+@pytest.mark.parametrize("in_order", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_plain_form_gives_the_models_bits(seed):
+def test_the_plain_form_gives_the_models_bits(seed, in_order):
     for row in rows(seed):
         case = modelled(row, Random(seed))
-        plain = serial(case.program)
+        plain = serial(case.program, in_order=in_order)
         check(plain)
         arrays = case.copies()
         run(plain, arrays, case.extent)
@@ -183,17 +227,30 @@ def test_the_plain_form_gives_the_models_bits(seed):
         assert not apart(dtype, case.expected["out"], arrays["out"]).size, row
 
 
-@pytest.mark.parametrize("first", range(0, 40, 20))
-def test_the_plain_form_of_generated_programs_gives_the_same_bits(first):
+@pytest.mark.parametrize(("first", "in_order"), [(0, False), (20, False), (0, True)])
+def test_the_plain_form_of_generated_programs_gives_the_same_bits(first, in_order):
     for seed in range(first, first + 20):
         case = generate(Random(seed), reductions=True)
-        plain = serial(case.program)
+        plain = serial(case.program, in_order=in_order)
         check(plain)
         wanted, found = case.copies(), case.copies()
         run(case.program, wanted, case.extent)
         run(plain, found, case.extent)
         for decl in plain.buffers:
             assert not apart(decl.element, wanted[decl.name], found[decl.name]).size, seed
+
+
+@pytest.mark.parametrize("dtype", [F32, DataType.F64])
+@pytest.mark.parametrize("rounds", [1025, 2049, 3071])
+def test_many_rounds_in_order_give_the_models_bits(rounds, dtype):
+    for op in (ReduceOp.SUM, ReduceOp.PROD):
+        for passes in (None, 0.02):
+            row = Row(op=op, dtype=dtype, rounds=rounds, rows=2, passes=passes)
+            case = modelled(row, Random(rounds))
+            arrays = case.copies()
+            run(serial(case.program, in_order=True), arrays, case.extent)
+
+            assert not apart(dtype, case.expected["out"], arrays["out"]).size, row
 
 
 @vyre.kernel

@@ -75,6 +75,16 @@ def texts(found):
     return [schedule.text for schedule in found.legal]
 
 
+@vyre.kernel
+def weighted(x: In[f32, 2], w: In[f32], out: Out[f32]):
+    j = vyre.gid()
+    out[j] = sum(x[k, j] * w[k] for k in range(x.shape[0]))
+
+
+NEAREST = launch((1000, 1, 1), points=(1000, 16), centres=(64, 16), out=(1000,))
+WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
+
+
 @pytest.mark.parametrize(
     ("device", "kernel", "numbers", "text"),
     [
@@ -89,7 +99,9 @@ def texts(found):
         (APART, reducers.dot, DOT, "32, teams of 32"),
         (CPU, reducers.dot, DOT, "32, teams of 32, 8 shares"),
         (CPU, reducers.dot, FEW, "32, teams of 32"),
-        (CPU, reducers.column_means, MEANS, "32, vectors of 32"),
+        (CPU, reducers.column_means, MEANS, "64, vectors of 64"),
+        (CPU, reducers.nearest, NEAREST, "32, vectors of 32"),
+        (CPU, weighted, WEIGHTED, "64, vectors of 64"),
         (POCL, reducers.residual, MATRIX, "64"),
         (POCL, reducers.softmax, SOFTMAX, "1x7, across rows"),
         (POCL, cheap, LONG, "64"),

@@ -25,7 +25,8 @@ from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import AtomicOp, Expr
 from vyre.ir.program import Program
-from vyre.ir.serial import has_reductions, serial
+from vyre.ir.repeated import keeping, then
+from vyre.ir.serial import Alone, alone, has_reductions
 from vyre.ir.types import DataType
 from vyre.ir.unroll import written_out
 
@@ -137,8 +138,8 @@ def analyse(program: Program) -> Facts:
     True
     """
     if has_reductions(program):
-        alone = serial(program)
-        return replace(_proved(program), alone=(alone, analyse(alone)))
+        whole = _proved(program)
+        return replace(whole, alone=_by_itself(whole, alone(program)))
     other = written_out(program)
     return replace(
         _proved(program), written_out=None if other is program else (other, _proved(other))
@@ -168,6 +169,45 @@ def _proved(program: Program) -> Facts:
         ),
         counters=_counters(program, reading.touches),
     )
+
+
+def in_order(program: Program, facts: Facts) -> tuple[Program, Facts]:
+    """As `facts.alone`, but as a processor likes it whose invocations are lanes.
+
+    Of many rounds one comes after the other, as they are numbered, and what rounds would load again
+    is kept.
+    """
+    kept = keeping(program)
+    made = alone(kept.program, in_order=True)
+    return _by_itself(facts, replace(made, texts=then(kept.texts, made.texts)))
+
+
+def _by_itself(whole: Facts, form: Alone) -> tuple[Program, Facts]:
+    return form.program, _with_proofs(analyse(form.program), whole, form.texts)
+
+
+def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]]) -> Facts:
+    """What is proved of a form of a program, with what is proved of the program as a whole.
+
+    Its rounds are those of the reductions, each gone through where it was proved that it may be;
+    but their numbers are made of several counters, which by themselves prove nothing.
+    """
+    proofs: dict[tuple[str, str, Expr], tuple[InBounds | None, ...]] = {}
+    doubtful = set()
+    for access in whole.accesses:
+        for text in (access.statement, *texts.get(access.statement, ())):
+            spot = (access.buffer, text, access.index)
+            if proofs.setdefault(spot, access.by_axis) != access.by_axis:
+                doubtful.add(spot)
+
+    def known(access: MemoryAccess) -> MemoryAccess:
+        spot = (access.buffer, access.statement, access.index)
+        found = proofs.get(spot)
+        if found is None or spot in doubtful or access.in_bounds is not None:
+            return access
+        return replace(access, by_axis=found)
+
+    return replace(facts, accesses=tuple(map(known, facts.accesses)))
 
 
 def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vyre.analysis.facts import Facts
+from vyre.analysis.facts import Facts, in_order
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
@@ -12,14 +12,25 @@ from vyre.ir.team import covers_rows, team, why_no_team, why_not_shared
 from vyre.model import Code
 
 
-def formed(program: Program, facts: Facts, code: Code) -> tuple[Program, Facts]:
+def formed(
+    program: Program, facts: Facts, code: Code, *, rounds_in_order: bool = False
+) -> tuple[Program, Facts]:
     """The program that a code writes down, and what is proved of it.
+
+    Args:
+        program: as it is called, with its reductions.
+        facts: what is proved of it.
+        code: how it is written down.
+        rounds_in_order: whether invocations that are alone take many rounds as they are numbered,
+            and keep what the lanes of a block have in an array; else they go lane by lane.
 
     Raises:
         UnsupportedFeature: lanes cannot share what an invocation does.
         InvalidInput: there are no teams of so many lanes.
     """
     if not is_team(code):
+        if facts.alone is not None and rounds_in_order:
+            return in_order(program, facts)
         return facts.alone or (program, facts)
     refuse_teams(program, code)
     made = team(program, code.lanes, code.shares)

@@ -115,7 +115,9 @@ class Folding:
         if self.op is ReduceOp.ARGMAX:
             key = Unary(UnaryOp.BIT_NOT, key)
         if self.dtype.is_float:
-            key = Select(Unary(UnaryOp.IS_NAN, value), _largest(self._key), key)
+            # Behind every number, and before nothing at all.
+            last = Lit.of(self._key, int_range(self._key)[1] - 1)
+            key = Select(Unary(UnaryOp.IS_NAN, value), last, key)
         return key, at
 
     def join(self, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -129,6 +131,17 @@ class Folding:
                 return Select(taken, other[0], one[0]), Select(taken, other[1], one[1])
             case _:
                 return (Binary(_JOINED[self.op], one[0], other[0]),)
+
+    def followed(self, one: tuple[Expr, ...], element: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The state of what a state and an element stand for that is of a later round than all.
+
+        Of equal floats the first stays, and no element has the key of nothing; of whole numbers the
+        last may have.
+        """
+        if not (self.op.finds and self.dtype.is_float):
+            return self.join(one, element)
+        less = Binary(BinaryOp.LT, element[0], one[0])
+        return Select(less, element[0], one[0]), Select(less, element[1], one[1])
 
     def result(self, state: tuple[Expr, ...], some: Expr | None) -> Expr:
         """What a state comes to; `some` says whether there was an element, where it is asked."""

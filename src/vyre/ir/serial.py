@@ -7,12 +7,25 @@ names holds all that is not finished, however many elements there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Load, Select, Unary, UnaryOp, Var
-from vyre.ir.fold import BLOCK, LANES, Folding, levels
+from vyre.ir.expr import (
+    Array,
+    Binary,
+    BinaryOp,
+    Element,
+    Expr,
+    Lit,
+    Load,
+    Put,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from vyre.ir.fold import BLOCK, HALVES, LANES, Folding, levels
 from vyre.ir.loops import ACTS
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yield
 from vyre.ir.program import Program
@@ -36,12 +49,30 @@ def has_reductions(program: Program) -> bool:
     return any(isinstance(node, Reduce) for node in statements(program.entry))
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A program whose invocations do their reductions by themselves."""
+
+    program: Program
+    texts: Mapping[str, Sequence[str]]  # what statements are called now, by what they were called
+
+
 @lru_cache(maxsize=256)
-def serial(program: Program) -> Program:
-    """The same program without reductions, each done by its own invocation."""
+def alone(program: Program, *, in_order: bool = False) -> Alone:
+    """The same program without reductions, each done by its own invocation.
+
+    Where rounds are taken in order, those of many blocks come as they are numbered.
+    """
     if not has_reductions(program):
-        return program
-    return replace(program, entry=Serial(Fresh(program)).plain(program.entry))
+        return Alone(program, {})
+    work = Serial(Fresh(program), in_order=in_order)
+    entry = work.plain(program.entry)
+    return Alone(replace(program, entry=entry), work.texts)
+
+
+def serial(program: Program, *, in_order: bool = False) -> Program:
+    """The program of `alone` by itself."""
+    return alone(program, in_order=in_order).program
 
 
 class Fresh:
@@ -185,6 +216,7 @@ class Serial:
     """Writes reductions as loops, with names that nothing else has."""
 
     fresh: Fresh
+    in_order: bool = False  # rounds come one after the other, and lanes of a block wait in an array
     held: list[Held] = field(default_factory=list)
     texts: dict[str, list[str]] = field(default_factory=dict)
     """What statements that read memory are called now, by what they were called."""
@@ -275,7 +307,7 @@ class Serial:
     # -- the rounds themselves
 
     def round(self, at: Expr, into: list[Names]) -> Iterator[Node]:
-        """Folds the elements of a round into names."""
+        """Folds the elements of a round into names, which hold those of lower rounds alone."""
         for held, names in zip(self.held, into, strict=True):
             yield Block((Let(held.reduction.var, at), *self.body(held, at, names)))
 
@@ -289,7 +321,8 @@ class Serial:
                 key = self.fresh("key")
                 yield Let(key, states[0])
                 states = (Var(key), at)
-            yield from self.folded(held, names, states)
+            followed = held.folding.followed(as_state(names), tuple(states))
+            yield from self.at_once(held, names, followed)
             if held.some is not None:
                 yield Assign(held.some, Lit.of(DataType.BOOL, True))
 
@@ -351,6 +384,52 @@ class Serial:
                 ]
             yield from held.put(whole[place], found)
 
+    def block_in_order(self, total: str, number: Expr, whole: list[Names]) -> Iterator[Node]:
+        """Gives `whole` what the rounds of one block come to, one after the other as they are.
+
+        What every lane of the block has so far is in an array. Where order does not show, there is
+        no need for lanes; such names are absent before.
+        """
+        first, left = self.fresh("first"), self.fresh("left")
+        yield Let(first, Binary(BinaryOp.MUL, number, u32(BLOCK)))
+        behind = Binary(BinaryOp.SUB, Var(total), Var(first))
+        yield Let(left, Binary(BinaryOp.MIN, behind, u32(BLOCK)))
+        rows = [self.fresh("lanes") if held.folding.is_ordered else "" for held in self.held]
+        kept = list(zip(self.held, whole, rows, strict=True))
+        for held, _, row in kept:
+            if row:
+                (absent,) = held.folding.absent
+                yield Let(row, Array.of(absent.dtype, (LANES,), [absent.value] * LANES))
+        turn, at, lane = self.fresh("turn"), self.fresh("at"), self.fresh("lane")
+        own = [self.names(held, "own") if row else names for held, names, row in kept]
+        inner: list[Node] = [
+            Let(at, Binary(BinaryOp.ADD, Var(first), Var(turn))),
+            Let(lane, Binary(BinaryOp.BIT_AND, Var(turn), u32(LANES - 1))),
+        ]
+        for (_, _, row), names in zip(kept, own, strict=True):
+            if row:
+                inner.append(Let(names[0], Element(Var(row), (Var(lane),))))
+        inner += self.round(Var(at), own)
+        for (_, _, row), names in zip(kept, own, strict=True):
+            if row:
+                inner.append(Assign(row, Put(Var(row), (Var(lane),), Var(names[0]))))
+        yield Loop(turn, u32(0), Var(left), tuple(inner))
+        for held, names, row in kept:
+            if row:
+                yield from self.halved(held, row, left)
+                yield from held.put(names, [Element(Var(row), (u32(0),))])
+
+    def halved(self, held: Held, row: str, left: str) -> Iterator[Node]:
+        """Lets the halves of a row of lanes come together until one is left."""
+        for half in HALVES:
+            lane = self.fresh("lane")
+            here = Element(Var(row), (Var(lane),))
+            there = Element(Var(row), (Binary(BinaryOp.ADD, Var(lane), u32(half)),))
+            (state,) = held.folding.join((here,), (there,))
+            joined = Assign(row, Put(Var(row), (Var(lane),), state))
+            some = Binary(BinaryOp.GT, Var(left), u32(half))  # of the others each is absent
+            yield If(some, (Loop(lane, u32(0), u32(half), (joined,)),), ())
+
     def lane(
         self,
         level: int,
@@ -378,13 +457,17 @@ class Serial:
             inner = tuple(self.round(Var(at), own))
         else:
             each = [self.names(held, "block") for held in self.held]
+            if level == 1 and self.in_order:
+                below = self.block_in_order(totals[0], Var(at), each)
+            else:
+                below = self.block(level - 1, totals, Var(at), each)
             inner = (
                 *(
                     n
                     for held, names in zip(self.held, each, strict=True)
                     for n in held.absent(names)
                 ),
-                *self.block(level - 1, totals, Var(at), each),
+                *below,
                 *self.all_folded(own, each),
             )
         yield Loop(row, u32(0), Var(rows), (Let(at, place), *inner))

@@ -22,6 +22,7 @@ from vyre.plain import shown
 from vyre.runtime.arrays.array import DeviceArray, is_masked
 from vyre.runtime.arrays.foreign import ForeignArray, result_of, view
 from vyre.runtime.arrays.foreign_kinds import kind_of
+from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import default
 
 Shape = tuple[int, ...]
@@ -94,20 +95,30 @@ def _scan(x: Any, out: Any, name: str, *, shift: int) -> None:
     outer, count, inner = x.shape
     blocks = -(-count // BLOCK)
     kernels = kernels_for(name)
-    if inner > 1:
+    by_columns = inner > 1 or _is_of_processor(x)
+    if by_columns:
         covered: Shape = (outer, blocks, inner)
         totals, scan = kernels.column_totals, kernels.column_sums
     else:
         x, out = _reshaped(x, (outer, count)), _reshaped(out, (outer, count))
         covered = (outer, blocks * GROUP)
         totals, scan = kernels.row_totals, kernels.row_sums
-    middle = (outer, blocks, inner) if inner > 1 else (outer, blocks)
+    middle = (outer, blocks, inner) if by_columns else (outer, blocks)
     before = like(x, (1,) * len(middle) if blocks == 1 else middle, name)
     if blocks > 1:
         totals(x, out=before, shape=covered)
         lines = (outer, blocks, inner)
-        _scan(_reshaped(before, lines), _reshaped(before, lines), name, shift=0)
+        # A call on one array for both takes 90 us longer on a processor than one on two (measured).
+        summed = like(x, middle, name) if by_columns and inner == 1 else before
+        _scan(_reshaped(before, lines), _reshaped(summed, lines), name, shift=0)
+        before = summed
     scan(x, before, out=out, shape=covered, shift=shift)
+
+
+def _is_of_processor(x: Any) -> bool:
+    """Whether rows are best walked block by block: a processor has no lanes that would wait."""
+    device = default() if isinstance(x, np.ndarray) else getattr(x, "device", None)
+    return isinstance(device, Device) and device.info.simd is not None
 
 
 def like(x: Any, shape: Shape, name: str) -> Any:

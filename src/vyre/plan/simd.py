@@ -71,12 +71,13 @@ def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
     atomics = sum(touch.rounds for touch in reading.touches if touch.kind == ATOMIC)
     atomic = atomics * _BESIDE_ATOMICS > arithmetic
     streams = {(t.kind, t.buffer) for t, pattern in touches if pattern is not Pattern.UNIFORM}
-    loops = [node for node in statements(program.entry) if isinstance(node, (Loop, While))]
+    written = _written(facts, program)
+    loops = [node for node in statements(written.entry) if isinstance(node, (Loop, While))]
     return Work(
         ns=0.3 * arithmetic / (1 if atomic else simd.lanes) + 0.4 * scattered + 0.25 * len(streams),
         atomic=atomic,
         counters=sum(facts.counters.values()),
-        parts=loops_part(program),
+        parts=loops_part(written),
         loops=bool(loops),
         chains=bool(loops) and not any(_loads(loop) for loop in loops),
         gathers=any(pattern in apart for pattern in patterns),
@@ -84,6 +85,15 @@ def work_of(facts: Facts, program: Program, launch: Launch, simd: Simd) -> Work:
         or any(t.kind == LOAD and t.rounds > 1 and p is Pattern.UNIFORM for t, p in touches),
         wide=any(decl.element.min_bytes == 8 for decl in program.buffers),
     )
+
+
+def _written(facts: Facts, program: Program) -> Program:
+    """The program without reductions, as its invocations go through them alone.
+
+    How much there is to do, and what lies where, is told by the program as it is: the loops of one
+    reduction stand in each other, and nobody knows their rounds.
+    """
+    return program if facts.alone is None else facts.alone[0]
 
 
 def _loads(loop: Loop | While) -> bool:
@@ -103,9 +113,12 @@ def default_schedule(
     assert device.simd is not None
     extent = extent_of(launch)
     work = work_of(facts, program, launch, device.simd)
-    code = replace(_code(work, extent, program, device.simd), checked=not unchecked)
+    written = _written(facts, program)
+    code = replace(_code(work, extent, written, device.simd), checked=not unchecked)
     if program.runs_whole_workgroups:
         return Schedule(declared or (64, 1, 1), replace(code, rows=1))
+    if extent[0] == 1:
+        code = Code(checked=code.checked)  # of the lanes of a vector one would have work
     if declared is not None:
         return Schedule(declared, _fitting(code, declared, device.simd))
     return Schedule(_within(_tile(work, extent, code, device), extent), code)
@@ -229,7 +242,7 @@ def space(
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
     assert device.simd is not None
-    every = _codes(program, extent, default.code, device.simd)
+    every = _codes(_written(facts, program), extent, default.code, device.simd)
     codes = [code for code in every if among is None or code in among]
     others = (Schedule(tile, c) for c in codes for tile in _tiles(extent, c, default))
     found = dict.fromkeys([default, *(one for one in others if fits.problem(one) is None)])

@@ -71,7 +71,6 @@ def default_for(
     On a processor that is a vector of lanes, where those lie side by side what they read; on a GPU
     as many lanes as a workgroup has by default.
     """
-    alone, proved = facts.alone or (program, facts)
     if device.simd is not None:
         if declared is None and why_no_team(program) is None:
             amounts = _Amounts.of(program, launch)
@@ -79,7 +78,7 @@ def default_for(
                 usual = _team(program, LANES, unchecked=unchecked)
                 shared = _shared_by_default(usual, device, program, launch)
                 return shared or _tile(usual, amounts, simd.extent_of(launch), device)
-        return simd.default_schedule(proved, alone, launch, declared, device, unchecked=unchecked)
+        return simd.default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     if declared is None and device.kind is DeviceKind.GPU and why_no_team(program) is None:
         usual = _team(program, _widest(device), unchecked=unchecked)
         whole = Schedule((usual.lanes, 1, 1), usual)
@@ -135,7 +134,6 @@ def space_for(
         why_not = why_not or (f"the extent {extent} holds nothing",)
         refused = tuple(Refused("every other schedule", why, 1) for why in why_not)
         return Space(default, (default,), refused, known)
-    alone, proved = facts.alone or (program, facts)
     found: dict[Schedule, None] = {default: None}
     refused = ()
     if prod(extent) == 1:
@@ -144,7 +142,7 @@ def space_for(
             found[one] = None
     elif device.simd is not None:
         lonely = simd.space(
-            proved, alone, launch, declared, device, unchecked=unchecked, among=among
+            facts, program, launch, declared, device, unchecked=unchecked, among=among
         )
         found |= dict.fromkeys(one for one in lonely.legal if _is_plain(one.code))
     else:
@@ -401,6 +399,7 @@ class _Amounts:
     operations: float
     functions: float
     along: float  # loads whose rounds lie side by side
+    shared: float  # the same, where all results read the same elements
     beside: float  # loads whose results lie side by side
     alike: float  # loads that neighbours share, by rounds or by results
     apart: float  # all others
@@ -417,10 +416,11 @@ class _Amounts:
                 return None
 
         reading = read_for(program, number)
-        loads = {"along": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
+        loads = {"along": 0.0, "shared": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
         size = 4
+        inner = _inner_counters(program)
         for touch in reading.touches:
-            loads[_lies(touch)] += touch.rounds
+            loads[_lies(touch, inner)] += touch.rounds
             size = max(size, program.buffer(touch.buffer).element.min_bytes)
         count = sum(isinstance(node, Reduce) for node in statements(program.entry))
         return cls(
@@ -440,6 +440,7 @@ class _Amounts:
             along=self.along - other.along,
             beside=self.beside - other.beside,
             alike=self.alike - other.alike,
+            shared=self.shared - other.shared,
             apart=self.apart - other.apart,
             bytes=self.bytes,
             reductions=self.reductions,
@@ -455,21 +456,35 @@ class _Amounts:
             along=self.along / parts,
             beside=self.beside / parts,
             alike=self.alike / parts,
+            shared=self.shared / parts,
             apart=self.apart / parts,
             rounds=self.rounds / parts,
         )
 
 
-def _lies(touch: Touch) -> str:
-    """What of an access lies side by side."""
+def _inner_counters(program: Program) -> set[str]:
+    """What counts the rounds of reductions in rounds of others: those no team shares."""
+    every = [node for node in statements(program.entry) if isinstance(node, Reduce)]
+    inner = {node.var for one in every for node in statements(one.body) if isinstance(node, Reduce)}
+    return inner - {one.var for one in every if one.var not in inner}
+
+
+def _lies(touch: Touch, inner: Collection[str] = ()) -> str:
+    """What of an access lies side by side; of those of a team's lanes, what they do not share."""
     last: Form = touch.indices[-1]
     if touch.rounds <= 1 or not all(isinstance(form, Linear) for form in touch.indices):
         return "alike" if touch.rounds <= 1 else "apart"
     assert isinstance(last, Linear)
     rows = [form for form in touch.indices[:-1] if isinstance(form, Linear)]
+    counters = {counter.name for form in (*rows, last) for counter in form.counters()}
+    if not counters.isdisjoint(inner):
+        if counters.issubset(inner):
+            return "alike"  # each round around reads it again
+        if not any(form.gids() for form in (*rows, last)):
+            return "beside"  # or in one place: results read the same
     counted = any(factor == ONE for factor in last.counters().values())
     if counted and not any(form.counters() for form in rows):
-        return "along"
+        return "along" if any(form.gids() for form in (*rows, last)) else "shared"
     if last.gids().get(0) == ONE:
         return "beside"
     return "alike" if not last.terms and not any(form.counters() for form in rows) else "apart"
@@ -494,16 +509,21 @@ class _Machine:
         wide = lanes.lanes if lanes is not None else 1
         operations = a.operations * self.operation + a.functions * self.function
         if code.lanes > 1:
-            moved = (a.along + 0.25 * a.alike) * self.load + (a.beside + a.apart) * self.apart
+            moved = (a.along + a.shared + 0.25 * a.alike) * self.load
+            moved += (a.beside + a.apart) * self.apart
             used = min(1.0, a.rounds / code.lanes)
             work = (operations / max(used, 1 / 32)) / wide + moved
             work += extent[0] * 4 * self.load if code.across else 0.0
             return self.begin + work + a.reductions * self.agreeing * (1 + code.lanes / 256)
         if code.across:  # one invocation goes along its row, as a cache likes it
-            moved = (a.along + 0.25 * a.alike) * self.load + (a.beside + a.apart) * self.apart
+            moved = (a.along + a.shared + 0.25 * a.alike) * self.load
+            moved += (a.beside + a.apart) * self.apart
             return self.begin + operations + moved + extent[0] * 4 * self.load
-        moved = (a.beside + 0.25 * a.alike) * self.load + (a.along + a.apart) * self.apart
         vector = code.vector if lanes is not None else wide
+        # One load of it serves a whole vector.
+        shared = 0.25 * self.load if lanes is not None and vector > 1 else self.apart
+        moved = (a.beside + 0.25 * a.alike) * self.load + a.shared * shared
+        moved += (a.along + a.apart) * self.apart
         share = 1.0 if vector > 1 or lanes is None else float(wide)
         return self.begin + operations * share / wide + moved
 

@@ -76,7 +76,7 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
             f"use Code(lanes={TEAM}, across=True)",
         )
     frame = Frame.of(program)  # as it is called, with its reductions
-    program, facts = formed(program, facts, code)
+    program, facts = formed(program, facts, code, rounds_in_order=True)
     frame = frame.of_form(program)
     if any(
         isinstance(node, Barrier) and node.ordering is Ordering.GRID_SYNC

