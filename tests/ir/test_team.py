@@ -176,7 +176,7 @@ def test_rows_of_lanes_wait_before_a_store_of_what_all_have():
         (block,) = (n for n in blocks if isinstance(n.body[-1], Store))
         return [type(node).__name__ for node in block.body]
 
-    assert before(32) == ["Let", "Store"]
+    assert before(32) == ["Let", "Meet", "Store"]
     assert before(64) == ["Let", "Barrier", "Store"]
 
 

@@ -124,9 +124,54 @@ def in_place(x: InOut[f32, 2]):
         x[i, j] = x[i, j] / total
 
 
-def test_what_a_team_reads_by_itself_must_not_be_stored_to_by_another():
-    """It would read its start after another team has changed it."""
-    assert not shared_stages(from_the_first.program).spreads
+@vyre.kernel
+def reversed_first(x: InOut[f32, 2], out: Out[f32, 2]):
+    i = vyre.gid()
+    top = max(x[i, k] for k in range(x.shape[1]))
+    for j in range(x.shape[1]):
+        out[i, j] = x[i, x.shape[1] - 1 - j]
+    for j in range(x.shape[1]):
+        x[i, j] = top
+
+
+@vyre.kernel
+def one_behind_a_loop(x: InOut[f32, 2], out: Out[f32, 2]):
+    i = vyre.gid()
+    top = max(x[i, k] for k in range(x.shape[1]))
+    for j in range(x.shape[1]):
+        out[i, j] = x[i, j]
+    x[i, x.shape[1] - 1] = top
+
+
+@vyre.kernel
+def a_number_for_all(x: In[f32, 2], shift: In[f32], out: Out[f32, 2], top: Out[f32]):
+    i = vyre.gid()
+    most = max(x[i, k] for k in range(x.shape[1]))
+    for j in range(x.shape[1]):
+        out[i, j] = x[i, j] + shift[i]
+    top[i] = most  # a caller may pass one array for this and for shift
+
+
+@vyre.kernel
+def numbers_of_each(x: In[f32, 2], w: In[f32], out: Out[f32, 2], top: Out[f32], eps: f32):
+    i = vyre.gid()
+    most = max(x[i, k] for k in range(x.shape[1]))
+    for j in range(x.shape[1]):
+        at = j
+        out[i, j] = x[i, j] + w[at] + eps
+    top[i] = most
+
+
+def test_what_is_stored_once_may_stand_beside_loops():
+    assert shared_stages(numbers_of_each.program).spreads
+
+
+@pytest.mark.parametrize(
+    "kernel", [from_the_first, reversed_first, one_behind_a_loop, a_number_for_all]
+)
+def test_what_a_team_reads_by_itself_must_not_be_stored_to_by_another(kernel):
+    """It would read a place after another team has changed it."""
+    assert not shared_stages(kernel.program).spreads
     assert shared_stages(in_place.program).spreads
 
 

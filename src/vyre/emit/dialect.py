@@ -76,6 +76,7 @@ class Dialect:
     aligned_local: str  # so that vectors of 16 bytes can be read from it
     ids: Mapping[IdKind, tuple[str, str, str]]
     barrier: str
+    meet: str  # the same of the lanes of a team's row
     float_functions: Mapping[UnaryOp | BinaryOp, str]
     double_functions: Mapping[UnaryOp | BinaryOp, str]
     inverse_sqrt: str  # of f32, at most 3 units in the last place away; empty where there is none
@@ -241,6 +242,7 @@ OPENCL = Dialect(
         (AtomicOp.EXCHANGE, 32): "atomic_xchg",
     },
     compare_exchange={32: "atomic_cmpxchg", 64: "atom_cmpxchg"},
+    meet="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",  # a row is a workgroup there
     lanes=0,
     from_lane_below="",
     from_lane_above="",
@@ -324,6 +326,7 @@ CUDA = Dialect(
         IdKind.WORKGROUP_SIZE: ("blockDim.x", "blockDim.y", "blockDim.z"),
     },
     barrier="__syncthreads();",
+    meet="__syncwarp();",
     float_functions={op: f"{name}f" for op, name in _NAMES.items()},
     double_functions=_NAMES,
     inverse_sqrt="rsqrtf",

@@ -27,6 +27,7 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Meet,
     Node,
     Region,
     Return,
@@ -114,6 +115,8 @@ class Writer:
                     yield from self.braced("", body, here)
             case Barrier():
                 yield pad + self.terms.dialect.barrier
+            case Meet():
+                yield pad + self.terms.dialect.meet
             case Arrive(name, shares, buffer, index):
                 counter = f"{self.terms.pointers[buffer]} + {expr(index, here)[0]}"
                 here.scope[name] = DataType.BOOL

@@ -177,11 +177,19 @@ class Barrier(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Meet(Node):
+    """Waits for the other lanes of a row of a team, and sees what they have stored.
+
+    This and the next stand in forms of programs that devices alone see.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Arrive(Node):
     """Binds `name` to whether a workgroup is the last to come here of those that share a result.
 
     The last one sees what all others have stored before. They are counted in an element of a
-    buffer, which is 0 before and after. It stands in forms of programs that devices alone see.
+    buffer, which is 0 before and after.
     """
 
     name: str

@@ -47,6 +47,7 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Meet,
     Node,
     OpaqueNode,
     Print,
@@ -185,6 +186,8 @@ def _statement(node: Node, level: int) -> Iterator[str]:
             yield from _body(body, level + 1)
         case Barrier(ordering):
             yield f"{pad}barrier {ordering.name.lower()}"
+        case Meet():
+            yield f"{pad}meet"
         case Arrive(name, shares, buffer, index):
             yield f"{pad}let {name} = last of {shares} at {buffer}[{expr_text(index)}]"
         case Print():

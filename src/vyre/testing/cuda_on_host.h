@@ -29,6 +29,7 @@ unsigned long long vyre_exchange(int line, unsigned mask, unsigned long long min
 #define __shfl_sync(mask, value, from)                                                        \
     vyre_passed(__LINE__, mask, value, (int)(from) - (int)vyre_lane())
 #define __threadfence() ((void)0)
+#define __syncwarp() ((void)vyre_passed(__LINE__, 0xffffffffu, 0u, 0))
 
 static inline unsigned vyre_lane()
 {

@@ -26,6 +26,7 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Meet,
     Node,
     Region,
     Return,
@@ -131,6 +132,8 @@ class Body(Expressions):
                 given = self.expr(value)
                 place = self.place(buffer, index)
                 memory.store(self.do, self.context.buffers[buffer], place, given, self.mask)
+            case Meet():
+                pass  # lanes of a vector are never apart
             case Arrive(name, shares, buffer, index):
                 self.give(name, self.arrive(buffer, self.expr(index), shares))
             case If(cond, then, otherwise):

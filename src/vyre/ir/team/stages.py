@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vyre.ir.expr import Lit, Load
+from vyre.ir.expr import Expr, Lit, Load, Var
 from vyre.ir.fold import BLOCK
-from vyre.ir.node import Let, Loop, Node, Reduce, Return, Store
+from vyre.ir.node import Assign, Let, Loop, Node, Reduce, Return, Store
 from vyre.ir.serial import Together, together
-from vyre.ir.team.loops import is_shared
-from vyre.ir.walk import all_expressions, statements
+from vyre.ir.team.loops import is_shared, stored_to
+from vyre.ir.walk import all_expressions, expressions, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _spreads(
     """Whether all teams may do what is left, each a part of it.
 
     Nothing that a team reads by itself may lie where another one stores: a loop's rounds read what
-    they store themselves, and all else reads no array.
+    they store themselves and what nothing else stores to, and all else reads no array.
     """
 
     def is_loop(node: Node) -> bool:
@@ -128,7 +128,32 @@ def _spreads(
     loops = [node for node in behind if is_loop(node)]
     others = [node for node in behind if not is_loop(node)]
     plain = all(isinstance(node, (Let, Store)) for node in others)
-    return bool(loops) and plain and not any(_arrays((*before, *others), scalars))
+    if not loops or not plain or any(_arrays((*before, *others), scalars)):
+        return False
+    once = any(isinstance(node, Store) for node in others)
+    if once and any(_reads_one_place(loop, scalars) for loop in loops):
+        return False  # a caller may pass one array for what is stored once and what is read
+    return not any(
+        read in set(stored_to([other for other in behind if other is not loop]))
+        for loop in loops
+        for read in _arrays((loop,), scalars)
+    )
+
+
+def _reads_one_place(loop: Node, scalars: frozenset[str]) -> bool:
+    """Whether the rounds of a loop may all read one element of an array."""
+    assert isinstance(loop, Loop), loop
+    moving = {loop.var}
+    for node in statements(loop.body):
+        if isinstance(node, (Let, Assign)) and _mentions(node.value, moving):
+            moving.add(node.name)
+    loads = (part for part in all_expressions((loop,)) if isinstance(part, Load))
+    arrays = (load for load in loads if load.buffer not in scalars)
+    return any(not _mentions(load.index, moving) for load in arrays)
+
+
+def _mentions(expr: Expr, names: set[str]) -> bool:
+    return any(isinstance(part, Var) and part.name in names for part in expressions(expr))
 
 
 def _arrays(nodes: Sequence[Node], scalars: frozenset[str]) -> Iterator[str]:

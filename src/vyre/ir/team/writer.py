@@ -33,6 +33,7 @@ from vyre.ir.node import (
     If,
     Let,
     Loop,
+    Meet,
     Node,
     Store,
     While,
@@ -129,9 +130,8 @@ class Writer(Serial):
         yield stored
 
     def waited(self) -> Iterator[Node]:
-        """Lets rows of lanes wait for each other: those of one have heard of each other."""
-        if self.rows > 1:
-            yield Barrier()
+        """Lets all lanes of a team wait for each other."""
+        yield Barrier() if self.rows > 1 else Meet()
 
     def divided(self, loop: Loop) -> Iterator[Node]:
         """A loop of whose rounds each lane has its own: as many whole turns as there are first."""
