@@ -6,7 +6,7 @@ import vyre
 from vyre import In, InOut, Out, f32, u32
 from vyre.ir.expr import Load
 from vyre.ir.node import Arrive, If, Reduce, Store
-from vyre.ir.team import shared_stages, team, why_not_shared
+from vyre.ir.team import relay_of, team, why_not_shared
 from vyre.ir.team.shares import BLOCKS, ONE, SHARES, Kept
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, statements
@@ -62,9 +62,9 @@ def reductions(nodes):
     return [node for node in statements(nodes) if isinstance(node, Reduce)]
 
 
-def test_each_reduction_that_needs_another_is_a_stage_of_its_own():
-    parts = shared_stages(two_lengths.program)
-    first, second = parts.stages
+def test_each_reduction_that_needs_another_is_a_leg_of_its_own():
+    parts = relay_of(two_lengths.program)
+    first, second = parts.legs
 
     assert len(reductions(first.before)) == 1  # that of three weights, which each team computes
     assert (len(first.group.reductions), len(second.group.reductions)) == (1, 1)
@@ -72,18 +72,18 @@ def test_each_reduction_that_needs_another_is_a_stage_of_its_own():
 
 
 def test_of_rounds_that_are_written_down_many_are_shared():
-    (stage,) = shared_stages(written_down.program).stages
-    behind = reductions(shared_stages(written_down.program).behind)
+    (leg,) = relay_of(written_down.program).legs
+    behind = reductions(relay_of(written_down.program).behind)
 
-    assert [int(one.rounds.value) for one in stage.group.reductions] == [5000]
-    assert [int(one.rounds.value) for one in reductions(stage.before)] == [3]
+    assert [int(one.rounds.value) for one in leg.group.reductions] == [5000]
+    assert [int(one.rounds.value) for one in reductions(leg.before)] == [3]
     assert [int(one.rounds.value) for one in behind] == [40]
 
 
 def test_of_few_rounds_the_most_are_shared():
-    (stage,) = shared_stages(few.program).stages
+    (leg,) = relay_of(few.program).legs
 
-    assert [int(one.rounds.value) for one in stage.group.reductions] == [40]
+    assert [int(one.rounds.value) for one in leg.group.reductions] == [40]
 
 
 def test_all_that_follows_is_left_to_the_last_team():
@@ -99,9 +99,9 @@ def test_all_that_follows_is_left_to_the_last_team():
 def test_loops_that_only_store_are_of_all_teams():
     """A row's maximum, then its sum, then its elements: a launch for each."""
     for kernel in (reducers.softmax, reducers.softmax_rows):
-        parts = shared_stages(kernel.program)
+        parts = relay_of(kernel.program)
 
-        assert (len(parts.stages), parts.spreads, parts.launches) == (2, True, 3)
+        assert (len(parts.legs), parts.spreads, parts.launches) == (2, True, 3)
         made = team(kernel.program, 32, 4)
         assert [one.elements for one in made.kept] == [ONE, ONE, SHARES, ONE, BLOCKS]
         assert [decl.name for decl in made.program.buffers if decl.kept][-1] == "phase"
@@ -163,7 +163,7 @@ def numbers_of_each(x: In[f32, 2], w: In[f32], out: Out[f32, 2], top: Out[f32], 
 
 
 def test_what_is_stored_once_may_stand_beside_loops():
-    assert shared_stages(numbers_of_each.program).spreads
+    assert relay_of(numbers_of_each.program).spreads
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_what_is_stored_once_may_stand_beside_loops():
 )
 def test_what_a_team_reads_by_itself_must_not_be_stored_to_by_another(kernel):
     """It would read a place after another team has changed it."""
-    assert not shared_stages(kernel.program).spreads
-    assert shared_stages(in_place.program).spreads
+    assert not relay_of(kernel.program).spreads
+    assert relay_of(in_place.program).spreads
 
 
 def test_blocks_are_kept_where_the_order_shows():
@@ -237,9 +237,9 @@ def accumulated(x: In[f32], total: InOut[f32]):
 
 
 def test_what_is_added_to_is_read_by_the_last_team_alone():
-    parts = shared_stages(accumulated.program)
-    (stage,) = parts.stages
-    read = {e.buffer for e in all_expressions(stage.before) if isinstance(e, Load)}
+    parts = relay_of(accumulated.program)
+    (leg,) = parts.legs
+    read = {e.buffer for e in all_expressions(leg.before) if isinstance(e, Load)}
 
     assert read == set()
     assert {node.buffer for node in statements(parts.behind) if isinstance(node, Store)} == {

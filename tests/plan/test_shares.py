@@ -140,7 +140,7 @@ def test_how_often_a_program_is_launched():
     assert launches_of(reducers.layer_norm.program, Code(lanes=32, across=True)) == 1
 
 
-def test_room_for_each_stage():
+def test_room_for_each_leg():
     numbers = launch((5000, 2, 1), x=(2, 5000), out=(2, 5000))
     room = room_for(reducers.softmax.program, Code(lanes=32, shares=4, across=True), numbers)
 

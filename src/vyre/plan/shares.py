@@ -13,9 +13,9 @@ from vyre.ir.fold import BLOCK
 from vyre.ir.node import Node, Reduce
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
-from vyre.ir.team import shared_stages, team, why_not_shared
+from vyre.ir.team import relay_of, team, why_not_shared
+from vyre.ir.team.relay import Relay
 from vyre.ir.team.shares import BLOCKS, ONE, SHARES
-from vyre.ir.team.stages import Stages
 from vyre.ir.types import DataType
 from vyre.ir.walk import rebuild_node
 from vyre.model import Code
@@ -48,8 +48,8 @@ def rounds_to_share(program: Program, launch: Launch) -> dict[str, int] | None:
         return None
     known = read(program).rounds
     found: dict[str, int] = {}
-    for stage in stages_of(program).stages:
-        name = stage.group.reductions[0].name
+    for leg in shared_relay(program).legs:
+        name = leg.group.reductions[0].name
         form = known.get(name)
         if form is None:
             return None
@@ -60,9 +60,9 @@ def rounds_to_share(program: Program, launch: Launch) -> dict[str, int] | None:
     return found
 
 
-def stages_of(program: Program) -> Stages:
+def shared_relay(program: Program) -> Relay:
     """What teams that share a result do one after the other."""
-    found = shared_stages(program)
+    found = relay_of(program)
     assert found is not None, "something is shared"
     return found
 
@@ -105,13 +105,13 @@ def room_for(program: Program, code: Code, launch: Launch) -> tuple[int, ...]:
 
 def launches_of(program: Program, code: Code) -> int:
     """How often a program is launched for one call: teams wait for each other by ending."""
-    return 1 if code.shares == 1 else stages_of(program).launches
+    return 1 if code.shares == 1 else shared_relay(program).launches
 
 
 @lru_cache(maxsize=256)
 def without_shared(program: Program) -> Program:
     """The program as its last team goes through it: what is shared has no rounds any more."""
-    names = {r.name for stage in stages_of(program).stages for r in stage.group.reductions}
+    names = {r.name for leg in shared_relay(program).legs for r in leg.group.reductions}
 
     def emptied(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         return tuple(

@@ -22,7 +22,7 @@ from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Reduce
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, why_no_team
-from vyre.ir.team.stages import Stages
+from vyre.ir.team.relay import Relay
 from vyre.ir.walk import statements
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule, Simd
 from vyre.plan import simd, space
@@ -31,7 +31,7 @@ from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.shares import (
     results_of,
     rounds_to_share,
-    stages_of,
+    shared_relay,
     why_not_shares,
     without_shared,
 )
@@ -181,7 +181,7 @@ def log_times(
     units = max(device.compute_units, 1)
     several = any(schedule.code.shares > 1 for schedule in space.legal)
     last = _Amounts.of(without_shared(program), launch) if several else amounts
-    parts = stages_of(program) if several else None
+    parts = shared_relay(program) if several else None
 
     def nanoseconds(schedule: Schedule) -> float:
         if parts is not None and schedule.code.shares > 1:
@@ -555,7 +555,7 @@ class _Machine:
         extent: Dim3,
         units: int,
         lanes: Simd | None,
-        parts: Stages,
+        parts: Relay,
     ) -> float:
         """What a launch takes whose results are shared; `last` is what is left of it then."""
         shares = schedule.code.shares
@@ -567,7 +567,7 @@ class _Machine:
         # Each position of a row is some loads and stores of its own.
         left = replace(last, along=last.along + 4 * extent[0] * schedule.code.across)
         took = self.nanoseconds(one, split, teams, units, lanes)
-        took += len(parts.stages) * self.nanoseconds(one, folded, (teams[0], 1, 1), units, lanes)
+        took += len(parts.legs) * self.nanoseconds(one, folded, (teams[0], 1, 1), units, lanes)
         if parts.spreads:
             took += self.nanoseconds(one, left.divided(shares), teams, units, lanes)
         else:

@@ -29,8 +29,8 @@ from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, Serial, has_reductions
 from vyre.ir.team.loops import is_read_before, stored_to
 from vyre.ir.team.positions import Rows, by_rows, moved_to, unwrapped
+from vyre.ir.team.relay import Relay, relay_through
 from vyre.ir.team.shares import Kept, Sharing
-from vyre.ir.team.stages import Stages, staged
 from vyre.ir.team.writer import Writer
 from vyre.ir.walk import all_expressions, rebuild, statements
 
@@ -95,9 +95,9 @@ def team(program: Program, lanes: int, shares: int = 1) -> Team:
         return Team(row, {**rows.texts, **alone.texts}, rows.x)
     kind: Callable[..., Writer] = Writer
     if shares > 1:
-        parts = _staged(program, rows)
+        parts = _relay(program, rows)
         assert parts is not None, program
-        kind = partial(Sharing, shares=shares, parts=parts)
+        kind = partial(Sharing, shares=shares, relay=parts)
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
     work = kind(fresh, rows=lanes // LANES, stored=stored, x=x)
@@ -116,23 +116,23 @@ def why_not_shared(program: Program) -> str | None:
     why_not = why_no_team(program)
     if why_not is not None:
         return why_not
-    if shared_stages(program) is None:
+    if relay_of(program) is None:
         return "no reduction stands before all that it stores, and under no condition"
     return None
 
 
 @lru_cache(maxsize=256)
-def shared_stages(program: Program) -> Stages | None:
+def relay_of(program: Program) -> Relay | None:
     """What teams that share a result of a program do one after the other."""
-    return _staged(program, by_rows(program, Fresh(program)))
+    return _relay(program, by_rows(program, Fresh(program)))
 
 
-def _staged(program: Program, rows: Rows | None) -> Stages | None:
+def _relay(program: Program, rows: Rows | None) -> Relay | None:
     source = program if rows is None else rows.program
     scalars = frozenset(decl.name for decl in program.buffers if decl.is_scalar_argument)
     x = None if rows is None else rows.x
     nodes = unwrapped(source.entry)
-    return staged(nodes, x, Counter(stored_to(nodes)), scalars)
+    return relay_through(nodes, x, Counter(stored_to(nodes)), scalars)
 
 
 @lru_cache(maxsize=256)

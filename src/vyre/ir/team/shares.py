@@ -16,7 +16,7 @@ from vyre.ir.expr import Alike, Binary, BinaryOp, Expr, Id, IdKind, Lit, Load, S
 from vyre.ir.fold import BLOCK
 from vyre.ir.node import Arrive, Assign, Block, If, Let, Loop, Node, Store
 from vyre.ir.serial import U32_MAX, Held, Names, as_state, u32, up
-from vyre.ir.team.stages import Stage, Stages
+from vyre.ir.team.relay import Leg, Relay
 from vyre.ir.team.writer import Writer, is_copied
 from vyre.ir.types import DataType
 
@@ -41,10 +41,10 @@ class Sharing(Writer):
     """Writes what the teams of one result do, with names that nothing else has."""
 
     shares: int = 2
-    parts: Stages = field(default_factory=lambda: Stages((), (), spreads=False))
+    relay: Relay = field(default_factory=lambda: Relay((), (), spreads=False))
     room: list[Kept] = field(default_factory=list)
     arrivals: str = ""  # the array that counts those who have come
-    phase: str = ""  # the number of the launch, of which each stage has one
+    phase: str = ""  # the number of the launch, of which each leg has one
     result: str = ""  # the number of the result
     apart: bool = False  # teams go through rounds beside each other
     states: list[list[str]] = field(default_factory=list)
@@ -83,41 +83,41 @@ class Sharing(Writer):
             yield replace(decl, binding=binding + number, kept=True)
         yield from Writer.memory(self, binding + len(made))
 
-    def entry(self, nodes: Sequence[Node]) -> tuple[Node, ...]:  # noqa: ARG002  # they are staged
-        """What each team does, stage by stage, and then the last one, or all of them."""
+    def entry(self, nodes: Sequence[Node]) -> tuple[Node, ...]:  # noqa: ARG002  # they are in its relay
+        """What each team does, leg by leg, and then the last one, or all of them."""
         self.arrivals, self.result = self.keep("arrivals", DataType.U32, ONE), self.fresh("result")
-        if self.parts.launches > 1:
+        if self.relay.launches > 1:
             self.phase = self.fresh("phase")
-        return Let(self.result, self.number_of_result()), *self.from_stage(0)
+        return Let(self.result, self.number_of_result()), *self.from_leg(0)
 
-    def from_stage(self, number: int) -> Iterator[Node]:
-        """A stage, or in a later launch what follows it."""
-        if number == len(self.parts.stages):
+    def from_leg(self, number: int) -> Iterator[Node]:
+        """A leg, or in a later launch what follows it."""
+        if number == len(self.relay.legs):
             yield from self.spread()
             return
-        stage = self.parts.stages[number]
-        yield from self.plain(stage.before)
-        is_last = number + 1 == self.parts.launches
-        found = () if is_last else tuple(self.places_of_results(stage))
-        now = tuple(self.shared(stage, found))
+        leg = self.relay.legs[number]
+        yield from self.plain(leg.before)
+        is_last = number + 1 == self.relay.launches
+        found = () if is_last else tuple(self.places_of_results(leg))
+        now = tuple(self.shared(leg, found))
         if is_last:
             yield from now
             return
         results = [
             Let(reduction.name, Alike(Load(array, Var(self.result))))
-            for reduction, array in zip(stage.group.reductions, found, strict=True)
+            for reduction, array in zip(leg.group.reductions, found, strict=True)
         ]
         here = Binary(BinaryOp.EQ, Load(self.phase, u32(0)), u32(number))
-        yield If(here, now, (*results, *self.from_stage(number + 1)))
+        yield If(here, now, (*results, *self.from_leg(number + 1)))
 
-    def places_of_results(self, stage: Stage) -> Iterator[str]:
-        """Arrays for what the reductions of a stage come to."""
-        for reduction in stage.group.reductions:
+    def places_of_results(self, leg: Leg) -> Iterator[str]:
+        """Arrays for what the reductions of a leg come to."""
+        for reduction in leg.group.reductions:
             yield self.keep("found", reduction.result, ONE)
 
-    def shared(self, stage: Stage, found: Sequence[str]) -> Iterator[Node]:
-        """Each team's share of a stage, and what the last one makes of all."""
-        group = stage.group
+    def shared(self, leg: Leg, found: Sequence[str]) -> Iterator[Node]:
+        """Each team's share of a leg, and what the last one makes of all."""
+        group = leg.group
         self.held = [Held.of(reduction, self.fresh) for reduction in group.reductions]
         count, last = self.fresh("rounds"), self.fresh("last")
         yield Let(count, group.rounds)
@@ -137,12 +137,12 @@ class Sharing(Writer):
             for reduction, array in zip(group.reductions, found, strict=bool(found))
         )
         if not found:
-            rest += self.plain(self.parts.behind)
+            rest += self.plain(self.relay.behind)
         yield If(Var(last), tuple(rest))
 
     def spread(self) -> Iterator[Node]:
         """What all teams do when all that is reduced is known: each its rounds of loops."""
-        for node in self.parts.behind:
+        for node in self.relay.behind:
             if isinstance(node, Loop):
                 self.apart = True
                 yield Block(tuple(self.divided(node)))

@@ -1,4 +1,4 @@
-"""A program's statements as stages that teams share: reductions, each behind those it may need."""
+"""A program's statements as legs of a relay: reductions that teams share, one after the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vyre.ir.walk import all_expressions, expressions, statements
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Leg:
     """Reductions over the same rounds, which teams share, and what each team does before."""
 
     before: tuple[Node, ...]
@@ -22,27 +22,27 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class Relay:
     """What teams that share a result do one after the other, and what is left then.
 
     What is left is one team's, the last to come by, or of all of them where it `spreads`: it only
     stores what the reductions came to, or in loops whose rounds any lane may do.
     """
 
-    stages: tuple[Stage, ...]
+    legs: tuple[Leg, ...]
     behind: tuple[Node, ...]
     spreads: bool
 
     @property
     def launches(self) -> int:
         """How often a program is launched: teams do not wait for each other but by ending."""
-        return len(self.stages) + self.spreads
+        return len(self.legs) + self.spreads
 
 
-def staged(
+def relay_through(
     nodes: Sequence[Node], x: str | None, stored: Mapping[str, int], scalars: frozenset[str]
-) -> Stages | None:
-    """The stages of a program's statements; None where there is no reduction to share.
+) -> Relay | None:
+    """How teams share a program's statements; None where there is no reduction to share.
 
     Reductions are shared whose rounds a launch decides, or which have many written down; where
     there are none of these, the one that has most. Each stands before anything that is stored, and
@@ -55,20 +55,20 @@ def staged(
         scalars: arrays that are passed by value.
     """
     shared, rest = _divided(nodes)
-    found: list[Stage] = []
+    found: list[Leg] = []
     before: list[Node] = []
     for part in shared:
         if isinstance(part, Together):
-            found.append(Stage(tuple(before), part))
+            found.append(Leg(tuple(before), part))
             before = list(part.others)
         else:
             before.append(part)
     if not found:
         return None
     behind = (*before, *rest)
-    every = [node for stage in found for node in stage.before]
+    every = [node for leg in found for node in leg.before]
     spreads = _spreads(every, behind, x, stored, scalars)
-    return Stages(tuple(found), behind, spreads)
+    return Relay(tuple(found), behind, spreads)
 
 
 def _divided(nodes: Sequence[Node]) -> tuple[list[Node | Together], tuple[Node, ...]]:
