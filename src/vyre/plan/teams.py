@@ -9,35 +9,22 @@ with many rounds, several teams share each.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, log, log2, prod
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vyre.analysis import Facts
-from vyre.analysis.forms import ONE, Form, Launch, Linear, Poly
-from vyre.analysis.reader import Touch, read_for
+from vyre.analysis.forms import Launch
 from vyre.ir.fold import BLOCK, LANES
-from vyre.ir.node import Reduce
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, why_no_team
-from vyre.ir.team.relay import Relay
-from vyre.ir.walk import statements
-from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule, Simd
+from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
-from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.shares import (
-    results_of,
-    rounds_to_share,
-    shared_relay,
-    why_not_shares,
-    without_shared,
-)
+from vyre.plan.shares import results_of, rounds_to_share, why_not_shares
 from vyre.plan.space import Fit, Refused, Resources, Space
+from vyre.plan.team_times import PROCESSOR, USUAL, Amounts, log_times, machine_of
 
-WIDE = 256
+WIDE = USUAL
 """Lanes of the team that a result has by default on a GPU."""
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
@@ -73,7 +60,7 @@ def default_for(
     """
     if device.simd is not None:
         if declared is None and why_no_team(program) is None:
-            amounts = _Amounts.of(program, launch)
+            amounts = Amounts.of(program, launch)
             if amounts.along >= amounts.beside:
                 usual = _team(program, LANES, unchecked=unchecked)
                 shared = _shared_by_default(usual, device, program, launch)
@@ -170,27 +157,6 @@ def space_for(
         why = f"they are expected to take more than {_HOPELESS} times as long as others"
         refused = (*refused, Refused("other schedules", why, len(found) - len(kept)))
     return Space(default, tuple(kept), refused, known)
-
-
-def log_times(
-    space: Space, program: Program, device: DeviceInfo, launch: Launch
-) -> NDArray[np.float64]:
-    """The logarithm of what each legal schedule is expected to take, in no unit."""
-    amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
-    machine = _PROCESSOR if device.kind is DeviceKind.CPU else _GPU
-    units = max(device.compute_units, 1)
-    several = any(schedule.code.shares > 1 for schedule in space.legal)
-    last = _Amounts.of(without_shared(program), launch) if several else amounts
-    parts = shared_relay(program) if several else None
-
-    def nanoseconds(schedule: Schedule) -> float:
-        if parts is not None and schedule.code.shares > 1:
-            given = schedule, amounts, last, extent, units, device.simd
-            return machine.shared_ns(*given, parts)
-        return machine.nanoseconds(schedule, amounts, extent, units, device.simd)
-
-    found: NDArray[np.float64] = np.log([nanoseconds(schedule) for schedule in space.legal])
-    return found
 
 
 def _why_none_on(device: DeviceInfo) -> str | None:
@@ -305,8 +271,8 @@ def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
 
 def _is_better_alone(whole: Schedule, program: Program, launch: Launch, device: DeviceInfo) -> bool:
     """Whether few rounds for a long row are sooner done again at every position of it."""
-    amounts, extent = _Amounts.of(program, launch), simd.extent_of(launch)
-    machine = _PROCESSOR if device.kind is DeviceKind.CPU else _GPU
+    amounts, extent = Amounts.of(program, launch), simd.extent_of(launch)
+    machine = machine_of(device)
     alone = Schedule((WIDE, 1, 1), Code(checked=whole.code.checked))
     team, each = (
         machine.nanoseconds(one, amounts, extent, max(device.compute_units, 1), None)
@@ -325,7 +291,7 @@ def _teams(
     extent = simd.extent_of(launch)
     one = _team(program, LANES, unchecked=unchecked)
     if device.simd is not None:
-        amounts = _Amounts.of(program, launch)
+        amounts = Amounts.of(program, launch)
         usual = _tile(one, amounts, extent, device)
         for unroll in (1, 4):
             code = replace(one, unroll=unroll)
@@ -381,225 +347,12 @@ _TASKS = 4  # for each thread at least, so that none waits long for the last
 
 
 def _tile(
-    code: Code, amounts: _Amounts, extent: Dim3, device: DeviceInfo, factor: float = 1.0
+    code: Code, amounts: Amounts, extent: Dim3, device: DeviceInfo, factor: float = 1.0
 ) -> Schedule:
     """A tile of results that is worth handing out, and leaves some to every thread."""
     assert device.simd is not None
     results = prod(extent) / (extent[0] if code.across else 1)
-    each = _PROCESSOR.result_ns(code, amounts, extent, device.simd)
+    each = PROCESSOR.result_ns(code, amounts, extent, device.simd)
     threads = max(device.compute_units, 1)
     wanted = min(_TASK_NS / each, results / (threads * _TASKS)) if threads > 1 else results
     return Schedule(_of_teams(code, extent, max(1.0, wanted * factor)), code)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Amounts:
-    """What an invocation does, all rounds of all its loops and reductions counted."""
-
-    operations: float
-    functions: float
-    along: float  # loads whose rounds lie side by side
-    shared: float  # the same, where all results read the same elements
-    beside: float  # loads whose results lie side by side
-    alike: float  # loads that neighbours share, by rounds or by results
-    apart: float  # all others
-    bytes: float  # that an element of those has
-    reductions: int
-    rounds: float  # of the longest
-
-    @classmethod
-    def of(cls, program: Program, launch: Launch) -> _Amounts:
-        def number(length: Poly) -> int | None:
-            try:
-                return length.at(launch)
-            except (KeyError, NumberNotKnown):
-                return None
-
-        reading = read_for(program, number)
-        loads = {"along": 0.0, "shared": 0.0, "beside": 0.0, "alike": 0.0, "apart": 0.0}
-        size = 4
-        inner = _inner_counters(program)
-        for touch in reading.touches:
-            loads[_lies(touch, inner)] += touch.rounds
-            size = max(size, program.buffer(touch.buffer).element.min_bytes)
-        count = sum(isinstance(node, Reduce) for node in statements(program.entry))
-        return cls(
-            operations=reading.operations,
-            functions=reading.transcendental,
-            bytes=size,
-            reductions=count,
-            rounds=max((touch.rounds for touch in reading.touches), default=1),
-            **loads,
-        )
-
-    def less(self, other: _Amounts) -> _Amounts:
-        """What is left of it without another."""
-        return _Amounts(
-            operations=self.operations - other.operations,
-            functions=self.functions - other.functions,
-            along=self.along - other.along,
-            beside=self.beside - other.beside,
-            alike=self.alike - other.alike,
-            shared=self.shared - other.shared,
-            apart=self.apart - other.apart,
-            bytes=self.bytes,
-            reductions=self.reductions,
-            rounds=self.rounds,
-        )
-
-    def divided(self, parts: int) -> _Amounts:
-        """One of so many parts of it."""
-        return replace(
-            self,
-            operations=self.operations / parts,
-            functions=self.functions / parts,
-            along=self.along / parts,
-            beside=self.beside / parts,
-            alike=self.alike / parts,
-            shared=self.shared / parts,
-            apart=self.apart / parts,
-            rounds=self.rounds / parts,
-        )
-
-
-def _inner_counters(program: Program) -> set[str]:
-    """What counts the rounds of reductions in rounds of others: those no team shares."""
-    every = [node for node in statements(program.entry) if isinstance(node, Reduce)]
-    inner = {node.var for one in every for node in statements(one.body) if isinstance(node, Reduce)}
-    return inner - {one.var for one in every if one.var not in inner}
-
-
-def _lies(touch: Touch, inner: Collection[str] = ()) -> str:
-    """What of an access lies side by side; of those of a team's lanes, what they do not share."""
-    last: Form = touch.indices[-1]
-    if touch.rounds <= 1 or not all(isinstance(form, Linear) for form in touch.indices):
-        return "alike" if touch.rounds <= 1 else "apart"
-    assert isinstance(last, Linear)
-    rows = [form for form in touch.indices[:-1] if isinstance(form, Linear)]
-    counters = {counter.name for form in (*rows, last) for counter in form.counters()}
-    if not counters.isdisjoint(inner):
-        if counters.issubset(inner):
-            return "alike"  # each round around reads it again
-        if not any(form.gids() for form in (*rows, last)):
-            return "beside"  # or in one place: results read the same
-    counted = any(factor == ONE for factor in last.counters().values())
-    if counted and not any(form.counters() for form in rows):
-        return "along" if any(form.gids() for form in (*rows, last)) else "shared"
-    if last.gids().get(0) == ONE:
-        return "beside"
-    return "alike" if not last.terms and not any(form.counters() for form in rows) else "apart"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Machine:
-    """What things cost on a kind of device, in nanoseconds: guesses, whose order is what counts."""
-
-    operation: float  # of one lane, where all its neighbours do the same
-    function: float
-    load: float  # of an element beside its neighbours
-    apart: float  # of one that lies elsewhere
-    agreeing: float  # of a row of lanes, on what they come to
-    begin: float  # an invocation, or a team
-    arriving: float  # of the last of several teams, until it goes on
-    resident: int  # lanes that a unit works on at once
-    waiting: float  # of a lane, for a load, where nothing hides it
-
-    def result_ns(self, code: Code, a: _Amounts, extent: Dim3, lanes: Simd | None) -> float:
-        """What one result takes, or a row of them, if the machine did nothing else."""
-        wide = lanes.lanes if lanes is not None else 1
-        operations = a.operations * self.operation + a.functions * self.function
-        if code.lanes > 1:
-            moved = (a.along + a.shared + 0.25 * a.alike) * self.load
-            moved += (a.beside + a.apart) * self.apart
-            used = min(1.0, a.rounds / code.lanes)
-            work = (operations / max(used, 1 / 32)) / wide + moved
-            work += extent[0] * 4 * self.load if code.across else 0.0
-            return self.begin + work + a.reductions * self.agreeing * (1 + code.lanes / 256)
-        if code.across:  # one invocation goes along its row, as a cache likes it
-            moved = (a.along + a.shared + 0.25 * a.alike) * self.load
-            moved += (a.beside + a.apart) * self.apart
-            return self.begin + operations + moved + extent[0] * 4 * self.load
-        vector = code.vector if lanes is not None else wide
-        # One load of it serves a whole vector.
-        shared = 0.25 * self.load if lanes is not None and vector > 1 else self.apart
-        moved = (a.beside + 0.25 * a.alike) * self.load + a.shared * shared
-        moved += (a.along + a.apart) * self.apart
-        share = 1.0 if vector > 1 or lanes is None else float(wide)
-        return self.begin + operations * share / wide + moved
-
-    def nanoseconds(
-        self, schedule: Schedule, a: _Amounts, extent: Dim3, units: int, lanes: Simd | None
-    ) -> float:
-        """What a launch takes."""
-        code = schedule.code
-        results = prod(extent) / (extent[0] if code.across else 1)
-        each = self.result_ns(code, a, extent, lanes)
-        groups = prod(tile_grid(extent, schedule))
-        if lanes is not None:
-            busy = min(units, groups)
-            late = each * prod(schedule.workgroup) / max(code.lanes, 1)  # of the last to end
-            return results * each / busy + 0.1 * late * (groups > 1) + 100 * groups / busy
-        threads = results * code.lanes
-        room = units * self.resident
-        waves = ceil(threads / room)
-        agreed = a.reductions * 5 * self.agreeing if code.lanes > 1 else 0.0
-        chain = a.rounds / code.lanes * self.waiting + agreed
-        steady = results * each / min(units, groups)
-        return steady + waves * chain + 1000 + 2 * abs(log(prod(schedule.workgroup) / WIDE))
-
-    def shared_ns(
-        self,
-        schedule: Schedule,
-        a: _Amounts,
-        last: _Amounts,
-        extent: Dim3,
-        units: int,
-        lanes: Simd | None,
-        parts: Relay,
-    ) -> float:
-        """What a launch takes whose results are shared; `last` is what is left of it then."""
-        shares = schedule.code.shares
-        one = replace(schedule, code=replace(schedule.code, shares=1, across=False))
-        kept = max(a.rounds / BLOCK, shares)
-        folded = replace(last.less(last), along=kept, rounds=kept)
-        split = a.less(last).divided(shares)
-        teams = (prod(extent) // (extent[0] if schedule.code.across else 1), 1, shares)
-        # Each position of a row is some loads and stores of its own.
-        left = replace(last, along=last.along + 4 * extent[0] * schedule.code.across)
-        took = self.nanoseconds(one, split, teams, units, lanes)
-        took += len(parts.legs) * self.nanoseconds(one, folded, (teams[0], 1, 1), units, lanes)
-        if parts.spreads:
-            took += self.nanoseconds(one, left.divided(shares), teams, units, lanes)
-        else:
-            took += self.nanoseconds(one, left, (teams[0], 1, 1), units, lanes)
-        return took + self.arriving * parts.launches
-
-
-_PROCESSOR = _Machine(
-    operation=0.3,
-    function=4.0,
-    load=0.06,
-    apart=0.6,
-    agreeing=12.0,
-    begin=8.0,
-    arriving=2_000.0,
-    resident=1,
-    waiting=0.0,
-)
-"""Of one core with vectors of 64 bytes: set by hand after row sums on a Zen 5, and not fitted."""
-
-_GPU = _Machine(
-    operation=0.004,
-    function=0.03,
-    load=0.12,
-    apart=0.95,
-    agreeing=0.02,
-    begin=0.2,
-    arriving=1_500.0,
-    resident=2048,
-    waiting=6.0,
-)
-"""Of one multiprocessor: 128 lanes, and its share of what memory passes on.
-
-Nobody measured these: they put teams, and invocations alone, in an order that is to be expected.
-"""

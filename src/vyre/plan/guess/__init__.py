@@ -16,7 +16,7 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch, Symbol
 from vyre.ir.program import Program
 from vyre.model import DeviceInfo, DeviceKind, Schedule
-from vyre.plan import teams
+from vyre.plan import team_times
 from vyre.plan.guess import lanes
 from vyre.plan.guess.amounts import amounts
 from vyre.plan.guess.correct import Correction, Evidence, correct, corrected, correcting
@@ -70,7 +70,7 @@ def guess(
     if count == 1 or not prod(launch.value(Symbol("extent", axis=axis)) for axis in range(3)):
         return Guess(space.legal, (0.0,) * count)
     if facts.alone is not None:
-        return ranked(space, teams.log_times(space, program, info, launch), ALIKE)
+        return ranked(space, team_times.log_times(space, program, info, launch), ALIKE)
     if info.simd is not None:
         work = work_of(program, facts, launch)
         return ranked(space, lanes.log_times(space, program, work, info), lanes.ALIKE)
