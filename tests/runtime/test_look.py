@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import vyre
-from vyre.kernels import nbody, saxpy
+from vyre.kernels import dot, nbody, saxpy
 from vyre.model import Code, Failed
 from vyre.runtime.call.look import look_at, source_of
 
@@ -52,3 +52,10 @@ def test_a_schedule_is_timed_or_says_why_not():
 
 def test_the_source_is_in_the_language_of_the_device():
     assert "__kernel" in source_of(saxpy, vyre.open("reference"), Code())
+
+
+def test_what_is_reduced_comes_from_memory_once():
+    arrays = {name: np.ones(1000, np.float32) for name in "xy"}
+    found = look_at(dot, vyre.open("reference"), arrays, {})
+
+    assert found.moved_bytes == 4 * (1000 + 1000 + 1)

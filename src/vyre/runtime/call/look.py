@@ -57,7 +57,13 @@ class Look:
 
     @property
     def moved_bytes(self) -> int:
-        """What a launch reads and writes at least, as the program says."""
+        """What a launch reads and writes at least, as the program says.
+
+        Of what it reduces each invocation may read all, and it comes from memory once.
+        """
+        if self.facts.alone is not None:
+            arrays = (one for one in self.bound.arrays.values() if isinstance(one, DeviceArray))
+            return sum(array.nbytes for array in arrays)
         cost = self.facts.cost
         return (cost.loaded_bytes + cost.stored_bytes) * self.elements
 
