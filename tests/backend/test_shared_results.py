@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from threading import Thread
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
@@ -121,6 +121,31 @@ def test_a_prepared_launch_can_be_repeated():
     launch = reducers.dot.prepare(x, x)
     for _ in range(5):
         assert np.asarray(launch())[0] == 300_000
+
+
+@pytest.mark.skipif(not COMPILED, reason="needs the processor")
+def test_a_prepared_launch_has_memory_for_each_thread_that_calls_it():
+    """The teams of one call do not count as those of another, whose results are not there yet."""
+    device = COMPILED[0]
+    x = device.array(np.ones(300_000, np.float32))
+    wrong = []
+    for _ in range(60):
+        launch = reducers.dot.prepare(x, x)
+        ready = Barrier(3)
+
+        def call(launch=launch, ready=ready) -> None:
+            ready.wait()
+            found = np.asarray(launch())[0]
+            if found != 300_000:
+                wrong.append(found)
+
+        threads = [Thread(target=call) for _ in range(3)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+
+    assert wrong == []
 
 
 def test_opencl_refuses_with_a_reason():

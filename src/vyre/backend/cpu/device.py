@@ -7,6 +7,7 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -246,8 +247,9 @@ class Cpu(AtOnce):
         arguments: Sequence[Array | int | np.generic],
     ) -> Fixed:
         """A launch of which nothing is to come."""
-        if binary.spoken is not None or binary.launches > 1:
-            return lambda _: self.launch(binary, grid, workgroup, arguments, words)
+        if binary.spoken is not None or binary.room:
+            # Launches at once share no room.
+            return partial(self.bind(binary, grid, workgroup, words), arguments)
         frame = self._frame(binary, grid, workgroup, words)
         frame.put(arguments)
         entry, begin, address = self._pool.entry, self._pool.start, frame.address
