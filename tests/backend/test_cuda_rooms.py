@@ -3,6 +3,7 @@
 import ctypes
 import struct
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -121,7 +122,8 @@ def test_it_grows_and_what_was_in_use_stays(cuda, driver, dot):
 
 
 def test_several_arrays_begin_where_any_type_may(cuda):
-    addresses = cuda._rooms.arrays((4, 12, 4, 100), 0, LEGACY)
+    sizes = (4, 12, 4, 100)
+    addresses = cuda._rooms.take(sizes, 0, LEGACY).arrays(sizes)
 
     assert [at - addresses[0] for at in addresses] == [
         0,
@@ -153,21 +155,56 @@ def test_launches_in_a_row_run_beside_others_and_have_their_own(cuda, driver, do
     assert given(driver)[3:] != own
 
 
-def test_threads_that_come_at_once_find_one(cuda):
-    found = []
-    ready = threading.Barrier(4)
+def test_calls_of_several_launches_keep_apart_where_threads_make_them_in_turns(cuda):
+    """A launch of one call may come between two of another on the same stream."""
+    program = reducers.softmax.program
+    job = Job(program, Code(lanes=64, shares=4, across=True), analyse(program))
+    (binary,) = cuda.build([job])
+    binary = replace(binary, room=(4, 4, 16, 4, 40), launches=3)
+    start, seen = cuda._start, []
 
-    def ask():
+    def slow(*arguments):
+        seen.append((threading.get_ident(), ctypes.c_void_p.from_address(_third(arguments)).value))
+        time.sleep(0.002)  # the driver lets other threads run
+        return start(*arguments)
+
+    cuda._start = slow
+    ready = threading.Barrier(2)
+
+    def call():
         ready.wait()
-        found.append(tuple(cuda._rooms.arrays((4, 40), 0, LEGACY)))
+        for _ in range(5):
+            cuda.launch(binary, GRID, GROUP, (11, 12), words(binary))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
+    threads = [threading.Thread(target=call) for _ in range(2)]
     for one in threads:
         one.start()
     for one in threads:
         one.join()
 
-    assert len(set(found)) == 1
+    inside: dict[int, int] = {}
+    for turn, (thread, address) in enumerate(seen):
+        own = [number for number, (other, _) in enumerate(seen) if other == thread]
+        inside[thread] = address
+        is_last = own.index(turn) % 3 == 2
+        assert list(inside.values()).count(address) == 1
+        if is_last:
+            del inside[thread]
+
+
+def _third(arguments):
+    """Where a launch has its third argument, the counters."""
+    return (ctypes.c_void_p * 3).from_address(arguments[9])[2]
+
+
+def test_a_call_that_comes_in_the_middle_of_another_has_its_own(cuda, driver, dot):
+    """A signal handler may launch."""
+    first = cuda._rooms.take(dot.room, 0, LEGACY)
+    between = room(cuda, driver, dot)
+    cuda._rooms.give_back(first)
+
+    assert between[0] != first.address
+    assert room(cuda, driver, dot)[0] == first.address
 
 
 def test_no_memory_for_it_is_said_with_a_fix(cuda, driver, dot):

@@ -19,7 +19,7 @@ from vyre.backend.cuda.frame import Frame
 from vyre.backend.cuda.gate import Gate
 from vyre.backend.cuda.memory import Bytes, CudaMemory, Pool, Staging
 from vyre.backend.cuda.nvml import Nvml
-from vyre.backend.cuda.rooms import IN_A_ROW, Rooms
+from vyre.backend.cuda.rooms import IN_A_ROW, Room, Rooms
 from vyre.backend.cuda.timing import Timing
 from vyre.emit import CUDA, emit
 from vyre.ir.declare import Dim3
@@ -136,11 +136,32 @@ class Cuda:
         stream: int = OWN_STREAM,
     ) -> TimedTicket | UntimedTicket:
         """Enqueue one launch; arguments are addresses or memory, and NumPy scalars."""
+        where = stream or self._legacy
+        if not binary.room:
+            return self._launch(binary, grid, workgroup, arguments, words, stream, timed=timed)
+        room = self._rooms.take(binary.room, stream, where)
+        try:
+            given = (*arguments, *_kept(binary, room))
+            return self._launch(binary, grid, workgroup, given, words, stream, timed=timed)
+        finally:
+            self._rooms.give_back(room)
+
+    def _launch(
+        self,
+        binary: CudaBinary,
+        grid: Dim3,
+        workgroup: Dim3,
+        arguments: Sequence[Any],
+        words: bytes,
+        stream: int,
+        *,
+        timed: bool,
+    ) -> TimedTicket | UntimedTicket:
+        """The same with all that the kernel takes."""
         frames = binary.frames
         where = stream or self._legacy
-        room = self._room(binary, stream, where)
         frame = frames.take(words)
-        frames.pack(frame[0], 0, *arguments, *room)
+        frames.pack(frame[0], 0, *arguments)
         start: Any = partial(self._start, binary.function, *grid, *workgroup, 0)
         if binary.launches > 1:
             start = frames.in_turn(start, frame, binary.launches)
@@ -181,13 +202,6 @@ class Cuda:
             free.append(frame)
 
         return launch
-
-    def _room(self, binary: CudaBinary, stream: int, where: Any) -> Sequence[int]:
-        """The arguments of a launch that no caller gives."""
-        if not binary.room:
-            return ()
-        arrays = self._rooms.arrays(binary.room, stream, where)
-        return arrays if binary.launches == 1 else [*arrays, 0]
 
     def _launch_in_room(
         self,
@@ -261,14 +275,20 @@ class Cuda:
         count: int,
     ) -> float:
         """The device's nanoseconds of one launch among `count` in a row; waits for them."""
-        # It is cleared before launches in a row begin: they wait for all work so far.
-        room = self._room(binary, IN_A_ROW, self._legacy)
         frame = binary.frames.make(words)
-        binary.frames.pack(frame[0], 0, *arguments, *room)
         start: Any = partial(self._start, binary.function, *grid, *workgroup, 0)
-        if binary.launches > 1:
-            start = binary.frames.in_turn(start, frame, binary.launches)
-        return self._blocks.time(lambda stream: start(stream, frame[1], 0), count)
+        if not binary.room:
+            binary.frames.pack(frame[0], 0, *arguments)
+            return self._blocks.time(lambda stream: start(stream, frame[1], 0), count)
+        # It is cleared before launches in a row begin: they wait for all work so far.
+        room = self._rooms.take(binary.room, IN_A_ROW, self._legacy)
+        try:
+            binary.frames.pack(frame[0], 0, *arguments, *_kept(binary, room))
+            if binary.launches > 1:
+                start = binary.frames.in_turn(start, frame, binary.launches)
+            return self._blocks.time(lambda stream: start(stream, frame[1], 0), count)
+        finally:
+            self._rooms.give_back(room)
 
     def is_capturing(self, stream: int = OWN_STREAM) -> bool:
         """Whether a launch there would be captured instead of run."""
@@ -367,6 +387,12 @@ class Cuda:
     def finisher(self) -> Callable[[], object]:
         """Nothing to wait for: launches work on copies, and no copy outlasts the call it is for."""
         return bool
+
+
+def _kept(binary: CudaBinary, room: Room) -> Sequence[int]:
+    """The arguments of a launch that no caller gives."""
+    arrays = room.arrays(binary.room)
+    return arrays if binary.launches == 1 else [*arrays, 0]
 
 
 def _bytes_of(array: Array) -> Bytes:
