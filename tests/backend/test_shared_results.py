@@ -44,7 +44,7 @@ def test_generated_programs(device: Device):
 
 
 @DEVICES
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [4])
 def test_kernels_as_people_write_them(device: Device, seed: int):
     shared = 0
     for call in calls(seed):
