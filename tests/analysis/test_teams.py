@@ -51,6 +51,12 @@ def plain(x: In[f32], out: Out[f32]):
             "teams of 96 lanes\nFix: use a power of two from 32 on, or 1",
         ),
         (
+            reducers.dot,
+            Code(lanes=32, shares=3),
+            InvalidInput,
+            "3 shares of a result\nFix: use a power of two",
+        ),
+        (
             reducers.residual,
             Code(lanes=32, across=True),
             InvalidInput,

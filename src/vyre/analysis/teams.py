@@ -26,7 +26,7 @@ def formed(
 
     Raises:
         UnsupportedFeature: lanes cannot share what an invocation does.
-        InvalidInput: there are no teams of so many lanes.
+        InvalidInput: there are no teams of so many lanes, or not so many of them for a result.
     """
     if not is_team(code):
         if facts.alone is not None and rounds_in_order:
@@ -55,7 +55,7 @@ def refuse_teams(program: Program, code: Code) -> None:
 
     Raises:
         UnsupportedFeature: lanes cannot share what an invocation does.
-        InvalidInput: there are no teams of so many lanes.
+        InvalidInput: there are no teams of so many lanes, or not so many of them for a result.
     """
     why_not = why_no_team(program)
     if why_not is not None:
@@ -67,6 +67,8 @@ def refuse_teams(program: Program, code: Code) -> None:
         raise InvalidInput(
             f"teams of {code.lanes} lanes", f"use a power of two from {LANES} on, or 1"
         )
+    if code.shares & (code.shares - 1):
+        raise InvalidInput(f"{code.shares} shares of a result", "use a power of two")
     if code.across != covers_rows(program):
         who = "an invocation" if code.lanes == 1 else "a team"
         does = "stands" if code.across else "does not stand"
