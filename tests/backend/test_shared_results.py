@@ -113,6 +113,32 @@ def test_launches_at_once_keep_apart():
     assert wrong == []
 
 
+@DEVICES
+@pytest.mark.parametrize("kernel", [reducers.normalise, reducers.softmax, reducers.layer_norm_rows])
+def test_calls_of_long_rows_run_as_they_come(device: Device, kernel):
+    """A row's positions are all of one tile, of which several teams make none more."""
+    shape = (70_001,) if kernel is reducers.normalise else (1, 70_001)
+    if device in ON_HOST:
+        shape = (*shape[:-1], 9001)
+    x = reducers.floats(np.random.default_rng(5), *shape)
+    outputs = {"out": np.zeros(shape, np.float32)}
+    if kernel is reducers.layer_norm_rows:
+        outputs["spread"] = np.zeros(1, np.float32)
+    call = Call(
+        kernel=kernel,
+        inputs={"x": x},
+        outputs=outputs,
+        scalars={"eps": 1e-5} if kernel is reducers.layer_norm_rows else {},
+        shape=(1,) if kernel is reducers.layer_norm_rows else shape,
+    )
+    space = call.space(device)
+    shared = [one for one in space.legal if one.code.shares > 1]
+
+    assert shared
+    assert list(deviations(call, device, [space.default, *shared[:3]])) == []
+    call.run(device)  # without a word about how
+
+
 @pytest.mark.skipif(not COMPILED, reason="needs the processor")
 def test_a_prepared_launch_can_be_repeated():
     """The counters are as they were when it is over; several teams are the default of a sum."""

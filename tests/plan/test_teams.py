@@ -60,6 +60,8 @@ def cheap(x: In[f32], w: In[f32], out: Out[f32]):
     out[j] = x[j] * sum(w[k] for k in range(4))
 
 
+WHOLE = launch((10**6, 1, 1), x=(10**6,), out=(10**6,))
+LONG_ROWS = launch((10**6, 4, 1), x=(4, 10**6), out=(4, 10**6))
 FEW = launch((1, 1, 1), x=(4000,), y=(4000,), out=(1,))
 
 
@@ -99,6 +101,9 @@ WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
         (APART, reducers.dot, DOT, "32, teams of 32"),
         (CPU, reducers.dot, DOT, "32, teams of 32, 8 shares"),
         (CPU, reducers.dot, FEW, "32, teams of 32"),
+        (CPU, reducers.normalise, WHOLE, "32, teams of 32, across rows, 8 shares"),
+        (GPU, reducers.normalise, WHOLE, "256, teams of 256, across rows, 128 shares"),
+        (GPU, reducers.softmax, LONG_ROWS, "256, teams of 256, across rows, 32 shares"),
         (CPU, reducers.column_means, MEANS, "64, vectors of 64"),
         (CPU, reducers.nearest, NEAREST, "32, vectors of 32"),
         (CPU, weighted, WEIGHTED, "64, vectors of 64"),

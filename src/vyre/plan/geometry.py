@@ -235,9 +235,15 @@ def why_not_fitted(extent: Dim3, schedule: Schedule) -> str | None:
     return None if whole else f"{extent} is no whole number of tiles {schedule.tile}"
 
 
-def tile_grid(extent: Dim3, schedule: Schedule) -> Dim3:
-    """Count the workgroups of a schedule that cover `extent`."""
+def tiles_of(extent: Dim3, schedule: Schedule) -> Dim3:
+    """Count the tiles of a schedule that cover `extent`."""
     x, y, z = map(ceil_div, extent, schedule.tile)
+    return x, y, z
+
+
+def tile_grid(extent: Dim3, schedule: Schedule) -> Dim3:
+    """Count the workgroups of a schedule that cover `extent`: one for a tile, or several."""
+    x, y, z = tiles_of(extent, schedule)
     return x * schedule.code.shares, y, z
 
 

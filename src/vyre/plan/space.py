@@ -22,7 +22,7 @@ from vyre.ir.program import Program
 from vyre.ir.walk import all_expressions, size_of, statements
 from vyre.model import Code, DeviceKind, Dim3, Limits, Order, Schedule, Simd
 from vyre.plain import shown
-from vyre.plan.geometry import tile_grid, why_not_fitted, wrapping_axis
+from vyre.plan.geometry import tile_grid, tiles_of, why_not_fitted, wrapping_axis
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.tiles import Through, may_stream, tiles
 from vyre.plan.vectors import LaunchTraits, rows_of, why_not_fixed, why_not_vector
@@ -344,7 +344,7 @@ class Fit:
                 )
         if (why_not := why_not_fitted(self.extent, schedule)) is not None:
             return "codes for whole tiles", why_not
-        wrapping = wrapping_axis(schedule.tile, grid)
+        wrapping = wrapping_axis(schedule.tile, tiles_of(self.extent, schedule))
         if wrapping is not None:
             return f"tiles along {'xyz'[wrapping]}", "the last one would reach beyond 2**32"
         return None

@@ -27,6 +27,7 @@ from vyre.plan.geometry import (
     LaunchLimits,
     refuse_wrapping,
     tile_grid,
+    tiles_of,
     validate_launch_geometry,
     why_not_fitted,
 )
@@ -348,7 +349,8 @@ class Launcher:
                 "use fewer loaders, or a smaller workgroup",
             )
         validate_launch_geometry(workgroup, grid, self.limits)
-        refuse_wrapping(schedule.workgroup, grid, schedule.code.items_by_axis)
+        tiles = tiles_of(numbers.extent, schedule)
+        refuse_wrapping(schedule.workgroup, tiles, schedule.code.items_by_axis)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
                 f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "
