@@ -8,7 +8,7 @@ once for each: a launch is where teams wait for all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from vyre.ir.declare import BufferDecl
@@ -46,22 +46,34 @@ class Sharing(Writer):
     arrivals: str = ""  # the array that counts those who have come
     phase: str = ""  # the number of the launch, of which each leg has one
     result: str = ""  # the number of the result
-    apart: bool = False  # teams go through rounds beside each other
+    apart: bool = False  # each team goes through a part of the rounds
+    start: str = ""  # the name of the round that its part begins with
     states: list[list[str]] = field(default_factory=list)
     """The arrays that hold the states of each reduction."""
     first: str = ""  # the name of the place where those of a result begin
     gathers: bool = False  # what is folded is what teams have kept
 
-    @property
-    def beside(self) -> int:
-        return self.lanes * (self.shares if self.apart else 1)
+    def own_rounds(self, rounds: Expr) -> Generator[Node, None, Expr]:
+        """How many of so many rounds a team has: all of them, or those of its part.
+
+        Parts lie one behind the other, whole turns of lanes each, so that what teams read and store
+        meanwhile lies apart.
+        """
+        if not self.apart:
+            return rounds
+        part, self.start, own = self.fresh("part"), self.fresh("start"), self.fresh("mine")
+        turns = up(rounds, self.lanes * self.shares)
+        yield Let(part, Binary(BinaryOp.MUL, turns, u32(self.lanes)))
+        yield Let(self.start, Binary(BinaryOp.MUL, Share(), Var(part)))
+        left = Binary(BinaryOp.SUB, rounds, Var(self.start))
+        some = Binary(BinaryOp.LT, Var(self.start), rounds)
+        yield Let(own, Select(some, Binary(BinaryOp.MIN, left, Var(part)), u32(0)))
+        return Var(own)
 
     def place(self, turn: Expr) -> Expr:
         """The round that a lane has in a turn."""
         mine = Writer.place(self, turn)
-        if not self.apart:
-            return mine
-        return Binary(BinaryOp.ADD, mine, Binary(BinaryOp.MUL, Share(), u32(self.lanes)))
+        return Binary(BinaryOp.ADD, Var(self.start), mine) if self.apart else mine
 
     def round(self, at: Expr, into: list[Names]) -> Iterator[Node]:
         """Folds the elements of a round into names, or what teams have kept."""

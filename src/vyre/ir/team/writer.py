@@ -7,7 +7,7 @@ workgroup memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -72,11 +72,6 @@ class Writer(Serial):
     @property
     def lanes(self) -> int:
         return self.rows * LANES
-
-    @property
-    def beside(self) -> int:
-        """Lanes that go through rounds side by side."""
-        return self.lanes
 
     def entry(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         """What a team does for the statements of an invocation."""
@@ -156,13 +151,19 @@ class Writer(Serial):
                 body = (If(Binary(BinaryOp.LT, Var(at), Var(rounds)), body),)
             return Loop(turn, start, stop, (Let(at, self.place(Var(turn))), *body))
 
-        full = Binary(BinaryOp.SHR, Var(rounds), u32(self.beside.bit_length() - 1))
+        own = yield from self.own_rounds(Var(rounds))
+        full = Binary(BinaryOp.SHR, own, u32(self.lanes.bit_length() - 1))
         yield turns(u32(0), full, checked=False)
-        yield turns(full, up(Var(rounds), self.beside), checked=True)
+        yield turns(full, up(own, self.lanes), checked=True)
+
+    def own_rounds(self, rounds: Expr) -> Generator[Node, None, Expr]:
+        """How many of so many rounds a team has: all of them."""
+        yield from ()
+        return rounds
 
     def place(self, turn: Expr) -> Expr:
         """The round that a lane has in a turn."""
-        return Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, turn, u32(self.beside)), LANE)
+        return Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, turn, u32(self.lanes)), LANE)
 
     # -- reductions
 
@@ -218,15 +219,16 @@ class Writer(Serial):
         """Rounds in whatever order: each lane's own, then all lanes' together."""
         own = [self.names(held, "own") for held in self.held]
         yield from self.all_absent(own)
+        mine = yield from self.own_rounds(count)
         full: Expr = u32(0)
         if copies:
-            full = Binary(BinaryOp.SHR, count, u32(self.beside.bit_length() - 1))
+            full = Binary(BinaryOp.SHR, mine, u32(self.lanes.bit_length() - 1))
             turn, at = self.fresh("turn"), self.fresh("at")
             body = (Let(at, self.place(Var(turn))), *self.round(Var(at), own))
             yield Loop(turn, u32(0), full, body)
         turn, at = self.fresh("turn"), self.fresh("at")
         inside = If(Binary(BinaryOp.LT, Var(at), count), tuple(self.round(Var(at), own)))
-        last = up(count, self.beside)
+        last = up(mine, self.lanes)
         yield Loop(turn, full, last, (Let(at, self.place(Var(turn))), inside))
         yield from self.agreed(own)
         if self.rows == 1:
