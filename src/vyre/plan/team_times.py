@@ -93,32 +93,16 @@ class Amounts:
 
     def less(self, other: Amounts) -> Amounts:
         """What is left of it without another."""
-        return Amounts(
-            operations=self.operations - other.operations,
-            functions=self.functions - other.functions,
-            along=self.along - other.along,
-            beside=self.beside - other.beside,
-            alike=self.alike - other.alike,
-            shared=self.shared - other.shared,
-            apart=self.apart - other.apart,
-            bytes=self.bytes,
-            reductions=self.reductions,
-            rounds=self.rounds,
-        )
+        return replace(self, **{n: getattr(self, n) - getattr(other, n) for n in _COUNTED})
 
     def divided(self, parts: int) -> Amounts:
         """One of so many parts of it."""
-        return replace(
-            self,
-            operations=self.operations / parts,
-            functions=self.functions / parts,
-            along=self.along / parts,
-            beside=self.beside / parts,
-            alike=self.alike / parts,
-            shared=self.shared / parts,
-            apart=self.apart / parts,
-            rounds=self.rounds / parts,
-        )
+        each = {name: getattr(self, name) / parts for name in _COUNTED}
+        return replace(self, rounds=self.rounds / parts, **each)
+
+
+_COUNTED = ("operations", "functions", "along", "shared", "beside", "alike", "apart")
+"""Amounts that add up."""
 
 
 def _inner_counters(program: Program) -> set[str]:
