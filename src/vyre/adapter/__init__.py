@@ -1,0 +1,1 @@
+"""Kernels written elsewhere: Triton, CuPy, Numba, PyOpenCL, source with macros, any function."""
