@@ -230,7 +230,7 @@ def test_code_asks_what_a_backend_can_do_and_never_what_it_is_called():
 
 
 STARTS_THREADS = [
-    *("backend/cpu/pool.py", "learn/desk.py", "learn/recorder.py", "runtime/compile/helper.py"),
+    *("backend/cpu/pool.py", "learn/desk.py", "learn/recorder.py", "runtime/compile/worker.py"),
 ]
 
 

@@ -25,7 +25,8 @@ from vyre.model import Code, Order, Schedule
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.compile import helper as helper_module
 from vyre.runtime.compile.bundle import Bundle, Warm, from_request, spelt, to_request
-from vyre.runtime.compile.helper import CompileHelper, Ready, Refused
+from vyre.runtime.compile.helper import CompileHelper, Ready
+from vyre.runtime.compile.worker import MAX_FAILED_STARTS, Refused
 from vyre.runtime.devices.compile_server import _cut, compile_bundle
 from vyre.testing.configs import odd_ones, schedules
 from vyre.testing.programs import Case, race_free
@@ -489,7 +490,7 @@ class TestFaults:
         with CompileHelper(REFERENCE, command=("/nonexistent/python",)) as helper:
             answers = {helper.submit(bundle()).wait(LONG_S) for _ in range(5)}
 
-        assert len(helper._failed_starts) == helper_module.MAX_FAILED_STARTS == 3
+        assert len(helper._failed_starts) == MAX_FAILED_STARTS == 3
         assert answers == {
             Refused(
                 "the compile helper could not be started: "

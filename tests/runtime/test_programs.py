@@ -19,7 +19,8 @@ from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.model import Reason
 from vyre.plan import DispatchConfig
-from vyre.runtime.compile.helper import Pending, Ready
+from vyre.runtime.compile.helper import Ready
+from vyre.runtime.compile.worker import Pending
 from vyre.runtime.devices import programs
 from vyre.runtime.devices.device import Device
 from vyre.store.memory import MemoryStore

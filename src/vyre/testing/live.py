@@ -17,7 +17,8 @@ from vyre.learn.recorder import Recorder
 from vyre.learn.standing import Standing
 from vyre.model import Code, Reason, Schedule
 from vyre.runtime.compile.bundle import Bundle
-from vyre.runtime.compile.helper import Pending, Ready, Refused
+from vyre.runtime.compile.helper import Ready
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.runtime.devices.device import Device
 from vyre.store.memory import MemoryStore
 
@@ -41,11 +42,11 @@ class Helper:
     refuses: Mapping[Code, Refused] = field(default_factory=dict)
     answers: bool = True
     asked: list[Bundle] = field(default_factory=list)
-    waiting: list[tuple[Bundle, Pending]] = field(default_factory=list)
+    waiting: list[tuple[Bundle, Pending[Ready]]] = field(default_factory=list)
 
-    def submit(self, bundle: Bundle, then: Callable[[], object] | None = None) -> Pending:
+    def submit(self, bundle: Bundle, then: Callable[[], object] | None = None) -> Pending[Ready]:
         """Take a bundle, as a helper does."""
-        pending = Pending(then)
+        pending = Pending[Ready](then)
         self.asked.append(bundle)
         self.waiting.append((bundle, pending))
         if self.answers:
@@ -60,7 +61,7 @@ class Helper:
         self.waiting = []
 
 
-def settled(pending: Pending, answer: Ready | Refused) -> Pending:
+def settled(pending: Pending[Ready], answer: Ready | Refused) -> Pending[Ready]:
     """What was asked for, answered."""
     pending.settle(answer)
     return pending

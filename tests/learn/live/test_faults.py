@@ -3,7 +3,7 @@
 import pytest
 
 from vyre.errors import DeviceFailed
-from vyre.runtime.compile.helper import Pending, Refused
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.live import WINNER, adopted, bowl, settled
 
 

@@ -8,7 +8,7 @@ from vyre.model import (
     Reason,
 )
 from vyre.policy.measured import measured
-from vyre.runtime.compile.helper import Pending, Refused
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.store.sqlite.database import Database
 from vyre.testing.live import DEFAULT, WINNER, settled
 

@@ -11,7 +11,8 @@ from vyre.errors import DeviceFailed
 from vyre.learn.subject import Fetched, Later
 from vyre.model import Code, Schedule
 from vyre.runtime.compile.bundle import Bundle
-from vyre.runtime.compile.helper import Pending, Ready, Refused
+from vyre.runtime.compile.helper import Ready
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher
 from vyre.runtime.devices.subject import ProgramSubject

@@ -33,7 +33,8 @@ from vyre.policy.contest import CONFIDENCE, Contest, Late, Progress, Swept
 from vyre.policy.measured import is_time
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.compile.bundle import Bundle, Warm
-from vyre.runtime.compile.helper import CompileHelper, Pending, Refused
+from vyre.runtime.compile.helper import CompileHelper, Ready
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 
 MOST_CODES = 14
@@ -151,7 +152,7 @@ class _Ahead:
     ) -> None:
         self.launcher, self.numbers, self.helper = launcher, numbers, helper
         self.left_s = left_s  # for how long one of them may be waited for
-        self.pending: dict[Schedule, Pending] = {}
+        self.pending: dict[Schedule, Pending[Ready]] = {}
 
     def announce(self, configs: Sequence[Config]) -> None:
         if self.helper is None:

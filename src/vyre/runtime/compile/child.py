@@ -1,4 +1,4 @@
-"""The compile helper's process as its parent holds it: a line for a line, within a time limit."""
+"""A helper's process as its parent holds it: a line for a line, within a time limit."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ class Lost:
     log: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """How a process and what works in it are called where it is said what became of them."""
+
+    process: str
+    work: str
+    stranger: str = "is another one than was asked for"  # what it is where its greeting is wrong
+
+
 class Child:
     """One process. It is used from one thread; any thread may `kill` it.
 
@@ -31,7 +40,10 @@ class Child:
         OSError: it could not be started.
     """
 
-    def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], variables: Mapping[str, str], spoken: Spoken
+    ) -> None:
+        self._spoken = spoken
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the process
         try:
             # A session of its own: Ctrl-C is for the caller, and one kill takes the linkers that a
@@ -132,13 +144,13 @@ class Child:
         except subprocess.TimeoutExpired:
             self.kill()
             self._process.wait()
-            return Lost("the compile helper closed its output", self._printed())
+            return Lost(f"{self._spoken.process} closed its output", self._printed())
         log = self._printed()
         if self._expired:
-            return Lost(f"the compiler took more than {limit_s:g} s", log)
+            return Lost(f"{self._spoken.work} took more than {limit_s:g} s", log)
         if status < 0:
-            return Lost(f"the compile helper died with signal {-status}", log)
-        return Lost(f"the compile helper ended with status {status}", log)
+            return Lost(f"{self._spoken.process} died with signal {-status}", log)
+        return Lost(f"{self._spoken.process} ended with status {status}", log)
 
     def _printed(self) -> str:
         size = self._errors.seek(0, os.SEEK_END)

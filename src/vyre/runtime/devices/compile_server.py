@@ -6,17 +6,12 @@ one line. It ends when its parent does, because its input ends then.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import signal
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -28,47 +23,25 @@ from vyre.ir.storage import STORAGE
 from vyre.ir.validate import check
 from vyre.model import Dim3
 from vyre.runtime.compile.bundle import Bundle, Warm, from_request
+from vyre.runtime.compile.serving import Answers, refusal, serve, why
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import words_of
 from vyre.runtime.devices.opened import open as open_device
 
-LOG_CHARACTERS = 8000
-"""How much of a compiler's log is worth sending; errors come last."""
-
 _NARROW, _WIDE = 1 << 15, 1 << 16  # well below and just above where PoCL draws the line
-_GRACE_S = 5
-_NICE = 10
 
 
 def main(device_name: str) -> None:
     """Answer requests until there are no more."""
-    requests, answers = _claim_pipes()
-    _give_way()
-    try:
-        device = open_device(device_name)
-    except VyreError as error:
-        sys.exit(error.problem)
-    try:
-        _say(answers, {"ready": device.info.toolchain})
-        for line in requests:
-            request = json.loads(line)
-            _empty_log()
-            _end_after(math.ceil(request["limit_s"]) + _GRACE_S)
-            answer = compile_bundle(device, from_request(request))
-            _end_after(0)
-            _say(answers, {"id": request["id"], **answer})
-    except BrokenPipeError:
-        pass  # our parent is gone
 
+    def begin() -> tuple[str, Answers]:
+        try:
+            device = open_device(device_name)
+        except VyreError as error:
+            sys.exit(error.problem)
+        return device.info.toolchain, lambda asked: compile_bundle(device, from_request(asked))
 
-def _give_way() -> None:
-    """Let the caller's kernels come first: they may run on the same cores."""
-    if os.name != "posix":
-        return
-    os.nice(_NICE)
-    # Linux weighs sessions against each other, however nice the processes in each of them are.
-    with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(_NICE), encoding="ascii")
+    serve(begin)
 
 
 def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
@@ -88,7 +61,7 @@ def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
         else:
             compiled = _compile_by_launching(device, bundle, jobs)
     except VyreError as error:
-        return _refusal(error.problem)
+        return refusal(error.problem)
     refused = [
         (code, made)
         for code, made in zip(bundle.codes, compiled, strict=True)
@@ -96,12 +69,12 @@ def compile_bundle(device: Device, bundle: Bundle) -> dict[str, Any]:
     ]
     if len(refused) == len(bundle.codes):
         code, made = refused[0]
-        return _refusal(f"{code}: {made.reason}", made.log)
+        return refusal(f"{code}: {made.reason}", made.log)
     return {
         "ok": True,
         "max_threads": [0 if isinstance(one, Unbuilt) else one.max_threads for one in compiled],
         "made": [
-            _why(one.reason, one.log) if isinstance(one, Unbuilt) else asdict(one)
+            why(one.reason, one.log) if isinstance(one, Unbuilt) else asdict(one)
             for one in compiled
         ],
         "cpu_s": time.process_time() - began,
@@ -155,47 +128,6 @@ def _cut(grid: Dim3, workgroup: Dim3) -> Dim3:
 
 def _rows(width: int, size: int) -> int:
     return -(-min(width, _WIDE) // size) if width >= _NARROW else 1
-
-
-def _refusal(reason: str, log: str = "") -> dict[str, Any]:
-    return {"ok": False, **_why(reason, log)}
-
-
-def _why(reason: str, log: str) -> dict[str, str]:
-    return {"reason": reason, "log": log.strip()[-LOG_CHARACTERS:]}
-
-
-def _claim_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Keep the pipes for ourselves: what a compiler prints goes where errors go."""
-    requests, answers = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return os.fdopen(requests, "rb"), os.fdopen(answers, "wb")
-
-
-def _empty_log() -> None:
-    """Forget what earlier requests left, where errors go to a file."""
-    try:
-        os.ftruncate(2, 0)
-        os.lseek(2, 0, os.SEEK_SET)
-    except OSError:
-        pass  # a terminal or a pipe keeps nothing
-
-
-def _end_after(seconds: int) -> None:
-    """Our parent kills us at the limit; should it be gone, this does. 0 takes it back.
-
-    It works while the compiler holds the interpreter's lock, because nothing handles the signal.
-    """
-    if os.name == "posix":
-        signal.alarm(seconds)
-
-
-def _say(answers: BinaryIO, message: dict[str, Any]) -> None:
-    answers.write(json.dumps(message).encode() + b"\n")
-    answers.flush()
 
 
 if __name__ == "__main__":

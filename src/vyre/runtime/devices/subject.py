@@ -27,7 +27,8 @@ from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import risk
 from vyre.policy.evidence import NOISE
 from vyre.runtime.compile.bundle import Bundle, Warm
-from vyre.runtime.compile.helper import CompileHelper, Pending, Ready, Refused
+from vyre.runtime.compile.helper import CompileHelper, Ready
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.runtime.devices import corrections
 from vyre.runtime.devices.launcher import Launcher, Numbers, Prepared
 from vyre.runtime.devices.opening import opening_of
@@ -151,7 +152,7 @@ class BundleFetching:
         subject: ProgramSubject,
         codes: tuple[Code, ...],
         schedules: tuple[Schedule, ...],
-        pending: Pending,
+        pending: Pending[Ready],
     ) -> None:
         self._subject, self._codes, self._schedules = subject, codes, schedules
         self._pending = pending
