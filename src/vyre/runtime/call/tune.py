@@ -28,9 +28,9 @@ from vyre.model import (
 )
 from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
-from vyre.plan.space import Space
-from vyre.policy.contest import CONFIDENCE, Contest, Late, Progress, Swept
+from vyre.policy.contest import Contest, Late, Progress
 from vyre.policy.measured import is_time
+from vyre.policy.verdict import decides, verdict
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Ready
@@ -118,8 +118,9 @@ def tune(
         ahead.cancel()
     given_s = time.monotonic() - began if swept.interrupted else budget_s
     why_not = launcher.why_alone(numbers)
-    decision = _decision(workload, swept, candidates, given_s, why_not)
-    if _decides(decision, swept, candidates):
+    legal = len(candidates.legal)
+    decision = verdict(workload, swept, legal, given_s, why_not=why_not)
+    if decides(decision, swept, legal):
         decision = recorder.evidence(
             workload, frozenset(candidates.legal), candidates.default
         ).weigh(decision)
@@ -131,13 +132,6 @@ def tune(
         recorder.flush()
         raise KeyboardInterrupt
     return decision
-
-
-def _decides(decision: Decision, swept: Swept, candidates: Space) -> bool:
-    """Whether what a sweep came to is worth remembering."""
-    if swept.interrupted:  # the user ended it before it could find more
-        return decision.reason is Reason.ADOPTED
-    return swept.rivals > 0 or (swept.finished and len(candidates.legal) == 1)
 
 
 class _Ahead:
@@ -236,51 +230,3 @@ def _times(
         if time.monotonic() >= deadline:
             break
     return times
-
-
-def _decision(
-    workload: Workload, swept: Swept, candidates: Space, given_s: float, why_not: str | None
-) -> Decision:
-    """What a sweep of `given_s` seconds came to, and why; `why_not` says why nothing is free."""
-    decision = Decision(
-        workload=workload,
-        config=swept.winner,
-        reason=Reason.DEFAULT,
-        detail=_why_not(swept),
-        default=swept.default,
-        unfinished_s=None if swept.finished else given_s,
-    )
-    if swept.gain is not None:
-        detail = (
-            f"at least {swept.gain.low:.2f}x the default's speed with {CONFIDENCE:.0%} confidence, "
-            f"by {swept.pairs} pairs; {len(swept.samples)} schedules measured"
-        )
-        return replace(
-            decision,
-            reason=Reason.ADOPTED,
-            detail=detail,
-            gain=swept.gain.middle,
-            confidence=CONFIDENCE,
-        )
-    if len(candidates.legal) == 1 and not swept.failed:
-        if why_not is None:
-            return replace(decision, detail="there is one schedule only")
-        return replace(decision, reason=Reason.NOT_FREE, detail=why_not)
-    return decision
-
-
-def _why_not(swept: Swept) -> str:
-    """Why a sweep leaves the default."""
-    for failure in swept.failed:
-        if failure.config == swept.default:
-            return f"the default could not be measured: {failure.reason}"
-    if not swept.rivals:
-        if not swept.failed or not swept.finished:
-            return "no other schedule could be compiled in time"
-        return f"no other schedule could be run: {swept.failed[0].reason}"
-    if swept.unclear is not None:
-        return f"the times of {swept.unclear.text} contradict each other"
-    why = f"nothing was faster with {CONFIDENCE:.0%} confidence"
-    return f"{why}; {len(swept.samples)} schedules measured" + (
-        "" if swept.finished else ", then the time was over"
-    )
