@@ -191,7 +191,7 @@ def test_what_was_learned_is_explained():
     said = str(twice.explain())
 
     head, _, *lines = said.splitlines()
-    assert head == "twice: that its configs compute the same is its author's word"
+    assert head == "twice: that its configs compute the same is stated by its author"
     assert lines[0] == "1,000 elements on a table of times"
     assert "  runs        BLOCK=128, num_warps=4\n" in said
     assert "  gain        2.50x the default's speed (100% sure to be faster)\n" in said

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vyre.backend.base import Ticket
+from vyre.learn.pace import Pace
 from vyre.learn.subject import workload_of
 from vyre.model import Clocks, DeviceInfo, Knobs, Workload
 
@@ -19,6 +20,11 @@ class Place(Protocol):
 
     @property
     def info(self) -> DeviceInfo: ...
+    @property
+    def pace(self) -> Pace:
+        """How quickly to learn beside calls there."""
+        ...
+
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         """Call `launch` once, and give a ticket of its time; None where there is none to be had."""
         ...

@@ -119,7 +119,8 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.foreign:
-            lines = [f"{self.kernel}: that its configs compute the same is its author's word"]
+            lines = [f"{self.kernel}: that its configs compute the same is stated by its author"]
+            lines += [f"  {text}" for text in self.proof]
         elif self.named:
             *most, last = self.named
             listed = f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,120 @@
+"""Work beside the calls: in processes of their own, and on a thread where it cannot leave ours."""
+
+from __future__ import annotations
+
+import functools
+import os
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vyre.adapter.kind import Job
+from vyre.adapter.server import GREETING
+from vyre.errors import VyreError
+from vyre.runtime.compile.child import Spoken
+from vyre.runtime.compile.worker import Pending, Refused, Worker, python_command
+
+_SERVER = "vyre.adapter.server"
+_TO_COME_UP_S = 60.0  # libraries of others are loaded there
+
+
+class Jobs(Worker[Job, Mapping[str, Any]]):
+    """A process that does jobs, and may die of one without harm to whoever asked."""
+
+    def __init__(self, spoken: Spoken, time_limit_s: float = _TO_COME_UP_S) -> None:
+        super().__init__(
+            lambda: python_command(spoken.process, _SERVER),
+            GREETING,
+            time_limit_s=time_limit_s,
+            spoken=spoken,
+            # One thread each, because the cores are the caller's.
+            variables={"POCL_MAX_PTHREAD_COUNT": "1", "POCL_AFFINITY": "0"},
+        )
+
+    def request(self, work: Job) -> Mapping[str, Any]:
+        return {"entry": work.entry, "given": work.given}
+
+    def read(self, answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        done = answer.get("done")
+        return done if isinstance(done, dict) else None
+
+    def limit_s(self, work: Job) -> float:
+        return work.limit_s
+
+
+@functools.cache
+def compiling() -> Jobs:
+    """The process that compiles kernels of others ahead of the calls."""
+    return Jobs(Spoken("the process that compiles", "compiling"))
+
+
+@functools.cache
+def trying() -> Jobs:
+    """The process that runs configs on copies before they serve."""
+    return Jobs(Spoken("the process that tried it", "a run on copies"))
+
+
+class Aside:
+    """One thread for what cannot be made in another process; callers share its interpreter."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waiting: queue.SimpleQueue[tuple[Callable[[], None], Pending[None]]] = (
+            queue.SimpleQueue()
+        )
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, work: Callable[[], None], then: Callable[[], object]) -> Pending[None]:
+        """Do this soon; a `VyreError` of it is a refusal, and `then` says that it is over."""
+        pending: Pending[None] = Pending(then)
+        self._waiting.put((work, pending))
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name="vyre-making", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no more threads, or the interpreter is ending
+                    pending.settle(Refused(f"no thread could be started: {error}", by_helper=True))
+                else:
+                    self._thread = thread
+        return pending
+
+    def _run(self) -> None:
+        while True:
+            work, pending = self._waiting.get()
+            if pending.poll() is not None:
+                continue
+            try:
+                work()
+            except VyreError as error:
+                pending.settle(Refused(error.problem))
+            except Exception as error:  # noqa: BLE001  # of a library of others: it drops one config
+                pending.settle(Refused(f"{type(error).__name__}: {error}"))
+            else:
+                pending.settle(_DONE)
+
+
+class _Done:
+    """That something was done, which is all there is to know of it."""
+
+
+_DONE: Any = _Done()
+
+
+@functools.cache
+def aside() -> Aside:
+    """The thread of this process for what cannot be made elsewhere."""
+    return Aside()
+
+
+def _after_fork() -> None:
+    for made in (compiling, trying, aside):
+        made.cache_clear()  # what was started belongs to the process before the fork
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

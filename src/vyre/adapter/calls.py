@@ -1,0 +1,347 @@
+"""Calls of kernels that Vyre did not write: each runs one config once, and the best is learned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from random import Random
+from statistics import median
+from typing import Any
+
+from vyre.adapter.beside import compiling
+from vyre.adapter.failure import Raised
+from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
+from vyre.adapter.made import Admitted, ForeignSubject, Made, knobs_of
+from vyre.adapter.trials import Check, Trials
+from vyre.errors import InvalidInput, VyreError
+from vyre.learn import process
+from vyre.learn.decide import Call, explain, site_of
+from vyre.learn.explain import Explanation
+from vyre.learn.rules import Rule, rule
+from vyre.learn.site import Site
+from vyre.model import Config, Decision, Failed, Knobs, Reason, Workload
+from vyre.policy.contest import Contest, Late, Progress
+from vyre.policy.measured import is_time
+from vyre.policy.verdict import decides, verdict
+from vyre.runtime.compile.worker import Pending, Refused
+
+_MOST_KINDS = 4096
+"""Kinds of calls that are told apart; a stream of ever-new ones forgets the oldest."""
+
+_MOST_TRIED = 64
+"""Workloads whose arguments are kept as copies, for trials."""
+
+_BLOCK_S, _MOST_LAUNCHES = 0.001, 12
+"""A sample of a sweep is the median of launches that last this long together."""
+
+_UNGUARDED = (
+    "a config that crashes, hangs or writes where it should not does so in this process; "
+    "check=True tries each on copies first"
+)
+
+
+class Calls:
+    """Decides the calls of one kernel, kind by kind; any thread may use it."""
+
+    def __init__(self, name: str, *, check: Check | None = None) -> None:
+        self.name, self.check = name, check
+        self._entries: dict[tuple[Rule, Hashable], Entry] = {}
+        self._admitted: dict[Workload, Admitted] = {}  # kinds of a workload share their trials
+
+    def find(self, key: Hashable) -> Entry | None:
+        """The entry of calls that were made before under this key, and by the present rule."""
+        return self._entries.get((rule(), key))
+
+    def add(self, key: Hashable, kind: Kind, variants: Variants, arguments: Sequence[Any]) -> Entry:
+        """The entry of a new kind of call, of which these are the arguments.
+
+        Raises:
+            VyreError: none of its configs can be launched, or not as `check=` asks.
+            NotRemembered: the process is frozen, and nothing is remembered for this call.
+        """
+        by = rule()
+        if not kind.configs:
+            raise InvalidInput(f"{kind.name} without a config", "name at least one")
+        if self.check is not None:
+            kind = replace(kind, traits=(*kind.traits, f"checked {self.check.text}"))
+        admitted = Admitted(kind.configs[0])
+        if self.check is not None and by.mode.writes:
+            admitted = self._tried(kind, variants, arguments, self.check)
+        entry = Entry(kind, Made(variants, admitted), by)
+        while len(self._entries) >= _MOST_KINDS:
+            self._entries.pop(next(iter(self._entries)), None)
+        return self._entries.setdefault((by, key), entry)
+
+    def _tried(
+        self, kind: Kind, variants: Variants, arguments: Sequence[Any], check: Check
+    ) -> Admitted:
+        """What may serve calls of a kind, once its first config, or what is remembered, may."""
+        workload = kind.workload
+        known = self._admitted.get(workload)
+        if known is not None:
+            return known
+        admitted = Admitted(kind.configs[0], _trials(kind, variants, arguments, check))
+        remembered = process.recorder().get(workload)
+        if remembered is not None and remembered.config in kind.configs:
+            admitted.passed.add(knobs_of(remembered.config))  # in an earlier process
+        else:
+            admitted.begin(kind.configs)
+        while len(self._admitted) >= _MOST_TRIED:
+            self._admitted.pop(next(iter(self._admitted)), None)
+        return self._admitted.setdefault(workload, admitted)
+
+    def explain(self) -> Explanation:
+        """What is known of the kernel, by the calls made of it in this process."""
+        entries = tuple(self._entries.values())
+        explained = explain(self.name, [(one.call, one.site) for one in entries])
+        return replace(explained, proof=(self._guard(),))
+
+    def _guard(self) -> str:
+        if self.check is None:
+            return _UNGUARDED
+        return (
+            "each was run on copies, in another process, before it served: what it wrote is "
+            f"compared with the first's, {self.check.text}"
+        )
+
+
+class Entry:
+    """One kind of call of a kernel: where it is launched from."""
+
+    __slots__ = ("call", "made", "place", "site")
+
+    def __init__(self, kind: Kind, made: Made, by: Rule) -> None:
+        self.place, self.made = kind.place, made
+        steps = _Steps(made, kind.place)
+        call = Call.of(ForeignSubject(kind, made), steps, size=kind.size, pace=kind.place.pace)
+        self.call = replace(call, clocks=kind.place.clocks)
+        self.site: Site = site_of(self.call, by)
+
+    @property
+    def chosen(self) -> Knobs:
+        """What runs while nothing is asked for."""
+        return knobs_of(self.site.chosen)
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided, and why."""
+        decider = self.site.decider
+        return self.site.decision if decider is None else decider.standing.decision
+
+    def launch(self, arguments: Sequence[Any], stream: int = 0) -> Any:
+        """Make a call: one config runs once; what the library gives for it."""
+        site = self.site
+        if site.asked:
+            return self._launch_asked(arguments, stream)
+        site.tick()
+        start = site.best or self._refreshed(stream)
+        try:
+            return start(arguments, stream)
+        except VyreError as error:
+            return self._launch_default(site.chosen, error, arguments, stream)
+
+    def _refreshed(self, stream: int) -> Start:
+        """What to launch after the choice has changed; in a capture, what is made already."""
+        if self.made.starts and self.place.is_capturing(stream):
+            for knobs in (self.chosen, self.made.default):
+                if knobs in self.made.starts:
+                    return self.made.starts[knobs]
+        start: Start = self.site.refreshed()
+        return start
+
+    def _launch_asked(self, arguments: Sequence[Any], stream: int) -> Any:
+        """The launch whose time is asked for, timed; what is usual where it cannot be made."""
+        site = self.site
+        capturing = self.place.is_capturing(stream)
+        if capturing and site.best is None:
+            site.tick()
+            return self._refreshed(stream)(arguments, stream)
+        start, asked = site.take(capturing=capturing)
+        if asked is None:
+            try:
+                return start(arguments, stream)
+            except VyreError as error:
+                return self._launch_default(site.chosen, error, arguments, stream)
+        given: list[Any] = []
+
+        def launch() -> Any:
+            given.append(start(arguments, stream))
+            return given[0]
+
+        try:
+            ticket = self.place.time(stream, launch)
+        except VyreError as error:
+            if given:  # it was launched, and only its time is not to be had
+                site.lost()
+                return given[0]
+            return self._launch_default(asked, error, arguments, stream, asked=True)
+        except BaseException:
+            site.lost()
+            raise
+        site.ran(asked, ticket)
+        return given[0]
+
+    def _launch_default(
+        self,
+        config: Config,
+        error: VyreError,
+        arguments: Sequence[Any],
+        stream: int,
+        *,
+        asked: bool = False,
+    ) -> Any:
+        """Launch the default where a config failed, and drop that."""
+        site = self.site
+        if config == self.made.default:
+            if asked:
+                site.lost()
+            raise error.raised if isinstance(error, Raised) else error
+        given: list[Any] = []
+        if site.decider is not None:
+            site.fall_back(
+                config, error, lambda usual: given.append(usual(arguments, stream)), asked=asked
+            )
+            return given[0]
+        usual = self.made(None)
+        assert usual is not None
+        found = usual(arguments, stream)
+        site.best = usual  # nobody learns here, so it is this from now on
+        return found
+
+    def tune(
+        self,
+        arguments: Sequence[Any],
+        *,
+        copies: Callable[[Sequence[Any]], Sequence[Any]],
+        stream: int = 0,
+        budget_s: float = 2.0,
+        progress: Callable[[Progress], None] | None = None,
+        seed: int = 0,
+    ) -> Decision:
+        """Sweep the configs on copies of a call's arguments, and remember the fastest.
+
+        Raises:
+            KeyboardInterrupt: the user's own, after what was found by then is safe.
+        """
+        question = self.call.subject.question()
+        workload, recorder = question.workload, process.recorder()
+        process.deciders().forget(workload)  # or what calls are learning would come after it
+        given = tuple(copies(arguments))
+        recorder.name(workload, question.name, question.device)
+        ahead = _Ahead(self, lambda: sweep.left_s)
+        sweep = Contest(
+            default=question.default,
+            candidates=question.candidates,
+            ready=ahead,
+            measure=lambda config: self._measure(knobs_of(config), given, stream),
+            clock=time.monotonic,
+            budget_s=budget_s,
+            rng=Random(seed),
+            report=progress,
+            told=lambda outcome: recorder.record(workload, outcome, self.call.size),
+        )
+        began = time.monotonic()
+        try:
+            swept = sweep.run()
+        finally:
+            ahead.cancel()
+        given_s = time.monotonic() - began if swept.interrupted else budget_s
+        legal, known = len(question.candidates), recorder.get(workload)
+        decision = verdict(workload, swept, legal, given_s, noun="config")
+        if decides(decision, swept, legal):
+            able = frozenset(question.candidates)
+            decision = recorder.evidence(workload, able, question.default).weigh(decision)
+            recorder.put(decision)
+            process.deciders().tuned(decision)
+            self.site.hear(decision)
+        elif known is not None and not swept.interrupted:
+            why = f"{decision.detail}; what was remembered stands"
+            decision = replace(known, reason=Reason.REMEMBERED, detail=why)
+        if swept.interrupted:
+            recorder.flush()
+            raise KeyboardInterrupt
+        return decision
+
+    def _measure(self, knobs: Knobs, arguments: Sequence[Any], stream: int) -> float | Failed:
+        """The median time of a block of launches."""
+        times: list[float] = []
+        deadline = time.monotonic() + _BLOCK_S
+        try:
+            start = self.made(knobs)
+            assert start is not None
+            while len(times) < _MOST_LAUNCHES:
+                ticket = self.place.time(stream, lambda: start(arguments, stream))
+                if ticket is None:
+                    return Failed(knobs, "the device gives no times")
+                ticket.wait()
+                elapsed = ticket.elapsed_ns()
+                if elapsed is not None and is_time(elapsed):
+                    times.append(elapsed)
+                if time.monotonic() >= deadline:
+                    break
+        except VyreError as error:
+            return Failed(knobs, error.problem)
+        return median(times) if times else Failed(knobs, "the device gives no times")
+
+
+class _Steps:
+    """A `Prepare` of an entry."""
+
+    def __init__(self, made: Made, place: Place) -> None:
+        self._made, self._place = made, place
+
+    def __call__(self, config: Config | None, *, if_ready: bool = False) -> Any:
+        return self._made(config, if_ready=if_ready)
+
+    def is_capturing(self, stream: int) -> bool:
+        return self._place.is_capturing(stream)
+
+
+def _trials(kind: Kind, variants: Any, arguments: Sequence[Any], check: Check) -> Trials:
+    if not hasattr(variants, "portable"):
+        raise InvalidInput(
+            f"check= of {kind.name}, which cannot be had in another process", "leave check= out"
+        )
+    able: Copies = variants
+    return Trials(able, arguments, check)
+
+
+class _Ahead:
+    """Compiles, and tries, what a sweep is about to measure."""
+
+    def __init__(self, entry: Entry, left_s: Callable[[], float]) -> None:
+        self._made, self._left_s = entry.made, left_s
+        self._compiling: dict[Config, Pending[Any]] = {}
+
+    def announce(self, configs: Sequence[Config]) -> None:
+        variants = self._made.variants
+        for knobs in map(knobs_of, configs):
+            if knobs in self._compiling or self._made.is_ready(knobs):
+                continue
+            job = None if variants.is_ready(knobs) else variants.job(knobs)
+            if job is not None:
+                self._compiling[knobs] = compiling().submit(job)
+
+    def wait(self, config: Config) -> Failed | Late | None:
+        knobs = knobs_of(config)
+        pending = self._compiling.get(knobs)
+        if pending is not None:
+            answer = pending.wait(max(0.0, self._left_s()))
+            if answer is None:
+                return Late()
+            if isinstance(answer, Refused) and not answer.by_helper:
+                return Failed(knobs, answer.reason)
+        admitted = self._made.admitted
+        if admitted.trials is not None and knobs not in admitted:
+            tried = admitted.trials.submit(admitted.default, knobs).wait(max(0.0, self._left_s()))
+            if tried is None:
+                return Late()
+            if isinstance(tried, Refused):
+                return Failed(knobs, tried.reason)
+            admitted.passed.add(knobs)
+        return None
+
+    def cancel(self) -> None:
+        for pending in self._compiling.values():
+            pending.cancel()

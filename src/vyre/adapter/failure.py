@@ -1,0 +1,18 @@
+"""What other libraries raise, as what a config is dropped for."""
+
+from __future__ import annotations
+
+from vyre.errors import DeviceFailed
+
+
+class Raised(DeviceFailed):
+    """What a function or a library raised under a config; it is its own to answer for.
+
+    Where no other config can be blamed for it, the caller hears what was raised.
+    """
+
+    def __init__(self, raised: Exception) -> None:
+        said = str(raised).strip()
+        problem = f"{type(raised).__name__}: {said}" if said else type(raised).__name__
+        super().__init__(problem, "look at what it raised")
+        self.raised = raised

@@ -1,0 +1,193 @@
+"""Which configs of a kind of call can be launched at once: made, and tried where that is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vyre.adapter.beside import aside, compiling
+from vyre.adapter.kind import Kind, Start, Variants
+from vyre.adapter.trials import Trials
+from vyre.errors import DeviceFailed, VyreError
+from vyre.learn.subject import Fetched, Later, Question
+from vyre.model import Config, Knobs
+from vyre.runtime.compile.worker import Pending, Refused
+
+_TO_TRY_S = 600.0  # for all first configs together that die or hang, before a first call gives up
+
+
+def knobs_of(config: Config) -> Knobs:
+    """A config as what runs a kernel of somebody else's."""
+    assert isinstance(config, Knobs), f"{config.text} runs no kernel of others"
+    return config
+
+
+@dataclass(slots=True)
+class Admitted:
+    """Which configs of a workload may serve: all, or those that ran on copies as the first did."""
+
+    default: Knobs
+    trials: Trials | None = None
+    passed: set[Knobs] = field(default_factory=set)
+    fell: dict[Knobs, str] = field(default_factory=dict)  # in the first call, and why
+
+    def __contains__(self, knobs: Knobs) -> bool:
+        return self.trials is None or knobs in self.passed
+
+    def begin(self, configs: Sequence[Knobs]) -> None:
+        """Let the first config that ends on copies be the default; those before it never run.
+
+        Raises:
+            DeviceFailed: none does.
+        """
+        assert self.trials is not None
+        until = time.monotonic() + _TO_TRY_S
+        for knobs in configs:
+            answer = self.trials.submit(knobs, knobs).wait(max(until - time.monotonic(), 0.0))
+            if answer is not None and not isinstance(answer, Refused):
+                self.passed.add(knobs)
+                self.default = knobs
+                return
+            self.fell[knobs] = "it did not end in time" if answer is None else answer.reason
+        knobs, why = next(iter(self.fell.items()))
+        raise DeviceFailed(
+            f"no config could be run on copies; {knobs.text}: {why}",
+            "mend the kernel, or leave check= out to see it fail in this process",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What launches the configs of one kind of call; any thread may use it."""
+
+    variants: Variants
+    admitted: Admitted
+    starts: dict[Knobs, Start] = field(default_factory=dict)
+
+    @property
+    def default(self) -> Knobs:
+        return self.admitted.default
+
+    def __call__(self, config: Config | None, *, if_ready: bool = False) -> Start | None:
+        """What launches a config, or the default; a `Prepare`."""
+        knobs = self.default if config is None else knobs_of(config)
+        start = self.starts.get(knobs)
+        if start is not None and knobs in self.admitted:
+            return start
+        if if_ready and not self.is_ready(knobs):
+            return None
+        if knobs not in self.admitted:
+            self.admitted.begin((knobs,))  # what was remembered cannot run, and calls wait for this
+        return self.make(knobs)
+
+    def make(self, knobs: Knobs) -> Start:
+        """What launches it, compiled here and now where it has to be."""
+        start = self.starts[knobs] = self.variants.make(knobs)
+        return start
+
+    def is_ready(self, config: Config) -> bool:
+        knobs = knobs_of(config)
+        if knobs not in self.admitted:
+            return False
+        return knobs in self.starts or self.variants.is_ready(knobs)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSubject:
+    """A kernel of somebody else's, as the learner sees one kind of its calls."""
+
+    kind: Kind
+    made: Made
+
+    def question(self) -> Question:
+        kind, made = self.kind, self.made
+        fallen = made.admitted.fell
+        able = tuple(one for one in kind.configs if one not in fallen)
+        fell = tuple(f"{one.text}: {why}" for one, why in fallen.items())
+        return Question(
+            workload=kind.workload,
+            name=kind.name,
+            device=kind.place.info,
+            default=made.default,
+            candidates=able,
+            refused=(*kind.left_out, *fell),
+        )
+
+    def is_ready(self, config: Config) -> bool:
+        return self.made.is_ready(config)
+
+    def fetch(self, configs: Sequence[Config], done: Callable[[], object]) -> Fetch:
+        return Fetch(self.made, knobs_of(configs[0]), done)
+
+
+class Fetch:
+    """A config that is being compiled, then tried, then loaded; used on the thread that learns."""
+
+    def __init__(self, made: Made, knobs: Knobs, done: Callable[[], object]) -> None:
+        self._made, self._knobs, self._done = made, knobs, done
+        self._began = time.monotonic()
+        self._left = [self._compile, self._try, self._load]
+        self._pending: Pending[Any] | None = None
+        self._failed = ""
+        self._go_on()
+
+    def taken(self) -> Fetched | Later | None:
+        while self._pending is not None:
+            answer = self._pending.poll()
+            if answer is None:
+                return None
+            if isinstance(answer, Refused) and not self._is_made_here(answer):
+                self._failed = answer.reason
+                self._left = []
+            self._go_on()
+        took_s = time.monotonic() - self._began
+        return Fetched(failed={self._knobs: self._failed} if self._failed else {}, took_s=took_s)
+
+    def cancel(self) -> None:
+        self._left = []
+        if self._pending is not None:
+            self._pending.cancel()
+
+    def _go_on(self) -> None:
+        """Begin with what is next, until something is under way or nothing is left."""
+        self._pending = None
+        while self._left and self._pending is None:
+            try:
+                self._pending = self._left.pop(0)()
+            except VyreError as error:
+                self._failed, self._left = error.problem, []
+        if self._pending is None:
+            self._done()
+
+    def _compile(self) -> Pending[Any] | None:
+        variants = self._made.variants
+        if self._knobs in self._made.starts or variants.is_ready(self._knobs):
+            return None
+        job = variants.job(self._knobs)
+        if job is None:
+            return aside().submit(self._make, self._done)
+        return compiling().submit(job, self._done)
+
+    def _is_made_here(self, refused: Refused) -> bool:
+        """Whether the process that compiles is no use, and so it is compiled on a thread."""
+        return refused.by_helper and self._left == [self._try, self._load]
+
+    def _try(self) -> Pending[Any] | None:
+        admitted = self._made.admitted
+        if admitted.trials is None or self._knobs in admitted:
+            return None
+        return admitted.trials.submit(admitted.default, self._knobs, self._done)
+
+    def _load(self) -> Pending[Any] | None:
+        self._made.admitted.passed.add(self._knobs)
+        if self._knobs in self._made.starts:
+            return None
+        if self._made.variants.is_ready(self._knobs):
+            self._make()
+            return None
+        return aside().submit(self._make, self._done)
+
+    def _make(self) -> None:
+        self._made.make(self._knobs)

@@ -1,0 +1,99 @@
+"""Where kernels of others are launched: on the host, or on a device that Vyre can time."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vyre.backend.base import Ticket
+from vyre.backend.cpu import machine
+from vyre.learn.pace import Pace
+from vyre.learn.subject import Elapsed
+from vyre.model import Clocks, DeviceInfo, DeviceKind, Limits
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import open as open_device
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine's own processor, for what is over when it returns."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        return _host_info()
+
+    def time(self, stream: int, launch: Callable[[], object]) -> Ticket:  # noqa: ARG002  # there is one
+        """By the host's clock, which is what whoever calls the function feels."""
+        began = time.perf_counter_ns()
+        launch()
+        return Elapsed(time.perf_counter_ns() - began)
+
+    def is_capturing(self, stream: int) -> bool:  # noqa: ARG002  # nothing records launches
+        return False
+
+    def clocks(self) -> Clocks | None:
+        return None
+
+    @property
+    def pace(self) -> Pace:
+        return Pace.beside(self.info)
+
+
+HOST = Host()
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """A device of Vyre's, on which other libraries launch as well."""
+
+    device: Device
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self.device.info
+
+    def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
+        return self.device.backend.time(stream, launch)
+
+    def is_capturing(self, stream: int) -> bool:
+        return self.device.backend.is_capturing(stream)
+
+    def clocks(self) -> Clocks | None:
+        return self.device.backend.clocks()
+
+    @property
+    def pace(self) -> Pace:
+        backend = self.device.backend
+        return Pace.beside(backend.info, backend.unfelt_ns, backend.shortest_ns)
+
+
+def on_device(device: Device) -> OnDevice:
+    """A device of Vyre's as a place where others launch."""
+    return OnDevice(device)
+
+
+@functools.cache
+def cuda(ordinal: int) -> OnDevice:
+    """The CUDA device of that number in this process, as every library counts them.
+
+    Raises:
+        UnsupportedFeature: it cannot be timed, because a library or the driver is missing.
+    """
+    return OnDevice(open_device(f"cuda:{ordinal}"))
+
+
+@functools.cache
+def _host_info() -> DeviceInfo:
+    """The processor as what runs functions of Python's: its model, its cores, the interpreter."""
+    return DeviceInfo(
+        backend="host",
+        model=machine.model(),
+        driver=platform.system(),
+        compiler=f"{platform.python_implementation()} {platform.python_version()}",
+        kind=DeviceKind.CPU,
+        limits=Limits(max_threads=1, max_block=(1, 1, 1), max_grid=(1, 1, 1)),
+        compute_units=machine.cores(),
+    )

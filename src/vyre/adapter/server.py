@@ -1,0 +1,44 @@
+"""The inside of the processes that work for adapters: `python -m vyre.adapter.server`.
+
+Each request names a function of ours and what it is given; what it returns is the answer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vyre.errors import VyreError
+from vyre.runtime.compile.serving import Answers, refusal, serve
+
+GREETING = "vyre.adapter"
+_OURS = "vyre.adapter."
+
+
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """What came of a request, or why nothing did."""
+    try:
+        return {"ok": True, "done": entry(request["entry"])(request["given"])}
+    except VyreError as error:
+        return refusal(error.problem)
+    except Exception as error:  # noqa: BLE001  # libraries of others raise anything
+        last = traceback.format_exc(limit=-6)
+        return refusal(f"{type(error).__name__}: {str(error).strip() or 'without a word'}", last)
+
+
+def entry(name: str) -> Callable[..., Any]:
+    """The function of ours that `module:function` names."""
+    module, _, function = name.partition(":")
+    assert module.startswith(_OURS), f"{name} is not ours"
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def _begin() -> tuple[str, Answers]:
+    return GREETING, answer
+
+
+if __name__ == "__main__":
+    serve(_begin)

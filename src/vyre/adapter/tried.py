@@ -1,0 +1,77 @@
+"""A trial inside the process that may die of it: a config runs on copies, and so does the first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from vyre.adapter.differences import differ
+from vyre.adapter.server import entry
+from vyre.errors import InvalidInput
+from vyre.model import Knobs, config_of
+
+Runs = Callable[[Mapping[str, Any], Sequence[Any]], Sequence[Any]]
+
+
+def tried(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a config on copies, compare with the first, and say that they agree.
+
+    Raises:
+        InvalidInput: they do not.
+    """
+    call = _call(given["folder"])
+    first, config = (config_of(given[name]) for name in ("first", "config"))
+    assert isinstance(first, Knobs)
+    assert isinstance(config, Knobs)
+    if first == config:
+        call.run(config)
+        return {}
+    if call.wanted is None or call.wanted[0] != first:
+        call.wanted = first, call.run(first)
+    problem = differ(call.wanted[1], call.run(config), call.names, given["rtol"], given["atol"])
+    if problem is not None:
+        raise InvalidInput(f"it differs from {first.text}: {problem}", "mend the kernel")
+    return {}
+
+
+@dataclass(slots=True)
+class _Call:
+    """The call of a folder, and what its first config wrote, once that is known."""
+
+    runs: Runs
+    folder: Path
+    arguments: Sequence[Mapping[str, str]]
+    names: tuple[str, ...]
+    wanted: tuple[Knobs, Sequence[Any]] | None = field(default=None)
+
+    def run(self, config: Knobs) -> list[Any]:
+        """What a config writes, on copies of its own."""
+        copies = [_load(self.folder, one) for one in self.arguments]
+        return list(self.runs(dict(config.settings), copies))
+
+
+_calls: dict[str, _Call] = {}
+_MOST_CALLS = 8
+
+
+def _call(folder: str) -> _Call:
+    if folder not in _calls:
+        while len(_calls) >= _MOST_CALLS:
+            del _calls[next(iter(_calls))]
+        whole = json.loads((Path(folder) / "call.json").read_text(encoding="utf-8"))
+        runs = entry(whole["entry"])(whole["kernel"])
+        names = tuple(whole["names"])
+        _calls[folder] = _Call(runs, Path(folder), whole["arguments"], names)
+    return _calls[folder]
+
+
+def _load(folder: Path, described: Mapping[str, str]) -> Any:
+    if "array" in described:
+        return np.load(folder / described["array"], allow_pickle=False)
+    return cloudpickle.loads((folder / described["value"]).read_bytes())
