@@ -35,10 +35,7 @@ _MOST_TRIED = 64
 _BLOCK_S, _MOST_LAUNCHES = 0.001, 12
 """A sample of a sweep is the median of launches that last this long together."""
 
-_UNGUARDED = (
-    "a config that crashes, hangs or writes where it should not does so in this process; "
-    "check=True tries each on copies first"
-)
+_UNGUARDED = "not guarded: one that crashes or hangs does so here; check=True tries them"
 
 
 class Calls:
@@ -101,8 +98,7 @@ class Calls:
         if self.check is None:
             return _UNGUARDED
         return (
-            "each was run on copies, in another process, before it served: what it wrote is "
-            f"compared with the first's, {self.check.text}"
+            f"checked: each ran on copies first, and wrote what the first does, {self.check.text}"
         )
 
 

@@ -173,7 +173,8 @@ def explain(name: str, called: Iterable[tuple[Call, Site]]) -> Explanation:
             question = call.subject.question()
             able = frozenset(question.candidates)
             evidence = process.recorder().evidence(call.workload, able, call.default)
-            seen[like] = explained(site, evidence, (call.size,), call.device.model)
+            covers = (call.size,) if call.size > 1 else ()  # or nobody knows
+            seen[like] = explained(site, evidence, covers, call.device.model)
     return Explanation(
         kernel=name, free=True, proof=(), workloads=tuple(seen.values()), foreign=True
     )

@@ -58,7 +58,7 @@ class Explained:
     def _lines(self) -> Iterator[str]:
         decision = self.decision
         size = " x ".join(f"{extent:,}" for extent in self.covers)
-        yield f"{size} elements on {self.device}"
+        yield f"{size} elements on {self.device}" if size else f"calls on {self.device}"
         yield _line("runs", decision.config.text)
         yield _line("because", ": ".join(filter(None, (decision.reason.value, decision.detail))))
         if decision.config != self.default:

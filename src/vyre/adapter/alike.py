@@ -1,0 +1,78 @@
+"""Which calls are alike: what of their arguments tells kinds of calls apart where nobody says."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.foreign_kinds import kind_of
+
+_LONGEST_WORD = 64
+
+
+def alike(values: Iterable[Any]) -> tuple[tuple[Hashable, ...], ...]:
+    """What calls have in common that are launched alike: types, axes, sizes; last, where it is one.
+
+    A plain number counts by its doublings: it may be anything, and go up with every call.
+
+    >>> alike((np.zeros(1000, "f4"), 3, "fast", 0.5))
+    (('ndarray', '<f4', 1, 1000), ('int', 3), ('str', 'fast'), ('float',))
+    """
+    return tuple(map(_of, values))
+
+
+def sizes_in(common: Iterable[Any]) -> tuple[int, ...]:
+    """The sizes that stand in what calls have in common; those of one doubling share a choice."""
+    return tuple(part[-1] for part in common if type(part[-1]) is int)
+
+
+def elements_in(common: Iterable[Any]) -> int:
+    """The elements of the largest array; 1 where there is none."""
+    return max((part[-1] for part in common if _is_array(part)), default=1) or 1
+
+
+def _is_array(part: Any) -> bool:
+    return len(part) > 2 and type(part[-1]) is int
+
+
+def traits_in(common: Iterable[Any]) -> tuple[str, ...]:
+    """All else that stands there, as texts."""
+    return tuple(
+        " ".join(str(one) for one in (part[:-1] if type(part[-1]) is int else part))
+        for part in common
+    )
+
+
+def _of(value: Any) -> tuple[Hashable, ...]:
+    kind = type(value)
+    if kind is np.ndarray:
+        return ("ndarray", value.dtype.str, value.ndim, int(value.size))
+    if kind is int:
+        return ("int", (1 << abs(value).bit_length()) - 1)
+    if kind is float or kind is complex:
+        return (kind.__name__,)
+    if value is None or kind is bool:
+        return (str(value),)
+    if kind is str or kind is bytes:
+        return (kind.__name__, value if len(value) <= _LONGEST_WORD else "long")
+    if isinstance(value, Enum):
+        return (kind.__qualname__, value.name)
+    if isinstance(value, (np.ndarray, DeviceArray)):
+        return (kind.__name__, np.dtype(value.dtype).str, value.ndim, int(value.size))
+    if isinstance(value, np.generic):
+        return (kind.__name__,)
+    foreign = kind_of(value)
+    if foreign is not None:
+        seen = foreign.see(value)
+        size = 1
+        for extent in seen.shape:
+            size *= extent
+        where = "host" if seen.device < 0 else "device"
+        return (foreign.name, seen.dtype, where, len(seen.shape), size)
+    if isinstance(value, (tuple, list)):
+        return (kind.__name__, *alike(value), "of", len(value))
+    return (kind.__qualname__,)

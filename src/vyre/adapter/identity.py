@@ -1,0 +1,122 @@
+"""What a function of Python's is, as a text: a change of it that may change its times shows there.
+
+Source, the plain values that it takes from around it, the functions it calls, and the versions of
+the modules it names.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_DEEPEST = 8
+
+
+def text_of(function: Callable[..., Any]) -> str:
+    """Everything of a function that another process can be asked to have as well.
+
+    >>> def double(x): return 2 * x
+    >>> text_of(double) == text_of(double)
+    True
+    """
+    return "\n".join(_lines(function, set(), _DEEPEST))
+
+
+def _lines(function: Any, seen: set[int], depth: int) -> Iterator[str]:
+    if id(function) in seen or not depth:
+        return
+    seen.add(id(function))
+    if isinstance(function, functools.partial):
+        yield f"partial {_shown(function.args)} {_shown(function.keywords)}"
+        yield from _lines(function.func, seen, depth - 1)
+        return
+    inner = getattr(function, "__wrapped__", None)
+    if callable(inner):
+        yield from _lines(inner, seen, depth - 1)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    yield f"{getattr(function, '__module__', '')}.{name}"
+    method = getattr(function, "__func__", function)
+    code = getattr(method, "__code__", None)
+    if not isinstance(code, CodeType):
+        call = getattr(type(function), "__call__", None)  # noqa: B004  # its code is asked for
+        if isinstance(call, FunctionType):
+            yield from _lines(call, seen, depth - 1)
+        return
+    yield _source(method, code)
+    yield f"{_shown(method.__defaults__)} {_shown(method.__kwdefaults__)}"
+    for name, value in _around(method, code):
+        if isinstance(value, ModuleType):
+            yield f"{name} = {value.__name__} {getattr(value, '__version__', '')}"
+        elif _is_plain(value):
+            yield f"{name} = {_shown(value)}"
+        elif isinstance(value, FunctionType):
+            yield f"{name}:"
+            yield from _lines(value, seen, depth - 1)
+
+
+def _source(function: Any, code: CodeType) -> str:
+    try:
+        return _undecorated(inspect.getsource(function))
+    except (OSError, TypeError):  # typed in, or made by a program
+        return _bytecode(code)
+
+
+def _undecorated(source: str) -> str:
+    """The source from its `def` on: another space above it is the same function."""
+    lines = source.splitlines()
+    begins = [n for n, one in enumerate(lines) if one.lstrip().startswith(("def ", "async def "))]
+    return "\n".join(lines[begins[0] :] if begins else lines)
+
+
+def _bytecode(code: CodeType) -> str:
+    parts = [code.co_code.hex(), " ".join(code.co_names)]
+    parts += [
+        _bytecode(one) if isinstance(one, CodeType) else _shown(one) for one in code.co_consts
+    ]
+    return "\n".join(parts)
+
+
+def _around(function: Any, code: CodeType) -> Iterator[tuple[str, Any]]:
+    """What the function finds by name outside of itself: in closures, then among globals."""
+    cells = function.__closure__ or ()
+    for name, cell in zip(code.co_freevars, cells, strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not set yet
+            continue
+    for name in sorted(_names(code)):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+
+
+def _names(code: CodeType) -> set[str]:
+    found = set(code.co_names)
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            found |= _names(one)
+    return found
+
+
+def _is_plain(value: Any, depth: int = 4) -> bool:
+    if type(value) in _PLAIN:
+        return True
+    if type(value) in (tuple, list, frozenset, set) and depth:
+        return all(_is_plain(one, depth - 1) for one in value)
+    if type(value) is dict and depth:
+        return all(_is_plain(one, depth - 1) for pair in value.items() for one in pair)
+    return False
+
+
+def _shown(value: Any) -> str:
+    """A plain value as its text; of anything else its type, as its text may hold addresses."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_shown(k)}: {_shown(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(map(_shown, value))) + "}"
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(map(_shown, value)) + ")"
+    return repr(value) if _is_plain(value) else type(value).__qualname__

@@ -1,0 +1,325 @@
+"""Any function whose parameters change how fast it is, and not what it gives."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
+from vyre.adapter.calls import Calls, Entry
+from vyre.adapter.configs import configs_of
+from vyre.adapter.copying import copied
+from vyre.adapter.failure import Raised
+from vyre.adapter.identity import text_of
+from vyre.adapter.kind import Job, Kind, Place, Portable, Start
+from vyre.adapter.places import HOST, cuda, on_device
+from vyre.adapter.trials import Check, pickled
+from vyre.errors import InvalidInput, VyreError
+from vyre.learn.explain import Explanation
+from vyre.model import Decision, Knobs
+from vyre.plain import shown
+from vyre.policy.contest import Progress
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.foreign_kinds import kind_of
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import open as open_device
+
+Function = Callable[..., Any]
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Tuned:
+    """A function that is called as before, but for the parameters that Vyre sets."""
+
+    def __init__(
+        self,
+        function: Function,
+        configs: tuple[Knobs, ...],
+        key: Callable[..., Any] | None,
+        place: Place | None,
+        check: Check | None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._configs, self._key, self._place = function, configs, key, place
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._calls = Calls(self.name, check=check)
+        self._names = frozenset(name for name, _ in configs[0].settings)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function with one config, and give what it gives."""
+        entry, stream = self._entry(args, kwargs)
+        return entry.launch((args, kwargs), stream)
+
+    def explain(self) -> Explanation:
+        """What runs, why, and what is known besides."""
+        return self._calls.explain()
+
+    def decision(self, *args: Any, **kwargs: Any) -> Decision:
+        """What is decided for such a call, which is not made."""
+        return self._entry(args, kwargs)[0].decision
+
+    def tune(
+        self,
+        *args: Any,
+        budget_s: float = 2.0,
+        progress: Callable[[Progress], None] | None = None,
+        **kwargs: Any,
+    ) -> Decision:
+        """Look for the fastest config at once, on copies of the arguments, and remember it."""
+        entry, stream = self._entry(args, kwargs)
+        return entry.tune(
+            (args, kwargs), copies=copied, stream=stream, budget_s=budget_s, progress=progress
+        )
+
+    @functools.cached_property
+    def _text(self) -> str:
+        return text_of(self._function)
+
+    def __repr__(self) -> str:
+        return f"<tuned {self.name}, {len(self._configs)} configs>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, int]:
+        common = alike(args) + tuple((name, *alike((one,))[0]) for name, one in kwargs.items())
+        place, stream = self._where(args, kwargs)
+        given = None if self._key is None else _plain_key(self._key(*args, **kwargs), self.name)
+        key: Hashable = (place.info.identity, common if given is None else given)
+        entry = self._calls.find(key)
+        if entry is None:
+            taken = self._names & kwargs.keys()
+            if taken:
+                raise InvalidInput(
+                    f"{self.name}() was given {', '.join(sorted(taken))}, which Vyre sets",
+                    "leave it out, or take it out of the space",
+                )
+            kind = Kind(
+                name=self.name,
+                text=self._text,
+                place=place,
+                configs=self._configs,
+                sizes=sizes_in(common) if given is None else (),
+                traits=traits_in(common) if given is None else tuple(map(repr, given)),
+                size=elements_in(common),
+            )
+            entry = self._calls.add(key, kind, _Calling(self._function, kind), (args, kwargs))
+        return entry, stream
+
+    def _where(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> tuple[Place, int]:
+        """Where a call runs, and on which stream: as it was said, or where its arrays are."""
+        for value in (*args, *kwargs.values()):
+            kind = kind_of(value)
+            ordinal = -1 if kind is None else kind.see(value).device
+            if kind is not None and ordinal >= 0:
+                return self._place or cuda(ordinal), kind.stream(ordinal) or 0
+        return self._place or HOST, 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Calling:
+    """How a function is called under each config: nothing is compiled for it."""
+
+    function: Function
+    kind: Kind
+
+    def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
+        return True
+
+    def job(self, config: Knobs) -> Job | None:  # noqa: ARG002  # all are ready
+        return None
+
+    def make(self, config: Knobs) -> Start:
+        function, settings = self.function, dict(config.settings)
+
+        def start(arguments: Arguments, stream: int) -> Any:
+            del stream  # the library's current one
+            args, kwargs = arguments
+            try:
+                return function(*args, **kwargs, **settings)
+            except VyreError:
+                raise
+            except Exception as error:
+                raise Raised(error) from error
+
+        return start  # type: ignore[return-value]  # a call's positional and named arguments
+
+    def portable(self, arguments: Sequence[Any]) -> Portable:
+        """The function and its arguments, pickled: whatever is a closure or of `__main__`, too."""
+        args, kwargs = arguments
+        kernel = {"function": base64.b64encode(pickled(self.function)).decode()}
+        return Portable(
+            entry="vyre.adapter.tuned:runs",
+            kernel=kernel,
+            arguments=(copied(tuple(args)), copied(dict(kwargs))),
+            names=tuple(_names(args, kwargs)),
+        )
+
+
+def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
+    """What runs a function on copies, in the process that may die: arrays it changed, results."""
+    function = cloudpickle.loads(base64.b64decode(kernel["function"]))
+
+    def run(settings: Mapping[str, Any], arguments: Sequence[Any]) -> list[Any]:
+        args, kwargs = arguments
+        given = function(*args, **kwargs, **settings)
+        written = [_as_numpy(one) for one in (*args, *kwargs.values()) if _is_array(one)]
+        results = given if isinstance(given, (tuple, list)) else (given,)
+        return [*written, *map(_as_numpy, results)]
+
+    return run
+
+
+def _names(args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterable[str]:
+    for number, value in enumerate(args):
+        if _is_array(value):
+            yield f"argument {number}"
+    for name, value in kwargs.items():
+        if _is_array(value):
+            yield name
+    yield "the result"
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, DeviceArray)) or kind_of(value) is not None
+
+
+def _as_numpy(value: Any) -> Any:
+    """A result as it is compared: arrays of devices come to the host."""
+    kind = kind_of(value)
+    if kind is None:
+        return np.asarray(value)
+    for name in ("detach", "cpu", "get"):  # torch's two, CuPy's one
+        function = getattr(value, name, None)
+        value = function() if callable(function) else value
+    return np.asarray(value)
+
+
+def _plain_key(found: Any, name: str) -> tuple[Any, ...]:
+    """What `key=` said of a call, as plain values."""
+    parts = found if isinstance(found, tuple) else (found,)
+    for part in parts:
+        if not isinstance(part, (bool, int, float, str, bytes, type(None))):
+            raise InvalidInput(
+                f"key= of {name} gave {shown(part)}",
+                "give plain values: numbers, texts, True, False, None, or a tuple of them",
+            )
+    return parts
+
+
+def tuned(
+    function: Function | None = None,
+    *,
+    space: Any,
+    key: Callable[..., Any] | Sequence[str] | None = None,
+    device: Device | str | None = None,
+    check: bool = False,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+) -> Any:
+    """Let Vyre set some parameters of a function, by what is fastest: each call runs it once.
+
+    That all configs give the same is the author's word; `check=True` compares them on copies.
+
+    Args:
+        function: what is called; its parameters that the space names are passed by keyword. Left
+            out, `tuned(space=...)` decorates one.
+        space: choices by name, such as `{"block": (64, 128)}`, or a list of whole configs; what
+            comes first is the default.
+        key: what tells kinds of calls apart, exactly: names of parameters, or a function of the
+            same arguments that gives plain values. Left out, types count, and sizes by doublings.
+        device: where it runs, for those who time it: by default where its arrays are. What runs on
+            the host is over when it returns, and timed by the host's clock.
+        check: try each config on copies, in another process, before it serves, and compare what it
+            gave and changed with the first's: bitwise, or within `rtol` and `atol`.
+        rtol: how close, relative to the first's.
+        atol: how close, absolutely.
+
+    >>> @tuned(space={"step": (1000, 10)})
+    ... def total(n, step):
+    ...     return sum(sum(range(at, min(at + step, n))) for at in range(0, n, step))
+    >>> total(100)
+    4950
+    """
+    if function is None:
+        return lambda given: tuned(
+            given, space=space, key=key, device=device, check=check, rtol=rtol, atol=atol
+        )
+    if not callable(function):
+        raise InvalidInput(f"{shown(function)} cannot be called", "give a function")
+    name = str(getattr(function, "__name__", type(function).__name__))
+    configs = configs_of(space, name)
+    _refuse_unknown(function, [one for one, _ in configs[0].settings], name)
+    return Tuned(
+        function,
+        configs,
+        _key_of(function, key, name),
+        _place_of(device),
+        Check.of(check, rtol, atol),
+    )
+
+
+def _refuse_unknown(function: Function, names: Iterable[str], of: str) -> None:
+    """Refuse a space that names parameters which the function does not have."""
+    parameters = _parameters(function)
+    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    named = [
+        n for n, p in parameters.items() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    for name in names:
+        if name not in named:
+            raise InvalidInput(
+                f"the space of {of} names {shown(name)}, which is no parameter of {of}",
+                f"name one of {', '.join(named) or 'its parameters, of which there are none'}",
+            )
+
+
+def _parameters(function: Function) -> Mapping[str, inspect.Parameter] | None:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of a C function, say
+        return None
+
+
+def _key_of(
+    function: Function, key: Callable[..., Any] | Sequence[str] | None, name: str
+) -> Callable[..., Any] | None:
+    if key is None or callable(key):
+        return key
+    names = (key,) if isinstance(key, str) else tuple(key)
+    parameters = _parameters(function)
+    if parameters is None:
+        raise InvalidInput(
+            f"key={shown(key)} of {name}, whose parameters are not to be had",
+            "give a function of its arguments",
+        )
+    unknown = [one for one in names if one not in parameters]
+    if unknown:
+        raise InvalidInput(
+            f"key= of {name} names {shown(unknown[0])}, which is no parameter of {name}",
+            f"name one of {', '.join(parameters)}",
+        )
+    signature = inspect.signature(function)
+
+    def values(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        bound = signature.bind_partial(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.get(one) for one in names)
+
+    return values
+
+
+def _place_of(device: Device | str | None) -> Place | None:
+    if device is None:
+        return None
+    if device == "host":
+        return HOST
+    return on_device(device if isinstance(device, Device) else open_device(device))
