@@ -109,9 +109,9 @@ class Entry:
 
     def __init__(self, kind: Kind, made: Made, by: Rule) -> None:
         self.place, self.made = kind.place, made
-        steps = _Steps(made, kind.place)
-        call = Call.of(ForeignSubject(kind, made), steps, size=kind.size, pace=kind.place.pace)
-        self.call = replace(call, clocks=kind.place.clocks)
+        subject, steps = ForeignSubject(kind, made), _Steps(made, kind.place)
+        call = Call.of(subject, steps, size=kind.size, pace=kind.place.pace)
+        self.call = replace(call, clocks=kind.place.clocks, opening=subject.opening)
         self.site: Site = site_of(self.call, by)
 
     @property

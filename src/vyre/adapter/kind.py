@@ -46,6 +46,8 @@ class Kind:
         traits: what else may change which config wins, exactly: types, alignment, specialisation.
         size: elements of a dispatch, as far as anybody knows.
         left_out: configs that its author named and that cannot run, and why, for people.
+        warm: whether configs differ in how they are launched alone, so that all are ready and a
+            first launch is like any other: then the first calls time one each.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Kind:
     traits: tuple[str, ...] = ()
     size: int = 1
     left_out: tuple[str, ...] = ()
+    warm: bool = False
 
     @property
     def workload(self) -> Workload:

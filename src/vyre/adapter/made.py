@@ -11,11 +11,15 @@ from vyre.adapter.beside import aside, compiling
 from vyre.adapter.kind import Kind, Start, Variants
 from vyre.adapter.trials import Trials
 from vyre.errors import DeviceFailed, VyreError
-from vyre.learn.subject import Fetched, Later, Question
+from vyre.learn.subject import Fetched, Later, Opening, Question
 from vyre.model import Config, Knobs
 from vyre.runtime.compile.worker import Pending, Refused
 
 _TO_TRY_S = 600.0  # for all first configs together that die or hang, before a first call gives up
+
+
+_IN_TURNS = 8
+"""Configs that the first calls time one after the other."""
 
 
 def knobs_of(config: Config) -> Knobs:
@@ -113,6 +117,23 @@ class ForeignSubject:
             default=made.default,
             candidates=able,
             refused=(*kind.left_out, *fell),
+            warm=kind.warm,
+        )
+
+    def opening(self) -> Opening | None:
+        """How calls begin that find everything ready: in turns, before any time is back.
+
+        Callers of a device may enqueue hundreds of launches by then.
+        """
+        default = self.made.default
+        ready = [one for one in self.kind.configs if one != default and self.made.is_ready(one)]
+        if not self.kind.warm or not ready:
+            return None
+        return Opening(
+            config=default,
+            detail="the default runs while each is timed",
+            timed=(default, *ready[:_IN_TURNS]),
+            default_ready=True,
         )
 
     def is_ready(self, config: Config) -> bool:

@@ -41,7 +41,7 @@ class Host:
 
     @property
     def pace(self) -> Pace:
-        return _sooner(Pace.beside(self.info))
+        return sooner(Pace.beside(self.info))
 
 
 HOST = Host()
@@ -69,7 +69,7 @@ class OnDevice:
     @property
     def pace(self) -> Pace:
         backend = self.device.backend
-        return _sooner(Pace.beside(backend.info, backend.unfelt_ns, backend.shortest_ns))
+        return sooner(Pace.beside(backend.info, backend.unfelt_ns, backend.shortest_ns))
 
 
 def on_device(device: Device) -> OnDevice:
@@ -77,7 +77,7 @@ def on_device(device: Device) -> OnDevice:
     return OnDevice(device)
 
 
-def _sooner(pace: Pace) -> Pace:
+def sooner(pace: Pace) -> Pace:
     """The pace for a kernel whose configs nobody has ordered: what is slow is found out early.
 
     Its default may be far behind, as that of Vyre's own kernels is not, so a hundredth of the time

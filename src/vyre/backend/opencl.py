@@ -178,7 +178,7 @@ class OpenCL:
         self._opening = threading.Lock()
         self._process = os.getpid()
         self._unified = bool(device.host_unified_memory)
-        self.info = _describe(device)
+        self.info = described(device)
         # Registers are a matter of GPUs; a CPU's drivers allow every kernel what the device allows.
         is_cpu = self.info.kind is DeviceKind.CPU
         self.every_threads = self.info.limits.max_threads if is_cpu else 0
@@ -508,7 +508,8 @@ class OpenCL:
         return cpufreq.clocks() if self.info.kind is DeviceKind.CPU else None
 
 
-def _describe(device: Any) -> DeviceInfo:
+def described(device: Any) -> DeviceInfo:
+    """A device of pyopencl's by what may change which schedule wins there."""
     kind = DeviceKind.GPU if device.type & cl.device_type.GPU else DeviceKind.CPU
     block = tuple(device.max_work_item_sizes)[:3]
     traits = {}
