@@ -16,7 +16,7 @@ from vyre.model import Clocks, DeviceInfo, DeviceKind, Limits
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device
 
-_SHARE, _ADVANCE_S = 0.01, 0.1
+_SHARE, _ADVANCE_S, _PER_SEEN = 0.01, 0.1, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,16 @@ def sooner(pace: Pace) -> Pace:
     """The pace for a kernel whose configs nobody has ordered: what is slow is found out early.
 
     Its default may be far behind, as that of Vyre's own kernels is not, so a hundredth of the time
-    is well spent where calls and learning share cores.
+    is well spent where calls and learning share cores. There, processes that compile and try give
+    way to the calls, so they may work for as long as the calls have by then.
     """
-    return replace(pace, share=max(pace.share, _SHARE), advance_s=max(pace.advance_s, _ADVANCE_S))
+    return replace(
+        pace,
+        share=max(pace.share, _SHARE),
+        advance_s=max(pace.advance_s, _ADVANCE_S),
+        cores=0,
+        per_seen=_PER_SEEN if pace.cores else pace.per_seen,
+    )
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from vyre.adapter.configs import configs_of
 from vyre.adapter.copying import copied
 from vyre.adapter.failure import Raised
 from vyre.adapter.identity import text_of
-from vyre.adapter.kind import Job, Kind, Place, Portable, Start
+from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
 from vyre.adapter.places import HOST, cuda, on_device
 from vyre.adapter.trials import Check, pickled
 from vyre.errors import InvalidInput, VyreError
@@ -36,21 +36,37 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Tuned:
-    """A function that is called as before, but for the parameters that Vyre sets."""
+    """A function that is called as before, but for what Vyre sets.
+
+    Args:
+        function: what it stands for.
+        configs: what may run it, the default first.
+        variants: how it is called under each config, by the arguments of a first call.
+        reserved: names of arguments that only Vyre gives.
+        key: what tells kinds of calls apart, where an author says so.
+        place: where it runs, where an author says so.
+        check: how configs are tried before they serve.
+        text: what it is, for a store; a function of no arguments, because it may take a while.
+    """
 
     def __init__(
         self,
         function: Function,
         configs: tuple[Knobs, ...],
-        key: Callable[..., Any] | None,
-        place: Place | None,
-        check: Check | None,
+        variants: Callable[[Arguments], Variants],
+        *,
+        text: Callable[[], str],
+        reserved: Iterable[str] = (),
+        key: Callable[..., Any] | None = None,
+        place: Place | None = None,
+        check: Check | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._configs, self._key, self._place = function, configs, key, place
         self.name = str(getattr(function, "__name__", type(function).__name__))
+        self._configs, self._variants, self._key, self._place = configs, variants, key, place
+        self._text = functools.cache(text)
+        self._reserved = frozenset(reserved)
         self._calls = Calls(self.name, check=check)
-        self._names = frozenset(name for name, _ in configs[0].settings)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with one config, and give what it gives."""
@@ -78,10 +94,6 @@ class Tuned:
             (args, kwargs), copies=copied, stream=stream, budget_s=budget_s, progress=progress
         )
 
-    @functools.cached_property
-    def _text(self) -> str:
-        return text_of(self._function)
-
     def __repr__(self) -> str:
         return f"<tuned {self.name}, {len(self._configs)} configs>"
 
@@ -95,7 +107,7 @@ class Tuned:
         key: Hashable = (place.info.identity, common if given is None else given)
         entry = self._calls.find(key)
         if entry is None:
-            taken = self._names & kwargs.keys()
+            taken = self._reserved & kwargs.keys()
             if taken:
                 raise InvalidInput(
                     f"{self.name}() was given {', '.join(sorted(taken))}, which Vyre sets",
@@ -103,14 +115,14 @@ class Tuned:
                 )
             kind = Kind(
                 name=self.name,
-                text=self._text,
+                text=self._text(),
                 place=place,
                 configs=self._configs,
                 sizes=sizes_in(common) if given is None else (),
                 traits=traits_in(common) if given is None else tuple(map(repr, given)),
                 size=elements_in(common),
             )
-            entry = self._calls.add(key, kind, _Calling(self._function, kind), (args, kwargs))
+            entry = self._calls.add(key, kind, self._variants((args, kwargs)), (args, kwargs))
         return entry, stream
 
     def _where(self, args: Iterable[Any], kwargs: Mapping[str, Any]) -> tuple[Place, int]:
@@ -128,7 +140,6 @@ class _Calling:
     """How a function is called under each config: nothing is compiled for it."""
 
     function: Function
-    kind: Kind
 
     def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
         return True
@@ -137,44 +148,58 @@ class _Calling:
         return None
 
     def make(self, config: Knobs) -> Start:
-        function, settings = self.function, dict(config.settings)
-
-        def start(arguments: Arguments, stream: int) -> Any:
-            del stream  # the library's current one
-            args, kwargs = arguments
-            try:
-                return function(*args, **kwargs, **settings)
-            except VyreError:
-                raise
-            except Exception as error:
-                raise Raised(error) from error
-
-        return start  # type: ignore[return-value]  # a call's positional and named arguments
+        return calling(functools.partial(self.function, **dict(config.settings)))
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The function and its arguments, pickled: whatever is a closure or of `__main__`, too."""
+        return portable_call("vyre.adapter.tuned:runs", self.function, arguments)
+
+
+def calling(function: Function) -> Start:
+    """What calls a function with the arguments of a call; what it raises is its config's fault."""
+
+    def start(arguments: Sequence[Any], stream: int) -> Any:
+        del stream  # the library's current one
         args, kwargs = arguments
-        kernel = {"function": base64.b64encode(pickled(self.function)).decode()}
-        return Portable(
-            entry="vyre.adapter.tuned:runs",
-            kernel=kernel,
-            arguments=(copied(tuple(args)), copied(dict(kwargs))),
-            names=tuple(_names(args, kwargs)),
-        )
+        try:
+            return function(*args, **kwargs)
+        except VyreError:
+            raise
+        except Exception as error:
+            raise Raised(error) from error
+
+    return start
+
+
+def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
+    """A function, or several, and a call's arguments, as another process can have them."""
+    args, kwargs = arguments
+    return Portable(
+        entry=entry,
+        kernel={"function": base64.b64encode(pickled(function)).decode()},
+        arguments=(copied(tuple(args)), copied(dict(kwargs))),
+        names=tuple(_names(args, kwargs)),
+    )
 
 
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
     """What runs a function on copies, in the process that may die: arrays it changed, results."""
-    function = cloudpickle.loads(base64.b64decode(kernel["function"]))
+    function = unpacked(kernel)
+    return lambda settings, arguments: ran(functools.partial(function, **settings), arguments)
 
-    def run(settings: Mapping[str, Any], arguments: Sequence[Any]) -> list[Any]:
-        args, kwargs = arguments
-        given = function(*args, **kwargs, **settings)
-        written = [_as_numpy(one) for one in (*args, *kwargs.values()) if _is_array(one)]
-        results = given if isinstance(given, (tuple, list)) else (given,)
-        return [*written, *map(_as_numpy, results)]
 
-    return run
+def unpacked(kernel: Mapping[str, Any]) -> Any:
+    """What `portable_call` was given to take along."""
+    return cloudpickle.loads(base64.b64decode(kernel["function"]))
+
+
+def ran(function: Function, arguments: Sequence[Any]) -> list[Any]:
+    """Call a function on copies: the arrays among them as it left them, then what it gave."""
+    args, kwargs = arguments
+    given = function(*args, **kwargs)
+    written = [_as_numpy(one) for one in (*args, *kwargs.values()) if _is_array(one)]
+    results = given if isinstance(given, (tuple, list)) else (given,)
+    return [*written, *map(_as_numpy, results)]
 
 
 def _names(args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterable[str]:
@@ -256,13 +281,17 @@ def tuned(
         raise InvalidInput(f"{shown(function)} cannot be called", "give a function")
     name = str(getattr(function, "__name__", type(function).__name__))
     configs = configs_of(space, name)
-    _refuse_unknown(function, [one for one, _ in configs[0].settings], name)
+    names = [one for one, _ in configs[0].settings]
+    _refuse_unknown(function, names, name)
     return Tuned(
         function,
         configs,
-        _key_of(function, key, name),
-        _place_of(device),
-        Check.of(check, rtol, atol),
+        lambda _: _Calling(function),
+        text=lambda: text_of(function),
+        reserved=names,
+        key=key_of(function, key, name),
+        place=place_of(device),
+        check=Check.of(check, rtol, atol),
     )
 
 
@@ -289,9 +318,10 @@ def _parameters(function: Function) -> Mapping[str, inspect.Parameter] | None:
         return None
 
 
-def _key_of(
+def key_of(
     function: Function, key: Callable[..., Any] | Sequence[str] | None, name: str
 ) -> Callable[..., Any] | None:
+    """What tells kinds of calls apart, as a function of their arguments."""
     if key is None or callable(key):
         return key
     names = (key,) if isinstance(key, str) else tuple(key)
@@ -317,7 +347,8 @@ def _key_of(
     return values
 
 
-def _place_of(device: Device | str | None) -> Place | None:
+def place_of(device: Device | str | None) -> Place | None:
+    """Where an author says that something runs; None where it is not said."""
     if device is None:
         return None
     if device == "host":

@@ -1,0 +1,200 @@
+"""A choice between whole functions on the same tensors: eager, compiled, a kernel of Vyre's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from vyre.adapter.identity import text_of
+from vyre.adapter.kind import Job, Portable, Start
+from vyre.adapter.trials import Check
+from vyre.adapter.tuned import Tuned, calling, key_of, place_of, portable_call, ran, unpacked
+from vyre.backend import host
+from vyre.errors import InvalidInput
+from vyre.model import Knobs
+from vyre.plain import shown
+from vyre.runtime.devices.device import Device
+
+Function = Callable[..., Any]
+
+WAY = "way"
+"""What a config sets: the name of the function that runs."""
+
+_SHARE = 4  # of what is free, that copies for first runs may take
+_ORIGINALS = ("_torchdynamo_orig_callable", "_orig_mod")  # what torch.compile leaves of its own
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What torch keeps for each thread and compiles for: whoever runs beside a call has it, too."""
+
+    grad: bool
+    inference: bool
+    autocast: tuple[tuple[str, torch.dtype], ...]
+
+    @classmethod
+    def here(cls) -> _State:
+        kinds = [one for one in ("cpu", "cuda") if torch.is_autocast_enabled(one)]
+        cast = tuple((one, torch.get_autocast_dtype(one)) for one in kinds)
+        return cls(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
+
+    def run(self, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        inside = functools.partial(function, *args, **kwargs)
+        for kind, dtype in self.autocast:
+            inside = functools.partial(_within, torch.autocast(kind, dtype=dtype), inside)
+        mode: AbstractContextManager[Any] = nullcontext()
+        if self.inference:
+            mode = torch.inference_mode()
+        with torch.set_grad_enabled(self.grad), mode:
+            inside()
+
+
+def _within(context: AbstractContextManager[Any], function: Function) -> None:
+    with context:
+        function()
+
+
+class _Ways:
+    """How each function is called: at once, or after a run on copies in which it is compiled."""
+
+    def __init__(self, ways: Mapping[str, Function], arguments: Sequence[Any]) -> None:
+        self._ways = ways
+        self._warm = {next(iter(ways)), *(name for name, one in ways.items() if not _is_made(one))}
+        self._state = _State.here()
+        cold = ways.keys() - self._warm
+        self._copies = _copied_for_first_runs(arguments) if cold else None
+
+    def is_ready(self, config: Knobs) -> bool:
+        return config[WAY] in self._warm
+
+    def job(self, config: Knobs) -> Job | None:  # noqa: ARG002  # what was compiled stays here
+        return None
+
+    def make(self, config: Knobs) -> Start:
+        """The function, after a first run on copies, in which it compiles whatever it has to."""
+        way = str(config[WAY])
+        function = self._ways[way]
+        if way not in self._warm:
+            if self._copies is not None:
+                args, kwargs = _cloned(self._copies)
+                self._state.run(function, args, kwargs)
+            self._warm.add(way)
+            if self._warm == self._ways.keys():
+                self._copies = None
+        return calling(function)
+
+    def portable(self, arguments: Sequence[Any]) -> Portable:
+        """The functions as they were before they were compiled, which is done there again."""
+        taken = {name: (_original(one), _is_made(one)) for name, one in self._ways.items()}
+        return portable_call("vyre.adapter.torch:runs", taken, arguments)
+
+
+def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
+    """What runs one of the functions on copies, in the process that may die."""
+    ways = {
+        name: torch.compile(function) if compiled else function
+        for name, (function, compiled) in unpacked(kernel).items()
+    }
+    return lambda settings, arguments: ran(ways[settings[WAY]], arguments)
+
+
+def _original(function: Function) -> Function:
+    """What was given to `torch.compile`, or the function itself."""
+    for name in _ORIGINALS:
+        found = getattr(function, name, None)
+        if callable(found):
+            return found  # type: ignore[no-any-return]  # it has no types
+    return function
+
+
+def _is_made(function: Function) -> bool:
+    """Whether `torch.compile` made it, so that its first call takes seconds."""
+    return _original(function) is not function
+
+
+def _copied_for_first_runs(arguments: Sequence[Any]) -> Sequence[Any] | None:
+    """Copies of a call's tensors; None where there is too little memory for them."""
+    args, kwargs = arguments
+    tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
+    for device in {one.device for one in tensors}:
+        needed = sum(t.numel() * t.element_size() for t in tensors if t.device == device)
+        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host.free_bytes()
+        if free is not None and needed > free // _SHARE:
+            return None
+    return _cloned(arguments)
+
+
+def _cloned(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = arguments
+    return tuple(map(_clone, args)), {name: _clone(one) for name, one in kwargs.items()}
+
+
+def _clone(value: Any) -> Any:
+    """A tensor of one's own, outside of any graph, that wants gradients if the first does."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return (
+        value.detach()
+        .clone(memory_format=torch.preserve_format)
+        .requires_grad_(value.requires_grad)
+    )
+
+
+def choose(
+    *,
+    key: Callable[..., Any] | Sequence[str] | None = None,
+    device: Device | str | None = None,
+    check: bool = False,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    **ways: Function,
+) -> Tuned:
+    """Call whichever of several functions is fastest on such tensors: each call runs one, once.
+
+    That they compute the same is the author's word. What `torch.compile` made runs once on copies,
+    on a thread beside the calls, before it serves, so that no call waits for what it compiles; the
+    thread shares the interpreter with them.
+
+    Args:
+        key: what tells kinds of calls apart, exactly; left out, types and sizes count.
+        device: where they run, for those who time them: by default where the tensors are.
+        check: compare each with the first, on copies in another process, before it serves.
+        rtol: how close, relative to the first's; 0 with `atol` is bitwise.
+        atol: how close, absolutely.
+        ways: the functions, by names for people; the first is the default.
+
+    >>> half = choose(eager=lambda x: x / 2, product=lambda x: x * 0.5)
+    >>> half(torch.ones(3)).tolist()
+    [0.5, 0.5, 0.5]
+    """
+    if not ways:
+        raise InvalidInput(
+            "a choice between no functions", "name some: choose(eager=f, compiled=torch.compile(f))"
+        )
+    for name, function in ways.items():
+        if not callable(function):
+            raise InvalidInput(
+                f"{name}={shown(function)} cannot be called", "give functions, each by a name"
+            )
+    first = next(iter(ways.values()))
+    name = str(getattr(first, "__name__", type(first).__name__))
+    return Tuned(
+        first,
+        tuple(Knobs.of({WAY: one}) for one in ways),
+        lambda arguments: _Ways(ways, arguments),
+        text=lambda: _text(ways),
+        key=key_of(first, key, name),
+        place=place_of(device),
+        check=Check.of(check, rtol, atol),
+    )
+
+
+def _text(ways: Mapping[str, Function]) -> str:
+    """What the functions are, and torch's own version, for a store."""
+    parts = [f"{name}\n{_is_made(one)} {text_of(_original(one))}" for name, one in ways.items()]
+    return "\n".join((f"torch {torch.__version__}", *parts))
