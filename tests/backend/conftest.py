@@ -265,6 +265,8 @@ class FakeDriver:
         self.ordered = (event.stream, int(stream))
 
     def _cuStreamGetId(self, stream):
+        if int(stream) in self.capturing:  # as the driver does, whatever the mode
+            return self._real.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
         return (self.ids.get(int(stream), 1000 + int(stream)),)
 
     def _cuStreamGetCaptureInfo(self, stream):

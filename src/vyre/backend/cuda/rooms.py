@@ -25,7 +25,8 @@ IN_A_ROW = -1
 """In place of a stream: that on which launches in a row are timed, one such row at a time."""
 
 Key = tuple[int, int]
-"""A stream, by what no other stream is ever called, and its capture; 0 for none."""
+"""A stream, by what no other stream is ever called, or by its handle in a capture, which comes
+second; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,11 @@ class Rooms:
     def _key(self, where: Any) -> Key:
         driver, value = self._context.driver, self._context.value
         with self._context.apart_from_captures():
-            name = int(value("tell a stream", driver.cuStreamGetId(where)))
             status, capture, *_ = value("look for a capture", driver.cuStreamGetCaptureInfo(where))
-        captures = status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
-        return name, int(capture) if captures else 0
+            if status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE:
+                # A stream that captures tells nobody what it is called (driver 580).
+                return int(where), int(capture)
+            return int(value("tell a stream", driver.cuStreamGetId(where))), 0
 
     def _made(self, key: Key, size: int, where: Any) -> Room:
         """A new room, whose counters are 0 when the stream comes to what follows."""
