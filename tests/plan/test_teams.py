@@ -130,7 +130,7 @@ def test_few_rounds_for_a_long_row_are_done_at_every_position():
     found = space(GPU, cheap, numbers)
 
     assert found.default.text == "256"
-    assert "256, teams of 256, across rows" in texts(found)
+    assert "256, teams of 256, across rows" not in texts(found)  # which would take far longer
 
 
 @pytest.mark.parametrize(

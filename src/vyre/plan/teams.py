@@ -19,12 +19,13 @@ from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, why_no_team
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
+from vyre.plan.guess.teams import log_times
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.shares import results_of, rounds_to_share, why_not_shares
 from vyre.plan.space import Fit, Refused, Resources, Space
-from vyre.plan.team_times import PROCESSOR, USUAL, Amounts, log_times, machine_of
+from vyre.plan.team_times import PROCESSOR, Amounts
 
-WIDE = USUAL
+WIDE = DeviceKind.GPU.default_width
 """Lanes of the team that a result has by default on a GPU."""
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
@@ -149,8 +150,7 @@ def space_for(
                 found[one] = None
         if (none := _why_not_shared_on(device, program, launch)) is not None:
             refused = (Refused("several teams for a result", none, len(_SHARING)),)
-    whole = Space(default, tuple(found), (), known)
-    times = log_times(whole, program, device, launch)
+    times = log_times(tuple(found), program, device, launch)
     slow = times > times.min() + log(_HOPELESS)
     kept = [one for one, is_slow in zip(found, slow, strict=True) if not is_slow or one == default]
     if len(kept) < len(found):
@@ -271,14 +271,9 @@ def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
 
 def _is_better_alone(whole: Schedule, program: Program, launch: Launch, device: DeviceInfo) -> bool:
     """Whether few rounds for a long row are sooner done again at every position of it."""
-    amounts, extent = Amounts.of(program, launch), simd.extent_of(launch)
-    machine = machine_of(device)
     alone = Schedule((WIDE, 1, 1), Code(checked=whole.code.checked))
-    team, each = (
-        machine.nanoseconds(one, amounts, extent, max(device.compute_units, 1), None)
-        for one in (whole, alone)
-    )
-    return each < team
+    team, each = log_times((whole, alone), program, device, launch)
+    return bool(each < team)
 
 
 def _team(program: Program, lanes: int, *, unchecked: bool) -> Code:
