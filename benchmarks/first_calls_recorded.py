@@ -1,7 +1,8 @@
 """What first calls cost on times that were recorded: the guess, its opening and live learning.
 
-Every recorded launch (benchmarks/data/spaces-h200.json.gz) is called a thousand times, with what
-Vyre builds in a first call, guesses and learns beside the calls, on a clock that the launches move:
+Every recorded launch (benchmarks/data/spaces-h200.json.gz, and -reductions.json.gz beside it) is
+called a thousand times, with what Vyre builds in a first call, guesses and learns beside the calls,
+on a clock that the launches move:
 flat, as fast as a caller of 7 us a call can, and paced, a call every millisecond. Times that are
 heard carry 3 % noise; a code takes 40 ms to compile. A figure is (time of the first N launches) /
 (N x the best recorded time). No device is needed, and none is measured: schedules that were not
@@ -30,11 +31,21 @@ from vyre.plan.guess import risk
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.launcher import Launcher
 from vyre.runtime.devices.opening import first_codes
-from vyre.testing.recordings import Recording, numbers_of, read, space_of, times_of
+from vyre.testing.recordings import (
+    Recording,
+    numbers_of,
+    read,
+    space_of,
+    times_of,
+    with_default,
+)
 
-SPACES = Path(__file__).parent / "data" / "spaces-h200.json.gz"
+DATA = Path(__file__).parent / "data"
+SPACES = DATA / "spaces-h200.json.gz", DATA / "spaces-h200-reductions.json.gz"
 H200 = replace(
-    GPU, model="NVIDIA H200", limits=replace(GPU.limits, cache_bytes=60 << 20, group_bytes=48 << 10)
+    GPU,
+    model="NVIDIA H200",
+    limits=replace(GPU.limits, cache_bytes=60 << 20, group_bytes=48 << 10, lockstep=32),
 )
 PACES = {"flat": (1000, 7e-6), "paced": (1, 1e-3)}
 """Launches that a caller may be ahead, and seconds between two calls."""
@@ -45,7 +56,7 @@ Row = dict[str, Any]
 
 @cache
 def recordings() -> list[Recording]:
-    return list(read(SPACES)["spaces"])
+    return [one for path in SPACES for one in read(path)["spaces"]]
 
 
 def table(number: int) -> tuple[Table, float]:
@@ -54,6 +65,9 @@ def table(number: int) -> tuple[Table, float]:
     kernel, _ = spaces_kernels.called(one["kernel"], 64)
     launcher = Launcher(kernel._translation, Device("replay:0", Replayed(lambda _: 1.0, info=H200)))
     numbers, alignment, space = numbers_of(one), one["alignment"], space_of(one)
+    reduces = launcher.facts.alone is not None
+    if reduces:  # whose default may be another by now
+        space = with_default(space, launcher.default(numbers))
     guessed = launcher.guess(space, numbers)
     codes = first_codes(guessed, space, launcher, numbers, alignment)
     expected = dict(zip(guessed.ordered, guessed.expected, strict=True))
@@ -67,7 +81,7 @@ def table(number: int) -> tuple[Table, float]:
         default=space.default,
         built=tuple(codes),
     )
-    return made, 1.0 + risk(H200, gain)
+    return made, 1.0 + risk(H200, gain, reduces=reduces)
 
 
 def of_space(number: int) -> list[Row]:
@@ -125,11 +139,13 @@ def shown(found: Row, rows: list[Row]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kernels", help="those of these names alone, with commas between")
+    parser.add_argument("--reductions", action="store_true", help="those with reductions alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--print-only", action="store_true", help="write no result")
     given = parser.parse_args()
     known = {one["kernel"] for one in recordings()}
     names = set(given.kernels.split(",")) if given.kernels else known
+    names &= {*spaces_kernels.reductions()} if given.reductions else names
     if unknown := sorted(names - known):
         parser.error(f"no recording of {unknown[0]!r}; there are {', '.join(sorted(known))}")
     if given.jobs < 1:
@@ -137,10 +153,17 @@ def main() -> None:
     wanted = [number for number, one in enumerate(recordings()) if one["kernel"] in names]
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
         rows = [row for some in pool.map(of_space, wanted, chunksize=4) for row in some]
-    found = figures(rows)
-    print("\n".join(shown(found, rows)))
+    apart = set(spaces_kernels.reductions())
+    found: Row = {"rows": rows}
+    for title, some in (
+        ("figures", [row for row in rows if row["kernel"] not in apart]),
+        ("reductions", [row for row in rows if row["kernel"] in apart]),
+    ):
+        if some:
+            found[title] = figures(some)
+            print(f"{title}:", *shown(found[title], some), sep="\n")
     if not given.print_only:
-        save("first_calls_recorded", {"figures": found, "rows": rows})
+        save("first_calls_recorded", found)
 
 
 if __name__ == "__main__":

@@ -19,15 +19,18 @@ from vyre.runtime.devices.opening import (
 )
 from vyre.testing.recordings import numbers_of, read, times_of
 
-RECORDED = Path(__file__).parents[3] / "benchmarks" / "data" / "spaces-h200.json.gz"
-H200 = replace(GPU, model="NVIDIA H200", limits=replace(GPU.limits, cache_bytes=60 << 20))
+DATA = Path(__file__).parents[3] / "benchmarks" / "data"
+RECORDED = (DATA / "spaces-h200.json.gz",)
+H200 = replace(
+    GPU, model="NVIDIA H200", limits=replace(GPU.limits, cache_bytes=60 << 20, lockstep=32)
+)
 
 
 @pytest.fixture(scope="module")
 def recorded():
-    if not RECORDED.exists():
+    if not all(path.exists() for path in RECORDED):
         pytest.skip("the recordings are not in this distribution")
-    found = read(RECORDED)["spaces"]
+    found = [one for path in RECORDED for one in read(path)["spaces"]]
     names = {kernel.name for kernel in kernels.ALL}
     return {(one["kernel"], one["size"]): one for one in found if one["kernel"] in names}
 
@@ -102,6 +105,21 @@ def test_other_sizes_are_far_away_and_keep_what_is_not_of_the_size(extent):
         assert math.prod(far.shapes["x"]) == math.prod(far.extent) or total == 1
         assert far.scalars == {"k": 4}
         assert [size > 1 for size in far.extent[1:]] == [size > 1 for size in extent[1:]]
+
+
+@pytest.mark.parametrize(
+    ("extent", "shapes", "far"),
+    [
+        ((1, 1, 1), {"x": (4096,), "out": (1,)}, {"x": (1 << 24,), "out": (1,)}),
+        ((64, 1, 1), {"x": (64, 64), "out": (64,)}, {"x": (4160, 4160), "out": (4160,)}),
+        ((512, 1, 1), {"x": (512, 8), "out": (512,)}, {"x": (2097664, 8), "out": (2097664,)}),
+    ],
+)
+def test_other_sizes_of_reductions_are_those_of_what_they_go_over(extent, shapes, far):
+    first = at_other_sizes(Numbers(extent, shapes, {}), reduces=True)[0]
+
+    assert first.shapes == far
+    assert first.extent == (*far["out"], 1, 1)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 3 << 11, 1000, 999, 7])

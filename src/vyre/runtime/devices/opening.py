@@ -72,7 +72,8 @@ def first_codes(
     usual, most = space.default.code, launcher.device.backend.builds_first
     codes = dict.fromkeys([first.ordered[0].code, usual])
     if not usual.checked:
-        codes[Code(checked=True) if launcher.device.info.simd is None else _checked(usual)] = None
+        plain = launcher.device.info.simd is None and not _reduces(launcher)
+        codes[Code(checked=True) if plain else _checked(usual)] = None
     if len(codes) < most:
         others = _guesses_elsewhere(launcher, numbers, alignment)
         while len(codes) < most and (missed := _worst_served(others, codes)) is not None:
@@ -89,7 +90,7 @@ def _guesses_elsewhere(
 ) -> list[Guess]:
     """What is guessed of quite other sizes, as far as they can be launched and are guessed."""
     found = []
-    for far in at_other_sizes(numbers):
+    for far in at_other_sizes(numbers, reduces=_reduces(launcher)):
         with suppress(VyreError):
             found.append(launcher.guess(launcher.space(far, alignment), far))
     return [one for one in found if one.expected]
@@ -106,15 +107,45 @@ def _worst_served(guesses: Iterable[Guess], codes: Collection[Code]) -> Code | N
     return missed
 
 
-def at_other_sizes(numbers: Numbers) -> tuple[Numbers, ...]:
+def at_other_sizes(numbers: Numbers, *, reduces: bool = False) -> tuple[Numbers, ...]:
     """The numbers of calls over many more or many fewer elements, the furthest first.
+
+    What a reduction goes over are the elements of its largest array, however few results it has.
 
     >>> [far.shapes["x"] for far in at_other_sizes(Numbers((4096, 1, 1), {"x": (4096,)}, {}))]
     [(16777216,), (4194304,), (262144,)]
+    >>> whole = Numbers((1, 1, 1), {"x": (4096,), "out": (1,)}, {})
+    >>> [far.shapes for far in at_other_sizes(whole, reduces=True)][0]
+    {'x': (16777216,), 'out': (1,)}
     """
-    total = max(prod(numbers.extent), 1)
+    over = _largest(numbers) if reduces else numbers.extent
+    total = max(prod(over), 1)
     by_distance = sorted(_SIZES, key=lambda size: -abs(log2(size / total)))
-    return tuple(_scaled(numbers, wanted / total) for wanted in by_distance[:-1])
+    scaled = _scaled_over if reduces else _scaled
+    return tuple(scaled(numbers, wanted / total) for wanted in by_distance[:-1])
+
+
+def _largest(numbers: Numbers) -> tuple[int, ...]:
+    """The shape of the array that has most elements."""
+    return max(numbers.shapes.values(), key=prod, default=numbers.extent)
+
+
+def _scaled_over(numbers: Numbers, by: float) -> Numbers:
+    """The numbers of a reduction over so many times the elements.
+
+    Sizes that positions have, too, grow; where an array has none of these, all of its own do.
+    """
+    largest = _largest(numbers)
+    own = [size for size in largest if size > 1 and size in numbers.extent]
+    own = own or [size for size in largest if size > 1]
+    factor = by ** (1 / max(len(own), 1))
+    sizes = {size: _like(size, size * factor) for size in (*numbers.extent, *own) if size > 1}
+    x, y, z = (sizes.get(size, size) for size in numbers.extent)
+    shapes = {
+        name: tuple(sizes.get(size, size) for size in shape)
+        for name, shape in numbers.shapes.items()
+    }
+    return Numbers((x, y, z), shapes, numbers.scalars)
 
 
 def _scaled(numbers: Numbers, by: float) -> Numbers:
@@ -146,6 +177,10 @@ def _like(size: int, wanted: float) -> int:
     whole = gcd(size, _WHOLE)
     times = max(round(wanted / whole), 1)
     return whole * (times if whole == _WHOLE else times | 1)
+
+
+def _reduces(launcher: Launcher) -> bool:
+    return launcher.facts.alone is not None
 
 
 def _checked(code: Code) -> Code:
@@ -189,7 +224,7 @@ def _opening(
         config=best,
         detail=f"{why} of {len(guessed.ordered)}{_corrected(launcher)}; {beside}",
         reason=reason,
-        risk=risk(device.info, -expected[best], reduces=launcher.facts.alone is not None),
+        risk=risk(device.info, -expected[best], reduces=_reduces(launcher)),
         timed=_timed(device, best, expected, space.default),
         default_ready=space.default in expected,
     )
