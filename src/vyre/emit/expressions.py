@@ -19,6 +19,7 @@ from vyre.emit.unknown import Unknowable
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
+    Ahead,
     Alike,
     Array,
     Atomic,
@@ -144,6 +145,8 @@ class Expressions:
                 return self._from_lane(self.expr(value, here), None)
             case Share():
                 return terms.share(), U32
+            case Ahead(start, by):
+                return f"({self.expr(start, here)[0]} + {self.expr(by, here)[0]})", U32
             case _:
                 raise UnsupportedFeature(
                     f"{here.statement}: no device code for {expr_text(expr)}",
@@ -269,7 +272,23 @@ class Expressions:
         for axis, (check, text) in enumerate(self.by_axis(decl, index, here, back=back)):
             checks += [check] if check else []
             at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
+        last = parts_of(decl, index)[-1]
+        if isinstance(last, Var) and last.name in here.ahead and not checks and not back:
+            return self._ahead(decl, index, *here.ahead[last.name], here)
         return Address(tuple(checks), at)
+
+    def _ahead(self, decl: BufferDecl, index: Expr, start: str, by: str, here: Here) -> Address:
+        """The same from another element, where that is known to be so many before it.
+
+        Compilers find all such elements by one address then, and a number in each load.
+        """
+        at = ""
+        for axis, part in enumerate(parts_of(decl, index)[:-1]):
+            text, _ = self.expr(part, here)
+            at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
+        if at:
+            start = f"({at} * {self.terms.word_dim(decl, decl.rank - 1)} + {start})"
+        return Address((), f"(({self.terms.use(DataType.U64)}){start} + {by})")
 
     def by_axis(
         self, decl: BufferDecl, index: Expr, here: Here, *, back: int = 0
