@@ -92,6 +92,9 @@ def resident(registers: int) -> int:
 RESIDENT = ((32, 0), (104, 1024))
 """Registers that a thread holds at once, at most, and threads that there is to be room for."""
 
+_KEEPING = 1024
+"""Threads that there is to be room for where each keeps rounds of its own."""
+
 _MOST_BLOCKS = 32  # that a multiprocessor runs; compilers leave a larger number out
 
 
@@ -233,6 +236,11 @@ class _Kernel:
     def head(self) -> str:
         """What stands before the kernel's name."""
         code = self.code
+        if code.lanes > LANES:  # a team is a workgroup of its own
+            lanes = code.lanes
+            beside = _KEEPING // lanes if code.keeps else 0
+            bounds = f"{lanes}, {beside}" if beside > 1 else f"{lanes}"
+            return self.dialect.kernel_for.format(x=lanes, y=1, z=1, bounds=bounds)
         if code.group is None:
             return self.dialect.kernel
         x, y, z = code.group

@@ -16,11 +16,11 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, why_no_team
+from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_nothing_kept
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.shares import results_of, rounds_to_share, why_not_shares
+from vyre.plan.shares import results_of, rounds_of, rounds_to_share, why_not_shares
 from vyre.plan.space import Fit, Refused, Resources, Space
 from vyre.plan.team_times import PROCESSOR, USUAL, Amounts, log_times, machine_of
 
@@ -37,6 +37,8 @@ lost time is large enough for one such launch.
 """
 _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
+_KEEPING = (*((LANES, keeps) for keeps in (4, 8, 16, 32)), *((lanes, 32) for lanes in _TEAMS[1:]))
+"""Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
 """Of teams that share results, how many there are for each unit of a device."""
 _WORTH_SHARING = {DeviceKind.GPU: 4 * BLOCK, DeviceKind.CPU: 64 * BLOCK}
@@ -312,6 +314,22 @@ def _teams(
         yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
+    for code in _keeping(one, program, launch):
+        for count in _SIDE_BY_SIDE if code.lanes == LANES else (1,):
+            if count == 1 or count <= several:
+                side = (LANES, count, 1) if code.across else (code.lanes * count, 1, 1)
+                yield Schedule(side if count > 1 else (code.lanes, 1, 1), code)
+
+
+def _keeping(one: Code, program: Program, launch: Launch) -> Iterator[Code]:
+    """The fewest lanes, and rounds of each, that keep all rounds of a result."""
+    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
+    if rounds is None:
+        return
+    for lanes, keeps in _KEEPING:
+        if rounds_kept(lanes, keeps) >= rounds:
+            yield replace(one, lanes=lanes, keeps=keeps)
+            return
 
 
 def _rows(

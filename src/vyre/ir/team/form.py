@@ -27,6 +27,8 @@ from vyre.ir.node import (
 )
 from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, Serial, has_reductions
+from vyre.ir.team.again import Again, again_in
+from vyre.ir.team.keeping import Keeping
 from vyre.ir.team.loops import is_read_before, stored_to
 from vyre.ir.team.positions import Rows, by_rows, moved_to, unwrapped
 from vyre.ir.team.relay import Relay, relay_through
@@ -78,8 +80,10 @@ class Team:
 
 
 @lru_cache(maxsize=256)
-def team(program: Program, lanes: int, shares: int = 1) -> Team:
+def team(program: Program, lanes: int, shares: int = 1, keeps: int = 0) -> Team:
     """The same program for teams of so many lanes, a multiple of 32; so many share a result.
+
+    Lanes keep what they compute again of so many rounds of theirs.
 
     Of a single lane it is an invocation that stands for a row of positions.
     """
@@ -100,6 +104,12 @@ def team(program: Program, lanes: int, shares: int = 1) -> Team:
         kind = partial(Sharing, shares=shares, relay=parts)
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
+    if keeps:
+        again = _again(program, rows)
+        assert again is not None, program
+        assert shares == 1, program
+        decls = {decl.name: decl for decl in program.buffers}
+        kind = partial(Keeping, again=again, keeps=keeps, decls=decls)
     work = kind(fresh, rows=lanes // LANES, stored=stored, x=x)
     entry = work.entry(unwrapped(source.entry))
     binding = max((decl.binding for decl in program.buffers), default=-1) + 1
@@ -125,6 +135,21 @@ def why_not_shared(program: Program) -> str | None:
 def relay_of(program: Program) -> Relay | None:
     """What teams that share a result of a program do one after the other."""
     return _relay(program, by_rows(program, Fresh(program)))
+
+
+def why_nothing_kept(program: Program) -> str | None:
+    """Why lanes of a team have nothing to keep of their rounds."""
+    why_not = why_no_team(program)
+    if why_not is None and _again(program, by_rows(program, Fresh(program))) is None:
+        return "no round of one loop computes what a round of an earlier one has"
+    return why_not
+
+
+def _again(program: Program, rows: Rows | None) -> Again | None:
+    source = program if rows is None else rows.program
+    nodes = unwrapped(source.entry)
+    x = None if rows is None else rows.x
+    return again_in(nodes, source, x, Counter(stored_to(nodes)))
 
 
 def _relay(program: Program, rows: Rows | None) -> Relay | None:
