@@ -29,6 +29,8 @@ WIDE = USUAL
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
 _SIDE_BY_SIDE = (1, 2, 4, 8, 16)  # teams of one row in a workgroup
+_UNROLLS = (1, 8, 32)
+"""Rounds of a lane that are written one behind the other: of a block, it has 32."""
 _HOPELESS = 16
 """How many times as long as the best a schedule may be expected to take, and be worth a try.
 
@@ -306,12 +308,14 @@ def _teams(
         yield Schedule((LANES, 1, 1), one)
         return
     several = extent[1] if one.across else extent[0]
-    for count in _SIDE_BY_SIDE:
-        if count > 1 and count > several:
-            break
-        yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), one)
-    for lanes in _TEAMS[1:]:
-        yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))
+    for unroll in _UNROLLS:
+        code = replace(one, unroll=unroll)
+        for count in _SIDE_BY_SIDE:
+            if count > 1 and count > several:
+                break
+            yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), code)
+        for lanes in _TEAMS[1:]:
+            yield Schedule((lanes, 1, 1), replace(code, lanes=lanes))
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
     for code in _keeping(one, program, launch):
