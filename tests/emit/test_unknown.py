@@ -105,7 +105,7 @@ def test_a_sum_of_a_number_and_what_may_be_known_is_unknown_by_the_other_side():
 @pytest.mark.parametrize("op", sorted(COMPARISONS, key=lambda op: op.value), ids=str)
 @pytest.mark.parametrize(
     "others",
-    [(X, ir.f32(1)), (ir.u32(3), ir.load("k", ME)), (ir.load("k", ME), ir.i32(0))],
+    [(X, ir.f32(1)), (ir.i32(3), ir.load("k", ME)), (ir.load("k", ME), ir.i32(0))],
     ids=str,
 )
 def test_a_comparison_of_what_is_loaded_tells_it_all(op, others):
