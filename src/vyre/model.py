@@ -197,7 +197,7 @@ class Schedule:
         x, y, z = self.workgroup
         code = self.code
         if code.lanes > 1 or code.across:
-            return U32_MAX + 1 if code.across else max(x // code.lanes, 1), y, z
+            return U32_MAX + 1 if code.across else max(x // code.lanes, 1) * code.items, y, z
         return x * code.items, y * code.lines, z * code.planes
 
     @property

@@ -8,8 +8,15 @@ from vyre.analysis.facts import Facts, in_order
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, team, why_no_team, why_not_shared, why_nothing_kept
-from vyre.model import Code
+from vyre.ir.team import (
+    covers_rows,
+    team,
+    why_no_team,
+    why_none_beside,
+    why_not_shared,
+    why_nothing_kept,
+)
+from vyre.model import Code, Order
 
 
 def formed(
@@ -33,12 +40,12 @@ def formed(
             return in_order(program, facts)
         return facts.alone or (program, facts)
     refuse_teams(program, code)
-    made = team(program, code.lanes, code.shares, code.keeps)
+    made = team(program, code.lanes, code.shares, code.keeps, code.items)
     # Each round is gone through where it was proved that it may be, by whichever lane.
     accesses = tuple(
-        replace(access, statement=text, index=made.moved(access.index))
+        replace(access, statement=text, index=index)
         for access in facts.accesses
-        for text in made.texts.get(access.statement, (access.statement,))
+        for text, index in made.places(access.statement, access.index)
     )
     return made.program, replace(
         facts, accesses=accesses, counters={}, written_out=None, alone=None
@@ -76,6 +83,8 @@ def refuse_teams(program: Program, code: Code) -> None:
         raise InvalidInput(f"{who} that {does} for a row of positions along x", fix)
     if code.keeps:
         _refuse_keeping(program, code)
+    if code.items > 1:
+        _refuse_beside(program, code)
     if code.shares > 1 and (why_not := why_not_shared(program)) is not None:
         raise UnsupportedFeature(f"{code.shares} shares of a result: {why_not}", "use shares=1")
 
@@ -99,3 +108,28 @@ def _refuse_keeping(program: Program, code: Code) -> None:
     if code.lanes > LANES and code.keeps != LANES:
         fix = f"use keeps={LANES}: a row of lanes has a block of rounds, {LANES} of each"
         raise InvalidInput(f"{what} of {code.lanes}", fix)
+
+
+def _refuse_beside(program: Program, code: Code) -> None:
+    """Refuse several results of one team where it can have one alone.
+
+    Raises:
+        UnsupportedFeature: a team cannot go through what several positions do together.
+        InvalidInput: something else that the code says needs one result of a team.
+    """
+    what = f"{code.items} items of a team"
+    if (why_not := why_none_beside(program)) is not None:
+        raise UnsupportedFeature(f"{what}: {why_not}", "use items=1")
+    if code.lanes == 1:
+        raise InvalidInput(f"{code.items} items without a team", "use items=1")
+    if code.shares > 1 or code.keeps:
+        raise InvalidInput(f"{what} that shares a result, or keeps rounds", "use items=1")
+    if code.order is not Order.BLOCKED:
+        fix = "use order=Order.BLOCKED: the results of a team are side by side"
+        raise InvalidInput(f"{what}, {code.order.value}", fix)
+    if code.items > MOST_BESIDE:
+        raise InvalidInput(what, f"use at most {MOST_BESIDE}")
+
+
+MOST_BESIDE = 8
+"""Results of a team: each takes registers of its own for all that its rounds compute."""

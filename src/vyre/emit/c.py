@@ -104,7 +104,7 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
     Raises:
         UnsupportedFeature: the code asks for it.
     """
-    others = ("items", "vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
+    others = ("vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
     what, alone = f"teams of {code.lanes} lanes", f"Code(lanes={code.lanes})"
     if code.lanes == 1:
         what, alone = "rows that an invocation stands for", "Code(across=True)"
@@ -113,6 +113,8 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
             raise UnsupportedFeature(
                 f"{name} {getattr(code, name)} beside {what}", f"use {alone} alone"
             )
+    if code.items > 1 and not dialect.from_lane:
+        raise UnsupportedFeature(f"{code.items} items of a team in {dialect.name}", "use items=1")
     if not dialect.from_lane and code.lanes not in (1, LANES):
         raise UnsupportedFeature(
             f"teams of {code.lanes} lanes in {dialect.name}", f"use Code(lanes={LANES})"

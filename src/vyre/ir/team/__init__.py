@@ -10,6 +10,7 @@ from vyre.ir.team.form import (
     relay_of,
     team,
     why_no_team,
+    why_none_beside,
     why_not_shared,
     why_nothing_kept,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "rounds_kept",
     "team",
     "why_no_team",
+    "why_none_beside",
     "why_not_shared",
     "why_nothing_kept",
 ]
