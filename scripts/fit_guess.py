@@ -28,6 +28,7 @@ from fitting import (
     Pool,
     Recorded,
     descended,
+    files_of,
     in_order,
     left_out,
     lines_of,
@@ -296,7 +297,7 @@ def entry(device: dict[str, Any], constants: Constants, by_kernel: list[Outcome]
 def check_correction(data: Path) -> None:
     """What evidence on other kernels is worth, on devices unlike the fitted ones."""
     results = {}
-    for path in sorted(data.glob("spaces-*.json.gz")):
+    for path in files_of(data):
         device, spaces = spaces_of(path)
         if spaces:
             results[device["model"]] = worth(device, spaces)
@@ -315,7 +316,7 @@ def main() -> None:
         check_correction(given.data)
         return
     entries, results, names = "", {}, []
-    for path in sorted(given.data.glob("spaces-*.json.gz")):
+    for path in files_of(given.data):
         device, spaces = spaces_of(path)
         if not spaces:
             continue

@@ -43,9 +43,10 @@ from fitting import (
 )
 
 from vyre.model import Schedule
-from vyre.plan.guess.lanes import ALIKE, with_doubt
+from vyre.plan.guess.lanes import ALIKE, DOUBT
 from vyre.plan.guess.lanes.amounts import Core, Form, Tiles, amounts
 from vyre.plan.guess.lanes.model import Constants, nanoseconds
+from vyre.plan.guess.ranking import with_doubt
 from vyre.testing import provenance
 from vyre.testing.recordings import Recording, read, space_of, times_of, undisturbed
 
@@ -209,7 +210,7 @@ def fitted(spaces: list[OnLanes], starts: int = 1, most: int = 150) -> Constants
 
 
 def guessed(one: OnLanes, constants: Constants) -> Outcome:
-    log_ns = with_doubt(one.space, np.log(nanoseconds(one.amounts, constants)))
+    log_ns = with_doubt(one.space, np.log(nanoseconds(one.amounts, constants)), DOUBT)
     return outcome(one, log_ns, ALIKE)
 
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import asdict, fields, replace
 
 import numpy as np
-from fit_guess import ROOT, Recorded, expected, read
+from fit_guess import Recorded, expected, read
+from fitting import DATA, files_of
 
 from vyre.learn.pace import Pace
 from vyre.plan.guess import ALIKE
@@ -76,7 +77,7 @@ def fitted(spaces: list[Kept], start: Prior) -> tuple[Prior, float]:
 
 
 def main() -> None:
-    for path in sorted((ROOT / "benchmarks" / "data").glob("spaces-*.json.gz")):
+    for path in files_of(DATA):
         device, recorded = read(path)
         if not recorded:
             continue

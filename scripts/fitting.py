@@ -35,6 +35,12 @@ STEEP = 3.0  # near-best schedules count: what takes e times as long counts for 
 # -- what was recorded
 
 
+def files_of(data: Path, *, reductions: bool = False) -> list[Path]:
+    """The recordings in a folder, of kernels with reductions or of those without."""
+    every = sorted(data.glob("spaces-*.json.gz"))
+    return [path for path in every if path.name.endswith("-reductions.json.gz") == reductions]
+
+
 @dataclass(frozen=True)
 class Recorded:
     """One space: what every schedule took, and how much there is of what a model counts."""

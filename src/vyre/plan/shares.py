@@ -10,7 +10,7 @@ from vyre.analysis.forms import Launch
 from vyre.analysis.reader import read
 from vyre.ir.expr import Expr, Lit
 from vyre.ir.fold import BLOCK
-from vyre.ir.node import Node, Reduce
+from vyre.ir.node import Let, Node, Reduce
 from vyre.ir.program import Program
 from vyre.ir.storage import STORAGE
 from vyre.ir.team import relay_of, team, why_not_shared
@@ -118,18 +118,25 @@ def launches_of(program: Program, code: Code) -> int:
     return 1 if code.shares == 1 else shared_relay(program).launches
 
 
-@lru_cache(maxsize=256)
 def without_shared(program: Program) -> Program:
     """The program as its last team goes through it: what is shared has no rounds any more."""
-    names = {r.name for leg in shared_relay(program).legs for r in leg.group.reductions}
+    legs = shared_relay(program).legs
+    return without(program, frozenset(r.name for leg in legs for r in leg.group.reductions))
+
+
+@lru_cache(maxsize=256)
+def without(program: Program, names: frozenset[str]) -> Program:
+    """The program with reductions that have no rounds any more."""
 
     def emptied(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(
-            replace(node, rounds=Lit.of(DataType.U32, 0))
-            if isinstance(node, Reduce) and node.name in names
-            else node
-            for node in nodes
-        )
+        found: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Reduce) and node.name in names:
+                # What says how many there are is done all the same.
+                found.append(Let(f"{node.name} rounds", node.rounds))
+                node = replace(node, rounds=Lit.of(DataType.U32, 0))
+            found.append(node)
+        return tuple(found)
 
     entry = emptied(tuple(rebuild_node(node, _same, emptied) for node in program.entry))
     return replace(program, entry=entry)

@@ -1,13 +1,14 @@
-"""What schedules of programs with reductions are expected to take, alone and in teams.
+"""What schedules of programs with reductions are expected to take on a processor.
 
-These are guesses of which only the order counts, until something is measured.
+These are guesses of which only the order counts, until something is measured. GPUs have a model of
+their own (`plan.guess.teams`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, log, prod
+from math import log, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,35 +20,30 @@ from vyre.ir.node import Reduce
 from vyre.ir.program import Program
 from vyre.ir.team.relay import Relay
 from vyre.ir.walk import statements
-from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Schedule, Simd
+from vyre.model import Code, DeviceInfo, Dim3, Schedule, Simd
 from vyre.plan import simd
 from vyre.plan.geometry import tile_grid
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.shares import shared_relay, without_shared
-from vyre.plan.space import Space
-
-USUAL = 256
-"""Threads of a workgroup by which others are measured."""
 
 
 def log_times(
-    space: Space, program: Program, device: DeviceInfo, launch: Launch
+    schedules: Sequence[Schedule], program: Program, device: DeviceInfo, launch: Launch
 ) -> NDArray[np.float64]:
-    """The logarithm of what each legal schedule is expected to take, in no unit."""
+    """The logarithm of what each schedule is expected to take, in no unit."""
     amounts, extent = Amounts.of(program, launch), simd.extent_of(launch)
-    machine = machine_of(device)
     units = max(device.compute_units, 1)
-    several = any(schedule.code.shares > 1 for schedule in space.legal)
+    several = any(schedule.code.shares > 1 for schedule in schedules)
     last = Amounts.of(without_shared(program), launch) if several else amounts
     parts = shared_relay(program) if several else None
 
     def nanoseconds(schedule: Schedule) -> float:
         if parts is not None and schedule.code.shares > 1:
             given = schedule, amounts, last, extent, units, device.simd
-            return machine.shared_ns(*given, parts)
-        return machine.nanoseconds(schedule, amounts, extent, units, device.simd)
+            return PROCESSOR.shared_ns(*given, parts)
+        return PROCESSOR.nanoseconds(schedule, amounts, extent, units, device.simd)
 
-    found: NDArray[np.float64] = np.log([nanoseconds(schedule) for schedule in space.legal])
+    found: NDArray[np.float64] = np.log([nanoseconds(schedule) for schedule in schedules])
     return found
 
 
@@ -133,9 +129,12 @@ def _lies(touch: Touch, inner: Collection[str] = ()) -> str:
     return "alike" if not last.terms and not any(form.counters() for form in rows) else "apart"
 
 
+_USUAL = 256  # invocations of a workgroup by which others are measured
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What things cost on a kind of device, in nanoseconds: guesses, whose order is what counts."""
+    """What things cost on a processor, in nanoseconds: guesses, whose order is what counts."""
 
     operation: float  # of one lane, where all its neighbours do the same
     function: float
@@ -144,8 +143,6 @@ class Machine:
     agreeing: float  # of a row of lanes, on what they come to
     begin: float  # an invocation, or a team
     arriving: float  # of the last of several teams, until it goes on
-    resident: int  # lanes that a unit works on at once
-    waiting: float  # of a lane, for a load, where nothing hides it
 
     def result_ns(self, code: Code, a: Amounts, extent: Dim3, lanes: Simd | None) -> float:
         """What one result takes, or a row of them, if the machine did nothing else."""
@@ -182,13 +179,8 @@ class Machine:
             busy = min(units, groups)
             late = each * prod(schedule.workgroup) / max(code.lanes, 1)  # of the last to end
             return results * each / busy + 0.1 * late * (groups > 1) + 100 * groups / busy
-        threads = results * code.lanes
-        room = units * self.resident
-        waves = ceil(threads / room)
-        agreed = a.reductions * 5 * self.agreeing if code.lanes > 1 else 0.0
-        chain = a.rounds / code.lanes * self.waiting + agreed
         steady = results * each / min(units, groups)
-        return steady + waves * chain + 1000 + 2 * abs(log(prod(schedule.workgroup) / USUAL))
+        return steady + 1000 + 2 * abs(log(prod(schedule.workgroup) / _USUAL))
 
     def shared_ns(
         self,
@@ -226,28 +218,5 @@ PROCESSOR = Machine(
     agreeing=12.0,
     begin=8.0,
     arriving=2_000.0,
-    resident=1,
-    waiting=0.0,
 )
 """Of one core with vectors of 64 bytes: set by hand after row sums on a Zen 5, and not fitted."""
-
-GPU = Machine(
-    operation=0.004,
-    function=0.03,
-    load=0.12,
-    apart=0.95,
-    agreeing=0.02,
-    begin=0.2,
-    arriving=1_500.0,
-    resident=2048,
-    waiting=6.0,
-)
-"""Of one multiprocessor: 128 lanes, and its share of what memory passes on.
-
-Nobody measured these: they put teams, and invocations alone, in an order that is to be expected.
-"""
-
-
-def machine_of(device: DeviceInfo) -> Machine:
-    """What things cost on a device of its kind."""
-    return PROCESSOR if device.kind is DeviceKind.CPU else GPU

@@ -8,27 +8,33 @@ with many rounds, several teams share each.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from math import ceil, log, log2, prod
+from math import log, prod
 
 from vyre.analysis import Facts
 from vyre.analysis.forms import Launch
-from vyre.ir.fold import BLOCK, LANES
+from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_nothing_kept
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
+from vyre.plan.guess.teams import log_times
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.shares import results_of, rounds_of, rounds_to_share, why_not_shares
+from vyre.plan.shares import results_of, rounds_of, why_not_shares
 from vyre.plan.space import Fit, Refused, Resources, Space
-from vyre.plan.team_times import PROCESSOR, USUAL, Amounts, log_times, machine_of
-
-WIDE = USUAL
-"""Lanes of the team that a result has by default on a GPU."""
+from vyre.plan.team_default import (
+    SIDE_BY_SIDE,
+    WIDE,
+    can_share,
+    shared_by_default,
+    shares_for,
+    team_code,
+    usual_on_gpu,
+)
+from vyre.plan.team_times import PROCESSOR, Amounts
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
-_SIDE_BY_SIDE = (1, 2, 4, 8, 16)  # teams of one row in a workgroup
 _UNROLLS = (1, 8, 32)
 """Rounds of a lane that are written one behind the other: of a block, it has 32."""
 _HOPELESS = 16
@@ -43,8 +49,6 @@ _KEEPING = (*((LANES, keeps) for keeps in (4, 8, 16, 32)), *((lanes, 32) for lan
 """Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
 """Of teams that share results, how many there are for each unit of a device."""
-_WORTH_SHARING = {DeviceKind.GPU: 4 * BLOCK, DeviceKind.CPU: 64 * BLOCK}
-"""Rounds from which a result is shared by default: below, a single team is as soon done."""
 
 
 def default_for(
@@ -59,27 +63,24 @@ def default_for(
 ) -> Schedule:
     """What losses are counted against: a team for each result, where there can be teams.
 
-    On a processor that is a vector of lanes, where those lie side by side what they read; on a GPU
-    as many lanes as a workgroup has by default.
+    On a processor that is a vector of lanes, where those lie side by side what they read. On a GPU
+    it has a row of lanes for each block of rounds, and at most as many as a workgroup by default;
+    teams of one row stand side by side. Where the results fill the device and rounds do not lie
+    side by side in memory, or are fewer than a row of lanes, each result has an invocation.
     """
     if device.simd is not None:
         if declared is None and why_no_team(program) is None:
             amounts = Amounts.of(program, launch)
             if amounts.along >= amounts.beside:
-                usual = _team(program, LANES, unchecked=unchecked)
-                shared = _shared_by_default(usual, device, program, launch)
+                usual = team_code(program, LANES, unchecked=unchecked)
+                shared = shared_by_default(usual, device, program, launch)
                 return shared or _tile(usual, amounts, simd.extent_of(launch), device)
         return simd.default_schedule(facts, program, launch, declared, device, unchecked=unchecked)
     if declared is None and device.kind is DeviceKind.GPU and why_no_team(program) is None:
-        usual = _team(program, _widest(device), unchecked=unchecked)
-        whole = Schedule((usual.lanes, 1, 1), usual)
-        if not (usual.across and _is_better_alone(whole, program, launch, device)):
-            fits = Fit(simd.extent_of(launch), device.limits, Resources())
-            shared = _shared_by_default(usual, device, program, launch)
-            every = (*([shared] if shared else []), *_covering(whole, device))
-            covers = (one for one in every if fits.problem(one) is None)
-            if (found := next(covers, None)) is not None:
-                return found
+        fits = Fit(simd.extent_of(launch), device.limits, Resources())
+        every = usual_on_gpu(device, program, launch, unchecked=unchecked)
+        if (found := next((one for one in every if fits.problem(one) is None), None)) is not None:
+            return found
     if declared is None:
         for row in _rows(device, program, launch, unchecked=unchecked):
             if not _is_better_alone(row, program, launch, device):
@@ -151,10 +152,16 @@ def space_for(
         for one in _teams(device, program, launch, unchecked=unchecked):
             if (among is None or one.code in among) and fits.problem(one) is None:
                 found[one] = None
+        others = [code for code in among or () if code.shares > 1 and device.simd is None]
+        for code in others:  # made for other sizes
+            one = Schedule((code.lanes, 1, 1), code)
+            same = code.checked == default.code.checked
+            problem = fits.problem(one) or why_not_shares(program, code, launch)
+            if same and problem is None:
+                found[one] = None
         if (none := _why_not_shared_on(device, program, launch)) is not None:
             refused = (Refused("several teams for a result", none, len(_SHARING)),)
-    whole = Space(default, tuple(found), (), known)
-    times = log_times(whole, program, device, launch)
+    times = log_times(tuple(found), program, device, launch)
     slow = times > times.min() + log(_HOPELESS)
     kept = [one for one, is_slow in zip(found, slow, strict=True) if not is_slow or one == default]
     if len(kept) < len(found):
@@ -209,91 +216,30 @@ def _holds(facts: Facts, launch: Launch) -> bool:
         return False
 
 
-def _widest(device: DeviceInfo) -> int:
-    """The lanes of a result's team by default, as many as the device allows."""
-    lanes = WIDE if device.limits.lockstep == LANES else LANES
-    most = min(device.limits.max_threads or lanes, device.limits.max_block[0] or lanes)
-    while lanes > LANES and lanes > most:
-        lanes //= 2
-    return lanes
-
-
-def _shares(
-    code: Code, device: DeviceInfo, program: Program, launch: Launch, waves: Sequence[int]
-) -> list[int]:
-    """How many teams may share a result: enough for so many waves, and a block of rounds each."""
-    rounds = rounds_to_share(program, launch) if _can_share(device) else None
-    if rounds is None or why_not_shares(program, replace(code, shares=2), launch) is not None:
-        return []
-    units, results = max(device.compute_units, 1), results_of(code, launch)
-    most = _power_near(ceil(max(rounds.values()) / (BLOCK * code.lanes // LANES)))
-    wanted = (min(_power_near(units * wave / results), most) for wave in waves)
-    return sorted({count for count in wanted if count > 1})
-
-
 def _why_not_shared_on(device: DeviceInfo, program: Program, launch: Launch) -> str | None:
     """Why results that are fewer than a device's units have one team each."""
     code = Code(lanes=LANES, shares=2, across=covers_rows(program))
     if results_of(code, launch) >= max(device.compute_units, 1):
         return None
-    if not _can_share(device):
+    if not can_share(device):
         return "workgroups of one launch cannot tell there that others have stored"
     return why_not_shares(program, code, launch)
 
 
-def _can_share(device: DeviceInfo) -> bool:
-    """Whether a workgroup learns that others of its launch have stored what it is to read."""
-    return device.simd is not None or device.limits.lockstep == LANES
-
-
-def _power_near(number: float) -> int:
-    """The power of two that is nearest to a number, in doublings; at least 1."""
-    return 1 << round(log2(max(number, 1)))
-
-
-def _shared_by_default(
-    usual: Code, device: DeviceInfo, program: Program, launch: Launch
-) -> Schedule | None:
-    """A team of each unit, where there are more units than results, and many rounds of each."""
-    rounds = rounds_to_share(program, launch)
-    if rounds is None or max(rounds.values()) < _WORTH_SHARING[device.kind]:
-        return None
-    for shares in _shares(usual, device, program, launch, (1,)):
-        return Schedule((usual.lanes, 1, 1), replace(usual, shares=shares))
-    return None
-
-
-def _covering(whole: Schedule, device: DeviceInfo) -> Iterator[Schedule]:
-    """A schedule, then those for more rows or planes than a device has workgroups along an axis."""
-    yield whole
-    if device.limits.lockstep == LANES:
-        small = replace(whole.code, lanes=LANES)
-        for size in (*_SIDE_BY_SIDE[1:], LANES):
-            yield Schedule((LANES, size, 1), small)
-            yield Schedule((LANES, 1, size), small)
-
-
-def _is_better_alone(whole: Schedule, program: Program, launch: Launch, device: DeviceInfo) -> bool:
+def _is_better_alone(row: Schedule, program: Program, launch: Launch, device: DeviceInfo) -> bool:
     """Whether few rounds for a long row are sooner done again at every position of it."""
+    alone = Schedule((WIDE, 1, 1), Code(checked=row.code.checked))
     amounts, extent = Amounts.of(program, launch), simd.extent_of(launch)
-    machine = machine_of(device)
-    alone = Schedule((WIDE, 1, 1), Code(checked=whole.code.checked))
-    team, each = (
-        machine.nanoseconds(one, amounts, extent, max(device.compute_units, 1), None)
-        for one in (whole, alone)
-    )
+    units = max(device.compute_units, 1)
+    team, each = (PROCESSOR.nanoseconds(one, amounts, extent, units, None) for one in (row, alone))
     return each < team
-
-
-def _team(program: Program, lanes: int, *, unchecked: bool) -> Code:
-    return Code(lanes=lanes, across=covers_rows(program), checked=not unchecked)
 
 
 def _teams(
     device: DeviceInfo, program: Program, launch: Launch, *, unchecked: bool
 ) -> Iterator[Schedule]:
     extent = simd.extent_of(launch)
-    one = _team(program, LANES, unchecked=unchecked)
+    one = team_code(program, LANES, unchecked=unchecked)
     if device.simd is not None:
         amounts = Amounts.of(program, launch)
         usual = _tile(one, amounts, extent, device)
@@ -310,7 +256,7 @@ def _teams(
     several = extent[1] if one.across else extent[0]
     for unroll in _UNROLLS:
         code = replace(one, unroll=unroll)
-        for count in _SIDE_BY_SIDE:
+        for count in SIDE_BY_SIDE:
             if count > 1 and count > several:
                 break
             yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), code)
@@ -319,7 +265,7 @@ def _teams(
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
     for code in _keeping(one, program, launch):
-        for count in _SIDE_BY_SIDE if code.lanes == LANES else (1,):
+        for count in SIDE_BY_SIDE if code.lanes == LANES else (1,):
             if count == 1 or count <= several:
                 side = (LANES, count, 1) if code.across else (code.lanes * count, 1, 1)
                 yield Schedule(side if count > 1 else (code.lanes, 1, 1), code)
@@ -349,7 +295,7 @@ def _rows(
 
 
 def _shared(code: Code, device: DeviceInfo, program: Program, launch: Launch) -> Iterator[Schedule]:
-    for shares in _shares(code, device, program, launch, _WAVES[device.kind]):
+    for shares in shares_for(code, device, program, launch, _WAVES[device.kind]):
         yield Schedule((code.lanes, 1, 1), replace(code, shares=shares))
 
 

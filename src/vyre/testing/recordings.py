@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,14 @@ def times_of(recording: Recording) -> dict[Schedule, float]:
 def space_of(recording: Recording) -> Space:
     """The schedules that were timed, in the order of the rows."""
     return Space(schedule_of(recording["default"]), tuple(times_of(recording)), ())
+
+
+def with_default(space: Space, default: Schedule) -> Space:
+    """The same with the default of now, which may be another than when it was recorded.
+
+    One that was not timed leaves the space as it is.
+    """
+    return replace(space, default=default) if default in space.legal else space
 
 
 def numbers_of(recording: Recording) -> Numbers:

@@ -2,8 +2,8 @@
 
 On GPUs a model of a few machines says how long a launch takes under every schedule; what an amount
 costs there was fitted to recorded spaces (`scripts/fit_guess.py`). Processors have a model of their
-own (`lanes`). Only ratios of their times are used. Once schedules were timed, the timings decide
-between them.
+own (`lanes`), and so have programs with reductions (`teams`). Only ratios of their times are used.
+Once schedules were timed, the timings decide between them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch, Symbol
 from vyre.ir.program import Program
 from vyre.model import DeviceInfo, DeviceKind, Schedule
-from vyre.plan import team_times
-from vyre.plan.guess import lanes
+from vyre.plan.guess import lanes, teams
 from vyre.plan.guess.amounts import amounts
 from vyre.plan.guess.correct import Correction, Evidence, correct, corrected, correcting
 from vyre.plan.guess.cpu import efforts
 from vyre.plan.guess.device import figures, nearest
 from vyre.plan.guess.model import nanoseconds
-from vyre.plan.guess.ranking import Guess, ranked
+from vyre.plan.guess.ranking import Guess, ranked, with_doubt
 from vyre.plan.guess.shapes import Shapes, Vector
 from vyre.plan.guess.work import Work, work_of
 from vyre.plan.space import Space
@@ -70,7 +69,9 @@ def guess(
     if count == 1 or not prod(launch.value(Symbol("extent", axis=axis)) for axis in range(3)):
         return Guess(space.legal, (0.0,) * count)
     if facts.alone is not None:
-        return ranked(space, team_times.log_times(space, program, info, launch), ALIKE)
+        times = teams.log_times(space.legal, program, info, launch)
+        doubt = teams.DOUBT if info.kind is DeviceKind.GPU else 0.0
+        return ranked(space, with_doubt(space, times, doubt), teams.ALIKE)
     if info.simd is not None:
         work = work_of(program, facts, launch)
         return ranked(space, lanes.log_times(space, program, work, info), lanes.ALIKE)
@@ -91,17 +92,20 @@ def order(
     return guess(space, program, facts, info, launch).ordered
 
 
-def risk(info: DeviceInfo, gain: float) -> float:
+def risk(info: DeviceInfo, gain: float, *, reduces: bool = False) -> float:
     """How many default dispatches one launch of the guess may lose, 19 times of 20.
 
     Args:
         info: the device to run on.
         gain: how much faster than the default the guess is expected to be, in log time.
+        reduces: whether the program has reductions.
     """
     if info.simd is not None:
         return lanes.missed.risk(max(gain, 0.0))
     if info.kind is DeviceKind.CPU:
         return _UNKNOWN_RISK
+    if reduces:
+        return teams.missed(info).risk(max(gain, 0.0))
     return nearest(info).missed.risk(max(gain, 0.0))
 
 

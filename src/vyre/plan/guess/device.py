@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Protocol, TypeVar
 
 from vyre.model import DeviceInfo
 from vyre.plan.guess import fitted
@@ -37,16 +39,35 @@ KNOWN = tuple(
 )
 
 
-def nearest(info: DeviceInfo) -> Known:
-    """The known device most like this one: of its name, else of its size."""
+class Sized(Protocol):
+    """What was recorded on a device of a name and a size."""
 
-    def apart(known: Known) -> float:
-        if known.model == info.model:
+    @property
+    def model(self) -> str: ...
+    @property
+    def units(self) -> int: ...
+    @property
+    def unit_threads(self) -> int: ...
+
+
+Found = TypeVar("Found", bound=Sized)
+
+
+def most_like(info: DeviceInfo, known: Sequence[Found]) -> Found:
+    """What was recorded on the device most like this one: of its name, else of its size."""
+
+    def apart(one: Found) -> float:
+        if one.model == info.model:
             return -1.0
         size = max(info.compute_units, 1) * (info.limits.max_threads_per_unit or _UNIT_THREADS)
-        return abs(log(size / (known.units * known.unit_threads)))
+        return abs(log(size / (one.units * one.unit_threads)))
 
-    return min(KNOWN, key=apart, default=KNOWN[0])
+    return min(known, key=apart)
+
+
+def nearest(info: DeviceInfo) -> Known:
+    """The known device most like this one."""
+    return most_like(info, KNOWN)
 
 
 def figures(info: DeviceInfo) -> tuple[Figures, Known]:
@@ -56,7 +77,12 @@ def figures(info: DeviceInfo) -> tuple[Figures, Known]:
     build the small and the large of a family.
     """
     known = nearest(info)
+    return figures_beside(info, known), known
+
+
+def figures_beside(info: DeviceInfo, known: Sized) -> Figures:
+    """A device's own figures, and how much larger it is than a known one."""
     units = max(info.compute_units, 1)
     threads = info.limits.max_threads_per_unit or _UNIT_THREADS
     scale = units * threads / (known.units * known.unit_threads)
-    return Figures(units=float(units), unit_threads=float(threads), scale=scale), known
+    return Figures(units=float(units), unit_threads=float(threads), scale=scale)

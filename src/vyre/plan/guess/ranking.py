@@ -24,6 +24,13 @@ class Guess:
         return -self.expected[0] if self.expected else 0.0
 
 
+def with_doubt(space: Space, log_times: Vector, doubt: float) -> Vector:
+    """The times, the default's lower: it has to be beaten by more than a model is off."""
+    found = log_times.copy()
+    found[space.legal.index(space.default)] -= doubt
+    return found
+
+
 def ranked(space: Space, log_times: Vector, alike: float, shapes: Shapes | None = None) -> Guess:
     """By steps of what is alike, from the least; in one the default comes first, then fewer items.
 

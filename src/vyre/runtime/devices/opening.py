@@ -189,7 +189,7 @@ def _opening(
         config=best,
         detail=f"{why} of {len(guessed.ordered)}{_corrected(launcher)}; {beside}",
         reason=reason,
-        risk=risk(device.info, -expected[best]),
+        risk=risk(device.info, -expected[best], reduces=launcher.facts.alone is not None),
         timed=_timed(device, best, expected, space.default),
         default_ready=space.default in expected,
     )

@@ -89,7 +89,9 @@ class ProgramSubject:
         guess = launcher.guess(space, self.numbers)
         yield
         workload = launcher.workload(self.numbers, self.alignment)
-        if not launcher.is_named:  # which tells of no guess
+        # Neither workgroups that are named nor teams tell of what is corrected.
+        reduces = launcher.facts.alone is not None
+        if not launcher.is_named and not reduces:
             corrections.began(launcher, self.numbers, workload)
         return Question(
             workload=workload,
@@ -99,7 +101,7 @@ class ProgramSubject:
             candidates=guess.ordered,
             refused=tuple(str(one) for one in space.refused),
             expected=() if launcher.device.backend.compiles_per_workgroup else guess.expected,
-            risk=risk(info, guess.gain) if guess.expected else 0.0,
+            risk=risk(info, guess.gain, reduces=reduces) if guess.expected else 0.0,
             noise=_SHARED_NOISE if info.kind is DeviceKind.CPU else NOISE,
         )
 

@@ -14,11 +14,12 @@ from vyre.plan.guess.lanes.amounts import Core, Form, Tiles, amounts
 from vyre.plan.guess.lanes.fitted import CONSTANTS, MISSED
 from vyre.plan.guess.lanes.model import Constants, nanoseconds
 from vyre.plan.guess.missed import Missed
+from vyre.plan.guess.ranking import with_doubt
 from vyre.plan.guess.shapes import Vector
 from vyre.plan.guess.work import Work
 from vyre.plan.space import Space
 
-__all__ = ("ALIKE", "log_times", "missed", "with_doubt")
+__all__ = ("ALIKE", "DOUBT", "log_times", "missed")
 
 ALIKE = 0.01
 """Log times closer than this are no reason to prefer one."""
@@ -40,11 +41,4 @@ def log_times(space: Space, program: Program, work: Work, info: DeviceInfo) -> V
         l2_bytes=float(max(info.simd.l2_bytes, 1)),
     )
     found = amounts(work, Form.of(program), Tiles.of(space.legal), core)
-    return with_doubt(space, np.log(nanoseconds(found, _KNOWN)))
-
-
-def with_doubt(space: Space, log_times: Vector) -> Vector:
-    """The times, the default's lower: it has to be beaten by more than models are off."""
-    found = log_times.copy()
-    found[space.legal.index(space.default)] -= DOUBT
-    return found
+    return with_doubt(space, np.log(nanoseconds(found, _KNOWN)), DOUBT)

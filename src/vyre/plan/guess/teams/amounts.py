@@ -1,0 +1,266 @@
+"""What schedules make of the walks of a program on a GPU: of a team's own time, and of a launch.
+
+Everything is counted from the walks and the schedules, for many schedules at once. No number here
+is fitted: what an amount costs is `model`'s.
+
+Of a walk whose order shows, each row of a team has whole blocks of rounds, so that rows without a
+block have nothing to do; of any other, all lanes have rounds alike. Rows of a team meet after each
+turn of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vyre.analysis.reader import LOAD
+from vyre.ir.fold import BLOCK, LANES
+from vyre.ir.team.relay import Relay
+from vyre.model import Schedule
+from vyre.plan.geometry import tiles_of
+from vyre.plan.guess.shapes import LINE, SECTOR
+from vyre.plan.guess.teams.walks import Access, Walk, Walks
+
+Vector = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Numbers = Any  # a number, or one for each schedule
+
+NEAR = 65_536.0  # bytes of an array of which every unit keeps a copy before long
+
+
+@dataclass(slots=True, kw_only=True)
+class Amounts:
+    """What is there of everything that takes time; "own" is what happens one after the other."""
+
+    threads: Numbers  # of a group
+    groups: Numbers
+    lanes: Numbers  # of a team
+    footprint: Numbers = 0.0  # bytes of all arrays
+    # of a group's own time
+    blocks: Numbers = 0.0  # rounds of whole blocks
+    rests: Numbers = 0.0  # of a block that is not whole
+    frees: Numbers = 0.0  # in an order that does not show
+    alone: Numbers = 0.0  # of an invocation alone, of one block
+    begun: Numbers = 0.0  # lanes of blocks, each of which it goes through by itself
+    long: Numbers = 0.0  # the same of many blocks
+    far: Numbers = 0.0  # of all rounds, the share whose loads no unit keeps
+    computed: Numbers = 0.0  # operations
+    spread: Numbers = 0.0  # lines of loads beyond the first of each
+    agreed: Numbers = 0.0  # times that the lanes of a row tell each other, for each number
+    met: Numbers = 0.0  # numbers of rows that all others look at
+    meetings: Numbers = 0.0  # of rows
+    walks: Numbers = 0.0
+    ordered: Numbers = 0.0  # of those, walks by blocks
+    placed: Numbers = 0.0  # turns of a loop over positions
+    # of all groups: instructions of 32 lanes
+    turns: Numbers = 0.0  # rounds
+    operations: Numbers = 0.0
+    functions: Numbers = 0.0
+    inner: Numbers = 0.0  # rounds of further reductions
+    loads: Numbers = 0.0
+    agreeing: Numbers = 0.0
+    meeting: Numbers = 0.0
+    walking: Numbers = 0.0  # walks by blocks
+    teams: Numbers = 0.0  # rows of teams, or of invocations alone
+    # of all groups: what moves
+    lines: Numbers = 0.0  # that caches look up
+    fetched: Numbers = 0.0  # bytes that come to a unit
+    requests: Numbers = 0.0  # of them, runs that are asked for together
+    torn: Numbers = 0.0  # more of them, where a unit cannot keep lines until they are used up
+    kept: Numbers = 0.0  # bytes of those lines, of a thread
+    memory: Numbers = 0.0  # bytes of arrays, each once
+    again: Numbers = 0.0  # bytes that a later walk reads again
+    row: Numbers = 0.0  # of those, bytes that a group comes back to
+    # of teams that share a result
+    arrivals: Numbers = 0.0
+    folded: Numbers = 0.0  # rounds of the last team, over what others have kept
+    folded_met: Numbers = 0.0
+    launches: Numbers = 0.0  # beyond the first
+
+
+@dataclass(frozen=True, slots=True)
+class _Teams:
+    """Schedules, column by column."""
+
+    lanes: Vector
+    shares: Vector
+    threads: Vector
+    groups: Vector
+    results: Vector  # or rows of them
+    across: Flags
+
+    @property
+    def rows(self) -> Vector:
+        """Of a team's lanes."""
+        return np.maximum(self.lanes / LANES, 1.0)
+
+    @property
+    def alone(self) -> Flags:
+        """Those of invocations alone."""
+        found: Flags = self.lanes == 1.0
+        return found
+
+    @property
+    def warps(self) -> Vector:
+        """Of the whole launch; those of invocations alone are filled."""
+        alone = self.groups * np.ceil(self.threads / LANES)
+        found: Vector = np.where(self.alone, alone, self.results * self.shares * self.rows)
+        return found
+
+
+def amounts(work: Walks, schedules: Sequence[Schedule], relay: Relay | None = None) -> Amounts:
+    """What every schedule makes of the walks; `relay` is what teams do that share a result."""
+    teams = _teams(work, schedules)
+    found = Amounts(
+        threads=teams.threads,
+        groups=teams.groups,
+        lanes=teams.lanes,
+        footprint=work.footprint,
+        memory=work.footprint,
+        teams=teams.warps,
+    )
+    for walk in work.walks:
+        _walked(found, walk, teams)
+    _placed(found, work, teams, spreads=relay is not None and relay.spreads)
+    if relay is not None:
+        _shared(found, work, teams, relay)
+    return found
+
+
+def _teams(work: Walks, schedules: Sequence[Schedule]) -> _Teams:
+    def column(values: Sequence[float]) -> Vector:
+        return np.array(values, np.float64)
+
+    codes = [schedule.code for schedule in schedules]
+    extent = work.extent
+    return _Teams(
+        lanes=column([code.lanes for code in codes]),
+        shares=column([code.shares for code in codes]),
+        threads=column([prod(schedule.workgroup) for schedule in schedules]),
+        groups=column([prod(tiles_of(extent, s)) * s.code.shares for s in schedules]),
+        results=column([prod(extent) / (extent[0] if code.across else 1) for code in codes]),
+        across=np.array([code.across for code in codes], np.bool_),
+    )
+
+
+def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
+    many, times, teamed = float(walk.rounds), walk.times, ~t.alone
+    whole = many >= BLOCK
+    if walk.is_ordered:
+        turns = np.ceil(np.ceil(many / BLOCK) / (t.rows * t.shares)) * teamed
+        own = np.where(teamed, turns * min(BLOCK / LANES, np.ceil(many / LANES)), many)
+        rounds = np.ceil(many / LANES) * t.results  # of rows of lanes
+    else:
+        turns = 1.0 * teamed
+        own = np.where(teamed, np.ceil(many / (t.lanes * t.shares)), many)
+        rounds = own * t.rows * t.shares * t.results
+    rounds = np.where(teamed, rounds, many * t.warps) * times
+    own = own * times
+    found.blocks += own * (teamed & walk.is_ordered & whole)
+    found.rests += own * (teamed & walk.is_ordered & (not whole))
+    found.frees += own * (not walk.is_ordered)
+    found.alone += own * (t.alone & walk.is_ordered & (many <= BLOCK)) + own * walk.inner
+    found.begun += times * (t.alone & walk.is_ordered & (many <= BLOCK)) * min(many, LANES)
+    found.begun += own * walk.inner_lanes
+    found.long += own * (t.alone & walk.is_ordered & (many > BLOCK))
+    found.computed += own * (walk.operations + walk.functions)
+    several, met = t.rows > 1.0, turns * times
+    found.agreed += met * walk.states
+    found.met += several * met * t.rows * walk.states
+    found.meetings += several * met
+    found.walks += times
+    found.ordered += times * walk.is_ordered
+    found.walking += t.warps * times * walk.is_ordered
+    found.turns += rounds
+    found.operations += rounds * walk.operations
+    found.functions += rounds * walk.functions
+    found.inner += rounds * walk.inner
+    found.agreeing += t.warps * met * walk.states
+    found.meeting += t.warps * several * met * t.rows * walk.states
+    for access in walk.accesses:
+        _accessed(found, access, t, rounds, own)
+    if any(_is_far(access) for access in walk.accesses):
+        found.far += own
+
+
+def _is_far(access: Access) -> bool:
+    return access.array > NEAR
+
+
+def _accessed(found: Amounts, access: Access, t: _Teams, rounds: Vector, own: Vector) -> None:
+    """Adds the accesses of rounds, by all rows of lanes and by one of them."""
+    beside = np.where(t.alone, _apart(access.apart), _apart(access.step))
+    count = rounds * access.times
+    lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
+    found.loads += count
+    found.lines += count * lines
+    found.spread += own * access.times * (lines - 1.0)
+    _moved(found, access, t, count, beside)
+
+
+def _apart(distance: int | None) -> float:
+    return SECTOR * 4.0 if distance is None else float(distance)
+
+
+def _moved(found: Amounts, access: Access, t: _Teams, count: Vector, beside: Vector) -> None:
+    """Adds what comes to units: all bytes of a line that some lane uses, sooner or later."""
+    size = float(access.size)
+    if access.again and _is_far(access):
+        found.again += access.array
+        found.row += access.array / t.results * t.threads / t.lanes
+    if access.kind == LOAD and not _is_far(access):
+        return
+    lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
+    # Of every sector that lanes touch, what others of them, or later rounds, use.
+    sectors = np.clip(np.ceil(beside * LANES / SECTOR), 1.0, LANES) * SECTOR
+    used = np.minimum(np.maximum(beside, size / LANES) * LANES, size * LANES)
+    used = np.maximum(used, size)
+    other = np.where(t.alone, _apart(access.step), _apart(access.apart))
+    near = np.where(t.alone, SECTOR / size, t.threads / t.lanes)  # of them, at once
+    once = np.minimum(np.maximum(SECTOR / np.maximum(other, 1.0), 1.0), SECTOR / size)
+    shared = np.where(t.alone, once, np.minimum(once, near))
+    least = np.maximum(sectors / shared, used)
+    found.fetched += count * least
+    found.requests += count * np.minimum(np.maximum(least / LINE, lines / shared), lines)
+    found.torn += count * (sectors - least) * t.alone
+    found.kept += t.alone * LANES * SECTOR * (sectors > least)
+
+
+def _placed(found: Amounts, work: Walks, t: _Teams, *, spreads: bool) -> None:
+    """Adds what is done for each position: by one lane of a team's where it has a row of them."""
+    wide = float(work.extent[0])
+    lanes = t.lanes * (t.shares if spreads else 1.0)
+    own = np.where(t.across, np.ceil(wide / lanes), 1.0)
+    rows = np.where(t.across, own * t.rows * (lanes / t.lanes) * t.results, t.warps)
+    found.placed += own * t.across
+    found.computed += own * (work.operations + work.functions)
+    found.operations += rows * work.operations
+    found.functions += rows * work.functions
+    for access in work.accesses:
+        beside = np.where(t.across | t.alone, _apart(access.apart), 0.0)
+        lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
+        count = rows * access.times
+        found.loads += count
+        found.lines += count * lines
+        _moved(found, access, t, count, beside)
+
+
+def _shared(found: Amounts, work: Walks, t: _Teams, relay: Relay) -> None:
+    """Adds what it takes to share a result: to arrive, and to fold what all have kept."""
+    several = t.shares > 1.0
+    found.arrivals += several * len(relay.legs)
+    found.launches += several * (relay.launches - 1.0)
+    for walk in work.walks:
+        kept = np.ceil(walk.rounds / BLOCK) if walk.is_ordered else t.shares
+        if walk.is_ordered:
+            turns = np.ceil(np.ceil(kept / BLOCK) / t.rows)
+            own = turns * np.minimum(BLOCK / LANES, np.ceil(kept / LANES))
+        else:
+            turns, own = np.ones_like(t.shares), np.ceil(kept / t.lanes)
+        found.folded += several * own
+        found.folded_met += several * turns * t.rows * walk.states

@@ -1,0 +1,148 @@
+"""What runs a program with reductions on a GPU where nothing was learned, by rule.
+
+It is what somebody would write who knows how many results there are, how many rounds each has, and
+what lies side by side in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import ceil, log2, prod
+
+from vyre.analysis.forms import Launch
+from vyre.ir.fold import BLOCK, LANES
+from vyre.ir.program import Program
+from vyre.ir.team import covers_rows
+from vyre.model import Code, DeviceInfo, DeviceKind, Schedule
+from vyre.plan import simd
+from vyre.plan.guess.teams.walks import Walks, walks_of
+from vyre.plan.shares import results_of, rounds_to_share, why_not_shares
+
+WIDE = DeviceKind.GPU.default_width
+"""Threads of a workgroup of teams by default on a GPU."""
+
+SIDE_BY_SIDE = (1, 2, 4, 8, 16)
+"""Teams of one row of lanes in a workgroup."""
+
+_WAVES = {DeviceKind.GPU: 4, DeviceKind.CPU: 1}
+"""Of teams that share results, how many there are for each unit of a device.
+
+By one for each unit of an H200, a sum of 2^24 floats takes 1.4 to 2 times as long as the best.
+"""
+_WORTH_SHARING = {DeviceKind.GPU: 32 * BLOCK, DeviceKind.CPU: 64 * BLOCK}
+"""Rounds from which a result is shared by default: below, a single team is as soon done."""
+
+
+def usual_on_gpu(
+    device: DeviceInfo, program: Program, launch: Launch, *, unchecked: bool
+) -> Iterator[Schedule]:
+    """The default of a GPU, then what is most like it and covers more rows; none: it is no team."""
+    work, extent = walks_of(program, launch), simd.extent_of(launch)
+    if _is_better_alone(device, work, across=covers_rows(program)):
+        return
+    width = _width(device)
+    most = width if device.limits.lockstep == LANES else LANES
+    usual = team_code(program, most, unchecked=unchecked)
+    if (shared := shared_by_default(usual, device, program, launch)) is not None:
+        yield shared
+    lanes = min(_lanes_for(work, across=usual.across), most)
+    code = replace(usual, lanes=lanes)
+    if lanes > LANES or device.limits.lockstep != LANES:
+        yield Schedule((lanes, 1, 1), code)
+    else:
+        results = max(extent[1] if usual.across else extent[0], 1)
+        several = min(width // LANES, 1 << results.bit_length() - 1)
+        yield Schedule((LANES, several, 1) if usual.across else (LANES * several, 1, 1), code)
+    if device.limits.lockstep == LANES:
+        small = replace(usual, lanes=LANES)
+        for size in (*SIDE_BY_SIDE[1:], LANES):  # more rows than workgroups along an axis
+            yield Schedule((LANES, size, 1), small)
+            yield Schedule((LANES, 1, size), small)
+
+
+def _lanes_for(work: Walks, *, across: bool) -> int:
+    """The lanes of a result's team: a row of them for each block of rounds.
+
+    Where results lie closer in memory than rounds, teams of one row share lines of it. Of a team
+    that stands for a row, twice as many have the row's positions as well.
+    """
+    longest = work.longest
+    if across:
+        each = max(longest.rounds, work.extent[0])
+        most = 2 * LANES * _power_over(ceil(each / BLOCK))
+        return min(most, max(LANES, _power_over(each))) if longest.is_told else WIDE
+    if longest.is_beside:
+        return LANES
+    return LANES * _power_over(ceil(longest.rounds / BLOCK)) if longest.is_told else WIDE
+
+
+def _is_better_alone(device: DeviceInfo, work: Walks, *, across: bool) -> bool:
+    """Whether an invocation for each result fills the device, and a team would gain little.
+
+    Lanes gain by reading side by side what lies so, if there are rounds for a row of them. Where a
+    team stands for a row of positions, each of those would do the rounds again.
+    """
+    units, positions = max(device.compute_units, 1), prod(work.extent)
+    few = work.longest.is_told and work.longest.rounds < LANES
+    if positions < units * WIDE:
+        return False
+    if across:
+        return few and positions // work.extent[0] < units
+    return few or not work.longest.is_along
+
+
+def _width(device: DeviceInfo) -> int:
+    """The threads of a workgroup of teams by default, as many as the device allows."""
+    width = WIDE
+    most = min(device.limits.max_threads or width, device.limits.max_block[0] or width)
+    while width > LANES and width > most:
+        width //= 2
+    return width
+
+
+def shares_for(
+    code: Code, device: DeviceInfo, program: Program, launch: Launch, waves: Sequence[int]
+) -> list[int]:
+    """How many teams may share a result: enough for so many waves, and a block of rounds each."""
+    rounds = rounds_to_share(program, launch) if can_share(device) else None
+    if rounds is None or why_not_shares(program, replace(code, shares=2), launch) is not None:
+        return []
+    units, results = max(device.compute_units, 1), results_of(code, launch)
+    most = _power_near(ceil(max(rounds.values()) / (BLOCK * code.lanes // LANES)))
+    wanted = (min(_power_near(units * wave / results), most) for wave in waves)
+    return sorted({count for count in wanted if count > 1})
+
+
+def can_share(device: DeviceInfo) -> bool:
+    """Whether a workgroup learns that others of its launch have stored what it is to read."""
+    return device.simd is not None or device.limits.lockstep == LANES
+
+
+def _power_over(number: int) -> int:
+    """The least power of two that is not less than a number; at least 1."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def _power_near(number: float) -> int:
+    """The power of two that is nearest to a number, in doublings; at least 1."""
+    return 1 << round(log2(max(number, 1)))
+
+
+def shared_by_default(
+    usual: Code, device: DeviceInfo, program: Program, launch: Launch
+) -> Schedule | None:
+    """Teams for all units, where there are more units than results, and many rounds of each."""
+    rounds = rounds_to_share(program, launch)
+    if rounds is None or max(rounds.values()) < _WORTH_SHARING[device.kind]:
+        return None
+    if results_of(usual, launch) >= max(device.compute_units, 1):
+        return None
+    for shares in shares_for(usual, device, program, launch, (_WAVES[device.kind],)):
+        return Schedule((usual.lanes, 1, 1), replace(usual, shares=shares))
+    return None
+
+
+def team_code(program: Program, lanes: int, *, unchecked: bool) -> Code:
+    """The code of a team of so many lanes, for each result or for a row of positions."""
+    return Code(lanes=lanes, across=covers_rows(program), checked=not unchecked)
