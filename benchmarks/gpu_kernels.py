@@ -45,6 +45,8 @@ KERNELS: dict[str, vyre.Kernel] = {
 REDUCTIONS: dict[str, vyre.Kernel] = {
     **{kernel.name: kernel for kernel in (kernels.row_softmax, kernels.layer_norm, kernels.dot)},
     **reduction_kernels.KERNELS,
+    "row_softmax_fast": kernels.row_softmax,
+    "layer_norm_fast": kernels.layer_norm,
     "nearest2": reduction_kernels.nearest_of,
     "nearest4": reduction_kernels.nearest_of,
 }

@@ -17,7 +17,9 @@ POWERS: dict[str, tuple[int, ...]] = {
     "total": (16, 18, 20, 22, 24, 26, 28),
     "row_totals": (20, 22, 24, 26),
     "row_softmax": (24,),
+    "row_softmax_fast": (24,),
     "layer_norm": (24,),
+    "layer_norm_fast": (24,),
     "nearest2": (20,),
     "nearest4": (20,),
     "nbody_sums": (12, 14),
@@ -26,8 +28,17 @@ POWERS: dict[str, tuple[int, ...]] = {
     "matrix_vector": (24,),
     "column_means": (24,),
 }
-FAST = ("nbody_sums",)
-"""Kernels that are run with `fast_math`, as their peers take the same freedoms."""
+FAST = ("nbody_sums", "row_softmax_fast", "layer_norm_fast")
+"""Cells that are run with `fast_math`, as their peers take the same freedoms."""
+
+
+def written(kernel: str) -> str:
+    """What a cell's kernel is called where it is written.
+
+    >>> written("row_softmax_fast"), written("nearest2")
+    ('row_softmax', 'nearest2')
+    """
+    return kernel.removesuffix("_fast")
 
 CENTRES, EPS = 64, 1e-5
 SAME, APPROXIMATE = 1e-4, 1e-3
@@ -54,7 +65,7 @@ class Limit:
 
 def limit_of(kernel: str, power: int) -> Limit | None:
     """What a cell is held to, if to anything."""
-    match kernel:
+    match written(kernel):
         case "total":
             least = 1.5 if power <= SMALL else 0.97
             return Limit(("torch_eager",), least, MEMORY if power >= LARGE else 0.0)
@@ -73,7 +84,9 @@ PEERS: Mapping[str, tuple[str, ...]] = {
     "total": ("torch_eager",),
     "row_totals": ("torch_eager", "torch_compile", "triton"),
     "row_softmax": ("torch_eager", "torch_compile", "triton"),
+    "row_softmax_fast": ("torch_eager", "torch_compile", "triton"),
     "layer_norm": ("torch_eager", "torch_compile", "triton"),
+    "layer_norm_fast": ("torch_eager", "torch_compile", "triton"),
     "nearest2": ("torch_compile",),
     "nearest4": ("torch_compile",),
     "nbody_sums": ("torch_compile", "triton", "cupy"),
@@ -106,7 +119,7 @@ def make(torch: Any, kernel: str, power: int, where: str = "cuda") -> Cell:
         decided = DECIDED if kernel.startswith("nearest") else 0.0
         return Cell(kernel, power, arrays, outs, moved, options, same=same, decided=decided)
 
-    match kernel:
+    match written(kernel):
         case "total":
             return cell((positive(n),), (floats(1),))
         case "dot":
@@ -138,7 +151,7 @@ TOGETHER = 1 << 26
 def expected(torch: Any, cell: Cell) -> tuple[Any, ...]:
     """What a cell comes to, computed in float64, flat as results are."""
     x = cell.arrays[0]
-    match cell.kernel:
+    match written(cell.kernel):
         case "total":
             found = (x.sum(dtype=torch.float64),)
         case "peak":

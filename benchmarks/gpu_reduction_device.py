@@ -16,7 +16,7 @@ from gpu_cells import Cell, apart, results
 from gpu_compile import Compilers
 from gpu_device import ROUNDS, Own, spread
 from gpu_journal import packed
-from gpu_reduction_cells import FAST, PEERS, STRICT
+from gpu_reduction_cells import FAST, PEERS, STRICT, written
 from gpu_replay import interleaved
 from gpu_sides import Run, Sides
 from gpu_vyre import Target
@@ -27,11 +27,12 @@ AS_IN = {"row_totals": "row_sums", "nbody_sums": "nbody"}
 
 def peers(cell: Cell) -> list[tuple[str, str, Callable[[Any], Run]]]:
     """The peers of a cell: a name, the module that has it, and how it makes the launch."""
-    other = replace(cell, kernel=AS_IN.get(cell.kernel, cell.kernel))
-    triton = "gpu_triton" if cell.kernel in AS_IN else "gpu_reduction_triton"
+    same = replace(cell, kernel=written(cell.kernel))
+    other = replace(cell, kernel=AS_IN.get(same.kernel, same.kernel))
+    triton = "gpu_triton" if same.kernel in AS_IN else "gpu_reduction_triton"
     known: dict[str, tuple[str, Callable[[Any], Run]]] = {
-        "torch_eager": ("gpu_reduction_torch", lambda module: module.eager(cell)),
-        "torch_compile": ("gpu_reduction_torch", lambda module: module.compiled(cell)),
+        "torch_eager": ("gpu_reduction_torch", lambda module: module.eager(same)),
+        "torch_compile": ("gpu_reduction_torch", lambda module: module.compiled(same)),
         "triton": (triton, lambda module: module.run_of(other)),
         "cupy": ("gpu_cupy", lambda module: module.run_of(other)),
     }

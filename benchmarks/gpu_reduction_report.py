@@ -102,7 +102,7 @@ def table(made: Mapping[str, Any]) -> list[str]:
     lines = [
         f"{figures['cells']} cells of {sum(map(len, POWERS.values()))}, {made['device']}, "
         f"{made['date']}; microseconds, then speed over the fastest peer",
-        f"{'kernel':<14}{'size':<6}" + "".join(f"{side:>9}" for side in OWN) + "     ratio  beside",
+        f"{'kernel':<17}{'size':<6}" + "".join(f"{side:>9}" for side in OWN) + "     ratio  beside",
         *map(_line, made["results"]),
     ]
     for side in OWN[:-1]:
@@ -123,7 +123,7 @@ def _line(row: Row) -> str:
     if row["peer"] is not None:
         beside = f"{SHORT.get(row['peer'], row['peer'])} {_us(row['us'][row['peer']])}"
     said = "" if row["met"] is None else f"{verdict}{row['said']}"
-    return f"{row['kernel']:<14}{row['size']:<6}{times}{ratio:>10}  {beside:<16}  {said}"
+    return f"{row['kernel']:<17}{row['size']:<6}{times}{ratio:>10}  {beside:<16}  {said}"
 
 
 def _errors(found: Iterable[Row]) -> list[str]:

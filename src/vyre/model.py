@@ -51,6 +51,7 @@ class Parts:
     lanes: int = 1  # that share the rounds of one invocation's reductions: a team
     across: bool = False  # a team, or one invocation, stands for a row of positions along x
     shares: int = 1  # teams that share the rounds of one invocation, the last of which goes on
+    keeps: int = 0  # rounds of each lane of a team, of which it keeps what is computed again
 
     def parts(self) -> dict[str, Any]:
         """Every part by its name."""
@@ -85,6 +86,7 @@ WORDS = {
     "lanes": "teams of {}",
     "across": "across rows",
     "shares": "{} shares",
+    "keeps": "{} kept",
 }
 """How a text says a part that is not as usual; `items` and `order` are said in one."""
 
@@ -128,7 +130,7 @@ class Code(Parts):
         # is not here makes no two equal.
         blocked = self.order is Order.BLOCKED
         sizes = (self.items, self.vector, self.unroll, self.rows, self.lines)
-        team = (self.lanes, self.shares)
+        team = (self.lanes, self.shares, self.keeps)
         return hash((sizes, team, blocked, self.checked, self.staged, self.depth, self.group))
 
     def _said(self, names: Iterable[str]) -> str:
@@ -195,7 +197,7 @@ class Schedule:
         x, y, z = self.workgroup
         code = self.code
         if code.lanes > 1 or code.across:
-            return U32_MAX + 1 if code.across else max(x // code.lanes, 1), y, z
+            return U32_MAX + 1 if code.across else max(x // code.lanes, 1) * code.items, y, z
         return x * code.items, y * code.lines, z * code.planes
 
     @property
@@ -276,6 +278,7 @@ class Schedule:
             log2(code.lanes),
             0.25 * code.across,
             0.5 * log2(code.shares),
+            0.25 * log2(1 + code.keeps),
         )
 
 

@@ -85,7 +85,15 @@ def test_unchecked_teams_have_no_checks(lanes):
 
     assert "< len_out)" in checked
     assert "< len_out)" not in unchecked
-    assert "(u64)" not in unchecked  # as checks along several axes compute
+    assert "? p_x[" in checked
+    assert "? p_x[" not in unchecked
+
+
+def test_rounds_of_a_lane_are_found_from_its_first_one():
+    """Where no index begins again at 0, as in a whole block: one address and a number then."""
+    found = text(row_sums, Code(lanes=32, checked=False))
+
+    assert "p_x[(u64)(v_i * dim1_x + v_start) + (v_row * 32u)]" in found
 
 
 def test_lanes_tell_each_other_by_shuffles_or_memory():

@@ -204,6 +204,10 @@ def test_the_space_of_a_gpu():
         "256, teams of 32",
         *(f"{32 * count}, teams of 32" for count in (1, 2, 4, 16)),
         *(f"{lanes}, teams of {lanes}" for lanes in (64, 128, 256, 512, 1024)),
+        *(f"{32 * count}, unroll 8, teams of 32" for count in (1, 2, 4, 8, 16)),
+        *(f"{lanes}, unroll 8, teams of {lanes}" for lanes in (64, 128, 256, 512, 1024)),
+        *(f"{32 * count}, unroll 32, teams of 32" for count in (1, 2, 4, 8, 16)),
+        *(f"{lanes}, unroll 32, teams of {lanes}" for lanes in (64, 128, 256, 512, 1024)),
     ]
 
 
@@ -213,6 +217,7 @@ def test_no_more_teams_side_by_side_than_results():
     assert [t for t in texts(space(GPU, reducers.residual, numbers)) if t.endswith(" 32")] == [
         "64, teams of 32",
         "32, teams of 32",
+        *(f"{side}, unroll {n}, teams of 32" for n in (8, 32) for side in (32, 64)),
     ]
 
 

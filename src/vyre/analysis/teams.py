@@ -8,8 +8,15 @@ from vyre.analysis.facts import Facts, in_order
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, team, why_no_team, why_not_shared
-from vyre.model import Code
+from vyre.ir.team import (
+    covers_rows,
+    team,
+    why_no_team,
+    why_none_beside,
+    why_not_shared,
+    why_nothing_kept,
+)
+from vyre.model import Code, Order
 
 
 def formed(
@@ -33,12 +40,12 @@ def formed(
             return in_order(program, facts)
         return facts.alone or (program, facts)
     refuse_teams(program, code)
-    made = team(program, code.lanes, code.shares)
+    made = team(program, code.lanes, code.shares, code.keeps, code.items)
     # Each round is gone through where it was proved that it may be, by whichever lane.
     accesses = tuple(
-        replace(access, statement=text, index=made.moved(access.index))
+        replace(access, statement=text, index=index)
         for access in facts.accesses
-        for text in made.texts.get(access.statement, (access.statement,))
+        for text, index in made.places(access.statement, access.index)
     )
     return made.program, replace(
         facts, accesses=accesses, counters={}, written_out=None, alone=None
@@ -47,7 +54,7 @@ def formed(
 
 def is_team(code: Code) -> bool:
     """Whether lanes, or whole workgroups, share what an invocation does, or are said to."""
-    return (code.lanes, code.across, code.shares) != (1, False, 1)
+    return (code.lanes, code.across, code.shares, code.keeps) != (1, False, 1, 0)
 
 
 def refuse_teams(program: Program, code: Code) -> None:
@@ -74,5 +81,55 @@ def refuse_teams(program: Program, code: Code) -> None:
         does = "stands" if code.across else "does not stand"
         fix = f"use across={not code.across}"
         raise InvalidInput(f"{who} that {does} for a row of positions along x", fix)
+    if code.keeps:
+        _refuse_keeping(program, code)
+    if code.items > 1:
+        _refuse_beside(program, code)
     if code.shares > 1 and (why_not := why_not_shared(program)) is not None:
         raise UnsupportedFeature(f"{code.shares} shares of a result: {why_not}", "use shares=1")
+
+
+def _refuse_keeping(program: Program, code: Code) -> None:
+    """Refuse lanes that keep what nobody asks for again, or that the fixed tree does not let them.
+
+    Raises:
+        UnsupportedFeature: no round computes again what an earlier one has.
+        InvalidInput: there are no lanes that could keep so much.
+    """
+    what = f"{code.keeps} rounds kept by each lane"
+    if (why_not := why_nothing_kept(program)) is not None:
+        raise UnsupportedFeature(f"{what}: {why_not}", "use keeps=0")
+    if code.lanes == 1:
+        raise InvalidInput(f"{what} of no team", f"use Code(lanes={LANES}, keeps={code.keeps})")
+    if code.shares > 1:
+        raise InvalidInput(f"{what}, and {code.shares} shares of a result", "use one of the two")
+    if code.keeps & (code.keeps - 1) or code.keeps > LANES:
+        raise InvalidInput(what, f"use a power of two up to {LANES}")
+    if code.lanes > LANES and code.keeps != LANES:
+        fix = f"use keeps={LANES}: a row of lanes has a block of rounds, {LANES} of each"
+        raise InvalidInput(f"{what} of {code.lanes}", fix)
+
+
+def _refuse_beside(program: Program, code: Code) -> None:
+    """Refuse several results of one team where it can have one alone.
+
+    Raises:
+        UnsupportedFeature: a team cannot go through what several positions do together.
+        InvalidInput: something else that the code says needs one result of a team.
+    """
+    what = f"{code.items} items of a team"
+    if (why_not := why_none_beside(program)) is not None:
+        raise UnsupportedFeature(f"{what}: {why_not}", "use items=1")
+    if code.lanes == 1:
+        raise InvalidInput(f"{code.items} items without a team", "use items=1")
+    if code.shares > 1 or code.keeps:
+        raise InvalidInput(f"{what} that shares a result, or keeps rounds", "use items=1")
+    if code.order is not Order.BLOCKED:
+        fix = "use order=Order.BLOCKED: the results of a team are side by side"
+        raise InvalidInput(f"{what}, {code.order.value}", fix)
+    if code.items > MOST_BESIDE:
+        raise InvalidInput(what, f"use at most {MOST_BESIDE}")
+
+
+MOST_BESIDE = 8
+"""Results of a team: each takes registers of its own for all that its rounds compute."""

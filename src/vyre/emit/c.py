@@ -92,6 +92,9 @@ def resident(registers: int) -> int:
 RESIDENT = ((32, 0), (104, 1024))
 """Registers that a thread holds at once, at most, and threads that there is to be room for."""
 
+_KEEPING = 1024
+"""Threads that there is to be room for where each keeps rounds of its own."""
+
 _MOST_BLOCKS = 32  # that a multiprocessor runs; compilers leave a larger number out
 
 
@@ -101,7 +104,7 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
     Raises:
         UnsupportedFeature: the code asks for it.
     """
-    others = ("items", "vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
+    others = ("vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
     what, alone = f"teams of {code.lanes} lanes", f"Code(lanes={code.lanes})"
     if code.lanes == 1:
         what, alone = "rows that an invocation stands for", "Code(across=True)"
@@ -110,6 +113,8 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
             raise UnsupportedFeature(
                 f"{name} {getattr(code, name)} beside {what}", f"use {alone} alone"
             )
+    if code.items > 1 and not dialect.from_lane:
+        raise UnsupportedFeature(f"{code.items} items of a team in {dialect.name}", "use items=1")
     if not dialect.from_lane and code.lanes not in (1, LANES):
         raise UnsupportedFeature(
             f"teams of {code.lanes} lanes in {dialect.name}", f"use Code(lanes={LANES})"
@@ -233,6 +238,11 @@ class _Kernel:
     def head(self) -> str:
         """What stands before the kernel's name."""
         code = self.code
+        if code.lanes > LANES:  # a team is a workgroup of its own
+            lanes = code.lanes
+            beside = _KEEPING // lanes if code.keeps else 0
+            bounds = f"{lanes}, {beside}" if beside > 1 else f"{lanes}"
+            return self.dialect.kernel_for.format(x=lanes, y=1, z=1, bounds=bounds)
         if code.group is None:
             return self.dialect.kernel
         x, y, z = code.group

@@ -19,6 +19,7 @@ from vyre.emit.unknown import Unknowable
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
+    Ahead,
     Alike,
     Array,
     Atomic,
@@ -144,6 +145,8 @@ class Expressions:
                 return self._from_lane(self.expr(value, here), None)
             case Share():
                 return terms.share(), U32
+            case Ahead(start, by):
+                return f"({self.expr(start, here)[0]} + {self.expr(by, here)[0]})", U32
             case _:
                 raise UnsupportedFeature(
                     f"{here.statement}: no device code for {expr_text(expr)}",
@@ -269,7 +272,31 @@ class Expressions:
         for axis, (check, text) in enumerate(self.by_axis(decl, index, here, back=back)):
             checks += [check] if check else []
             at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
+        if not checks and not back:
+            at = self._ahead(decl, index, here) or at
         return Address(tuple(checks), at)
+
+    def _ahead(self, decl: BufferDecl, index: Expr, here: Here) -> str:
+        """Where an index is by another element, if that is known to be so many before it.
+
+        Compilers find all such elements by one address then, and a number in each load.
+        """
+        *outer, last = parts_of(decl, index)
+        at = ""
+        for axis, part in enumerate(outer):
+            text, _ = self.expr(part, here)
+            at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
+        match last:
+            case Var(name) if name in here.ahead:
+                start, by = here.ahead[name]
+            case Binary(BinaryOp.ADD, first, Var(name)) if name in here.ahead and decl.kept:
+                start, by = here.ahead[name]  # of what a launch asks for, no index is so large
+                start = f"({self.expr(first, here)[0]} + {start})"
+            case _:
+                return ""
+        if at:
+            start = f"({at} * {self.terms.word_dim(decl, len(outer))} + {start})"
+        return f"(({self.terms.use(DataType.U64)}){start} + {by})"
 
     def by_axis(
         self, decl: BufferDecl, index: Expr, here: Here, *, back: int = 0

@@ -23,6 +23,8 @@ class Here:
 
     scope: dict[str, DataType] = field(default_factory=dict)  # the names that are bound
     loaded: dict[Element, str] = field(default_factory=dict)  # elements that are in registers
+    ahead: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Names of numbers that are so much ahead of others: the text of the other, and how much."""
     level: int = 1  # how far in its lines are
     statement: str = ""  # the one at hand, by which its accesses are known
     items: Items = ONE_ITEM  # that an invocation takes
@@ -51,7 +53,8 @@ class Here:
 
     def inner(self) -> Here:
         """The same for a list of statements: what is bound in it ends with it."""
-        return replace(self, scope=dict(self.scope), loaded=dict(self.loaded))
+        scope, loaded, ahead = dict(self.scope), dict(self.loaded), dict(self.ahead)
+        return replace(self, scope=scope, loaded=loaded, ahead=ahead)
 
     def counting(self, counter: str, dtype: DataType) -> Here:
         """The same inside a loop with that counter."""

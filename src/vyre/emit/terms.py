@@ -115,7 +115,8 @@ class Terms:
             lanes = f"{self.code.lanes}u"
             if self.code.shares > 1:  # a workgroup is one team
                 return f"({group} / {self.code.shares}u)"
-            return f"({group} * ({size} / {lanes}) + {own} / {lanes})"
+            number = f"({group} * ({size} / {lanes}) + {own} / {lanes})"
+            return f"({number} * {self.code.items}u)" if self.code.items > 1 else number
         if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):
             size = f"{self.code.group[axis]}u"
             if kind is IdKind.WORKGROUP_SIZE:

@@ -4,7 +4,7 @@ A compiler folds functions of constants to other bits than a device gives. What 
 that is loaded without a check, from an array that nothing writes, through nothing but sums,
 products and quotients is no constant under any schedule: IEEE 754 lets nothing of it cancel out.
 A check could tell the compiler that 0 is read, and comparisons what a number is: where there are
-any, nothing counts as unknown.
+any of what is loaded, nothing counts as unknown.
 """
 
 from __future__ import annotations
@@ -12,13 +12,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vyre.analysis.facts import MemoryAccess
-from vyre.ir.expr import Binary, BinaryOp, Expr, Fma, Load, Unary, UnaryOp, Var
+from vyre.ir.expr import Atomic, Binary, BinaryOp, Expr, Fma, Load, Unary, UnaryOp, Var
 from vyre.ir.node import Assign, Let, Loop
 from vyre.ir.program import Program
 from vyre.ir.typing import COMPARISONS
-from vyre.ir.walk import all_expressions, operands, statements
+from vyre.ir.walk import all_expressions, expressions, operands, statements
 
 _ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV)
+
+
+def _compares_data(program: Program) -> bool:
+    """Whether anything that comes from memory is compared."""
+    scalars = {decl.name for decl in program.buffers if decl.is_scalar_argument}
+    given = [n for n in statements(program.entry) if isinstance(n, (Let, Assign))]
+    loaded: set[str] = set()
+
+    def is_loaded(expr: Expr) -> bool:
+        return any(
+            (isinstance(part, Load) and part.buffer not in scalars)
+            or isinstance(part, Atomic)
+            or (isinstance(part, Var) and part.name in loaded)
+            for part in expressions(expr)
+        )
+
+    while new := {node.name for node in given if is_loaded(node.value)} - loaded:
+        loaded |= new
+    every = all_expressions(program.entry)
+    found = (part for part in every if isinstance(part, Binary) and part.op in COMPARISONS)
+    return any(map(is_loaded, found))
 
 
 class Unknowable:
@@ -27,10 +48,9 @@ class Unknowable:
     def __init__(
         self, program: Program, accesses: Iterable[MemoryAccess], *, checked: bool
     ) -> None:
-        every = all_expressions(program.entry)
         self.loads: set[tuple[str, Expr]] = set()
         self.names: frozenset[str] = frozenset()
-        if checked or any(isinstance(e, Binary) and e.op in COMPARISONS for e in every):
+        if checked or _compares_data(program):
             return
         found = list(accesses)
         known = {(a.buffer, a.index) for a in found if a.in_bounds is None}

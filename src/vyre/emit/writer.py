@@ -15,7 +15,7 @@ from vyre.emit.operations import bare
 from vyre.emit.terms import Terms
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Array, Expr, IdKind, Lit, Put
+from vyre.ir.expr import Ahead, Array, Expr, IdKind, Lit, Put, Var
 from vyre.ir.loops import is_innermost, is_of_elements, rounds_of, turn_of
 from vyre.ir.node import (
     Arrive,
@@ -36,6 +36,7 @@ from vyre.ir.node import (
 )
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
+from vyre.ir.walk import statements
 
 
 class Writer:
@@ -46,6 +47,8 @@ class Writer:
         self.expressions = Expressions(terms, facts)
         self.accesses = self.expressions.accesses
         self.operations = self.expressions.operations
+        nodes = statements(terms.program.entry)
+        self.changed = frozenset(node.name for node in nodes if isinstance(node, Assign))
 
     def body(self, nodes: tuple[Node, ...], here: Here) -> Iterator[str]:
         """All statements of a list; the names bound in it end with it."""
@@ -80,6 +83,7 @@ class Writer:
             case Let(name, value):
                 text, dtype = expr(value, here)
                 here.scope[name] = dtype
+                self.keep_distance(name, value, here)
                 yield f"{pad}{self.terms.use(dtype)} {self.name(name, here)} = {bare(text)};"
             case Assign(name, value):
                 text, _ = expr(value, here)
@@ -128,6 +132,20 @@ class Writer:
                     f"{statement_text(node)}: no device code for {type(node).__name__}",
                     "leave it out, or run the program elsewhere",
                 )
+
+    def keep_distance(self, name: str, value: Expr, here: Here) -> None:
+        """Note of a name, which keeps its number, how far ahead of another's that is."""
+        here.ahead.pop(name, None)
+        if name in self.changed:
+            return
+        match value:
+            case Ahead(start, by):
+                texts = (self.expressions.expr(part, here)[0] for part in (start, by))
+                here.ahead[name] = next(texts), next(texts)
+            case Var(other) if other in here.ahead:
+                here.ahead[name] = here.ahead[other]
+            case _:
+                pass
 
     def put_element(
         self, name: str, indices: tuple[Expr, ...], value: Expr, here: Here

@@ -513,7 +513,7 @@ class Subgroup(Expr):
 class Lane(Expr):
     """An invocation's number among the lanes of its team, as u32.
 
-    This and the three that follow stand in forms of programs that devices alone see.
+    This and the four that follow stand in forms of programs that devices alone see.
     """
 
 
@@ -538,6 +538,17 @@ class Alike(Expr):
 @dataclass(frozen=True, slots=True)
 class Share(Expr):
     """A workgroup's number among those that share the rounds of one result, as u32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead(Expr):
+    """A number so much ahead of another, both u32, where the sum does not begin again at 0.
+
+    So the element at it is so many behind the other's, and is found from there.
+    """
+
+    start: Expr
+    by: Expr
 
 
 @dataclass(frozen=True, slots=True)

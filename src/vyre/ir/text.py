@@ -9,6 +9,7 @@ from blake3 import blake3
 
 from vyre.ir.declare import Access, BufferDecl, Named
 from vyre.ir.expr import (
+    Ahead,
     Alike,
     Array,
     Atomic,
@@ -283,6 +284,8 @@ def _expr(expr: Expr) -> tuple[str, int]:
             return f"from_lane({expr_text(value)}, {away})", _ATOM
         case Alike(value):
             return f"alike({expr_text(value)})", _ATOM
+        case Ahead(start, by):
+            return _call("ahead", start, by)
         case _:
             raise AssertionError(f"no text for {type(expr).__name__}")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import chain
+from typing import Any, TypeVar
 
 from vyre.ir.expr import Expr
 from vyre.ir.node import Node
+
+_Item = TypeVar("_Item", Expr, Node)
 
 
 def operands(item: Expr | Node) -> tuple[Expr, ...]:
@@ -145,6 +148,35 @@ def rebuild_node(
                 tuple(rebuild_node(part, change, change_list) for part in value)
             )
     return replace(node, **parts) if parts else node  # type: ignore[type-var]  # every Node is a dataclass
+
+
+def outermost(item: Expr | Node, wanted: Callable[[Expr], bool]) -> Iterator[Expr]:
+    """The parts of an expression or a statement that are wanted, but for what is inside another."""
+    if isinstance(item, Expr) and wanted(item):
+        yield item
+        return
+    for part in operands(item):
+        yield from outermost(part, wanted)
+    for node in chain.from_iterable(bodies(item)) if isinstance(item, Node) else ():
+        yield from outermost(node, wanted)
+
+
+def exchanged(item: _Item, other: Callable[[Expr], Expr | None]) -> _Item:
+    """An expression or a statement whose outermost parts that have another have given way to it."""
+
+    def now(part: Any) -> Any:
+        if isinstance(part, Expr) and (found := other(part)) is not None:
+            return found
+        return exchanged(part, other)
+
+    parts: dict[str, object] = {}
+    for name in _names(type(item)):
+        value = getattr(item, name)
+        if isinstance(value, (Expr, Node)):
+            parts[name] = now(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], (Expr, Node)):
+            parts[name] = tuple(map(now, value))
+    return replace(item, **parts) if parts else item  # type: ignore[type-var]  # every one is a dataclass
 
 
 _NAMES: dict[type, tuple[str, ...]] = {}

@@ -60,6 +60,16 @@ def rounds_to_share(program: Program, launch: Launch) -> dict[str, int] | None:
     return found
 
 
+def rounds_of(program: Program, launch: Launch) -> int | None:
+    """The rounds of a launch's longest reduction; None where nobody knows before it."""
+    forms = list(read(program).rounds.values())
+    try:
+        known = [form.number(launch) for form in forms if form is not None]
+    except (KeyError, NumberNotKnown):
+        return None
+    return max(known) if known and len(known) == len(forms) else None
+
+
 def shared_relay(program: Program) -> Relay:
     """What teams that share a result do one after the other."""
     found = relay_of(program)

@@ -16,12 +16,12 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, why_no_team
+from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_nothing_kept
 from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.guess.teams import log_times
 from vyre.plan.launch_numbers import NumberNotKnown
-from vyre.plan.shares import results_of, why_not_shares
+from vyre.plan.shares import results_of, rounds_of, why_not_shares
 from vyre.plan.space import Fit, Refused, Resources, Space
 from vyre.plan.team_default import (
     SIDE_BY_SIDE,
@@ -35,6 +35,8 @@ from vyre.plan.team_default import (
 from vyre.plan.team_times import PROCESSOR, Amounts
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
+_UNROLLS = (1, 8, 32)
+"""Rounds of a lane that are written one behind the other: of a block, it has 32."""
 _HOPELESS = 16
 """How many times as long as the best a schedule may be expected to take, and be worth a try.
 
@@ -43,6 +45,8 @@ lost time is large enough for one such launch.
 """
 _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
+_KEEPING = (*((LANES, keeps) for keeps in (4, 8, 16, 32)), *((lanes, 32) for lanes in _TEAMS[1:]))
+"""Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
 """Of teams that share results, how many there are for each unit of a device."""
 
@@ -250,14 +254,32 @@ def _teams(
         yield Schedule((LANES, 1, 1), one)
         return
     several = extent[1] if one.across else extent[0]
-    for count in SIDE_BY_SIDE:
-        if count > 1 and count > several:
-            break
-        yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), one)
-    for lanes in _TEAMS[1:]:
-        yield Schedule((lanes, 1, 1), replace(one, lanes=lanes))
+    for unroll in _UNROLLS:
+        code = replace(one, unroll=unroll)
+        for count in SIDE_BY_SIDE:
+            if count > 1 and count > several:
+                break
+            yield Schedule((LANES, count, 1) if one.across else (LANES * count, 1, 1), code)
+        for lanes in _TEAMS[1:]:
+            yield Schedule((lanes, 1, 1), replace(code, lanes=lanes))
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
+    for code in _keeping(one, program, launch):
+        for count in SIDE_BY_SIDE if code.lanes == LANES else (1,):
+            if count == 1 or count <= several:
+                side = (LANES, count, 1) if code.across else (code.lanes * count, 1, 1)
+                yield Schedule(side if count > 1 else (code.lanes, 1, 1), code)
+
+
+def _keeping(one: Code, program: Program, launch: Launch) -> Iterator[Code]:
+    """The fewest lanes, and rounds of each, that keep all rounds of a result."""
+    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
+    if rounds is None:
+        return
+    for lanes, keeps in _KEEPING:
+        if rounds_kept(lanes, keeps) >= rounds:
+            yield replace(one, lanes=lanes, keeps=keeps)
+            return
 
 
 def _rows(

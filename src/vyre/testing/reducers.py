@@ -26,7 +26,7 @@ from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.devices.device import Device
 from vyre.testing.compare import apart
-from vyre.testing.schedules import sharing
+from vyre.testing.schedules import keeping, sharing
 
 Array = NDArray[Any]
 
@@ -361,6 +361,11 @@ class Call:
         """A few schedules whose teams share each result."""
         numbers, _, _ = self._bound(device).numbered
         return sharing(device.info, self.kernel.program, numbers, rng)
+
+    def keeping(self, device: Device, rng: Random) -> list[Schedule]:
+        """A few schedules whose lanes keep what they compute again."""
+        numbers, _, _ = self._bound(device).numbered
+        return keeping(device.info, self.kernel.program, numbers, rng)
 
     def _bound(self, device: Device) -> Bound:
         _, given, outs = self._given(device)

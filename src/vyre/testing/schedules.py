@@ -10,7 +10,7 @@ from vyre.analysis import analyse
 from vyre.backend.base import Unbuilt
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, why_not_shared
+from vyre.ir.team import covers_rows, why_not_shared, why_nothing_kept
 from vyre.model import Code, DeviceInfo, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
@@ -96,6 +96,26 @@ def sharing(
         for code in dict.fromkeys(drawn)
         if why_not_shares(program, code, numbers) is None
     ]
+
+
+def keeping(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules whose lanes keep what they compute again; none where that is nothing."""
+    if why_nothing_kept(program) is not None or not (info.simd or info.limits.lockstep == LANES):
+        return []
+    sizes = (LANES,) if info.simd else (LANES, LANES, 64, 128)
+    lanes = [rng.choice(sizes) for _ in range(count)]
+    drawn = [
+        Code(
+            lanes=one,
+            keeps=LANES if one > LANES else rng.choice((1, 2, 4, 8, 16, 32)),
+            across=covers_rows(program),
+            checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
+        )
+        for one in lanes
+    ]
+    return [Schedule((code.lanes, 1, 1), code) for code in dict.fromkeys(drawn)]
 
 
 def _needs_no_checks(program: Program, numbers: Numbers) -> bool:

@@ -11,11 +11,13 @@ from vyre.emit.llvm.memory import Cells, Change, Place
 from vyre.emit.llvm.values import Shape, Slot, Value
 from vyre.errors import UnsupportedFeature
 from vyre.ir.expr import (
+    Ahead,
     Alike,
     Array,
     Atomic,
     AtomicOp,
     Binary,
+    BinaryOp,
     Bitcast,
     BufDim,
     BufLen,
@@ -107,6 +109,8 @@ class Expressions:
                 return self.from_lane(self.expr(value), away)
             case Alike(value):
                 return self.first_of(self.expr(value))
+            case Ahead(start, by):
+                return self.expr(Binary(BinaryOp.ADD, start, by))
             case _:
                 raise self.refusal(expr)
 

@@ -4,6 +4,26 @@ What they compute is the same in each, but in the rounds of a reduction, of whic
 own, and in loops that only store, each round elsewhere. Several teams may share one result.
 """
 
-from vyre.ir.team.form import Team, covers_rows, relay_of, team, why_no_team, why_not_shared
+from vyre.ir.team.form import (
+    Team,
+    covers_rows,
+    relay_of,
+    team,
+    why_no_team,
+    why_none_beside,
+    why_not_shared,
+    why_nothing_kept,
+)
+from vyre.ir.team.keeping import rounds_kept
 
-__all__ = ["Team", "covers_rows", "relay_of", "team", "why_no_team", "why_not_shared"]
+__all__ = [
+    "Team",
+    "covers_rows",
+    "relay_of",
+    "rounds_kept",
+    "team",
+    "why_no_team",
+    "why_none_beside",
+    "why_not_shared",
+    "why_nothing_kept",
+]

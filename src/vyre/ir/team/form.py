@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
@@ -27,6 +27,9 @@ from vyre.ir.node import (
 )
 from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, Serial, has_reductions
+from vyre.ir.team.again import Again, again_in
+from vyre.ir.team.beside import Copy, beside, why_not_beside
+from vyre.ir.team.keeping import Keeping
 from vyre.ir.team.loops import is_read_before, stored_to
 from vyre.ir.team.positions import Rows, by_rows, moved_to, unwrapped
 from vyre.ir.team.relay import Relay, relay_through
@@ -71,6 +74,17 @@ class Team:
     texts: Mapping[str, Sequence[str]]  # what statements are called now, by what they were called
     x: str | None  # the name of the position along x, where a team stands for a row of them
     kept: tuple[Kept, ...] = ()  # the arrays through which teams that share a result find it
+    copies: tuple[Copy, ...] = ()  # what it is for each of several results, where there are any
+
+    def places(self, statement: str, index: Expr) -> Iterator[tuple[str, Expr]]:
+        """Where what stands in a statement of the program stands now, and as what."""
+        if not self.copies:
+            for text in self.texts.get(statement, (statement,)):
+                yield text, self.moved(index)
+        for copy in self.copies:
+            own = copy.texts.get(statement, statement)
+            for text in self.texts.get(own, (own,)):
+                yield text, copy.moved(index)
 
     def moved(self, expr: Expr) -> Expr:
         """An expression as it stands in the program for teams."""
@@ -78,8 +92,11 @@ class Team:
 
 
 @lru_cache(maxsize=256)
-def team(program: Program, lanes: int, shares: int = 1) -> Team:
+def team(program: Program, lanes: int, shares: int = 1, keeps: int = 0, items: int = 1) -> Team:
     """The same program for teams of so many lanes, a multiple of 32; so many share a result.
+
+    Lanes keep what they compute again of so many rounds of theirs, and have the rounds of so many
+    results side by side.
 
     Of a single lane it is an invocation that stands for a row of positions.
     """
@@ -98,8 +115,18 @@ def team(program: Program, lanes: int, shares: int = 1) -> Team:
         parts = _relay(program, rows)
         assert parts is not None, program
         kind = partial(Sharing, shares=shares, relay=parts)
+    copies: tuple[Copy, ...] = ()
+    if items > 1:
+        several = beside(source, unwrapped(source.entry), items, fresh)
+        source, copies = several.program, several.copies
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
+    if keeps:
+        again = _again(program, rows)
+        assert again is not None, program
+        assert shares == 1, program
+        decls = {decl.name: decl for decl in program.buffers}
+        kind = partial(Keeping, again=again, keeps=keeps, decls=decls)
     work = kind(fresh, rows=lanes // LANES, stored=stored, x=x)
     entry = work.entry(unwrapped(source.entry))
     binding = max((decl.binding for decl in program.buffers), default=-1) + 1
@@ -108,7 +135,8 @@ def team(program: Program, lanes: int, shares: int = 1) -> Team:
     if rows is not None:
         for before, now in rows.texts.items():
             texts.setdefault(before, now)
-    return Team(made, texts, x, tuple(work.room) if isinstance(work, Sharing) else ())
+    room = tuple(work.room) if isinstance(work, Sharing) else ()
+    return Team(made, texts, x, room, copies)
 
 
 def why_not_shared(program: Program) -> str | None:
@@ -125,6 +153,30 @@ def why_not_shared(program: Program) -> str | None:
 def relay_of(program: Program) -> Relay | None:
     """What teams that share a result of a program do one after the other."""
     return _relay(program, by_rows(program, Fresh(program)))
+
+
+def why_none_beside(program: Program) -> str | None:
+    """Why a team cannot have several results side by side."""
+    if (why_not := why_no_team(program)) is not None:
+        return why_not
+    if covers_rows(program):
+        return "a team stands for a row of positions"
+    return why_not_beside(unwrapped(program.entry))
+
+
+def why_nothing_kept(program: Program) -> str | None:
+    """Why lanes of a team have nothing to keep of their rounds."""
+    why_not = why_no_team(program)
+    if why_not is None and _again(program, by_rows(program, Fresh(program))) is None:
+        return "no round of one loop computes what a round of an earlier one has"
+    return why_not
+
+
+def _again(program: Program, rows: Rows | None) -> Again | None:
+    source = program if rows is None else rows.program
+    nodes = unwrapped(source.entry)
+    x = None if rows is None else rows.x
+    return again_in(nodes, source, x, Counter(stored_to(nodes)))
 
 
 def _relay(program: Program, rows: Rows | None) -> Relay | None:

@@ -13,6 +13,7 @@ from itertools import chain
 
 from vyre.ir.declare import Access, BufferDecl, MemoryKind
 from vyre.ir.expr import (
+    Ahead,
     Alike,
     Binary,
     BinaryOp,
@@ -177,6 +178,17 @@ class Writer(Serial):
         if not self.is_ordered:
             yield from self.anyhow(Var(count), whole, copies=copies)
             return
+        if rounds > BLOCK and copies:
+            few = tuple(self.a_block_a_row(Var(count), whole))
+            more = tuple(self.of_many_blocks(count, rounds, whole, copies=copies))
+            yield If(Binary(BinaryOp.LE, Var(count), u32(BLOCK * self.rows)), few, more)
+        else:
+            yield from self.of_many_blocks(count, rounds, whole, copies=copies)
+
+    def of_many_blocks(
+        self, count: str, rounds: int, whole: list[Names], *, copies: bool
+    ) -> Iterator[Node]:
+        """The same of blocks of blocks, as many as there may be."""
         most, totals = levels(rounds), [count]
         for _ in range(1, most):
             total = self.fresh("blocks")
@@ -186,6 +198,22 @@ class Writer(Serial):
             yield from self.one_block(Var(count), u32(0), whole, copies=copies)
         else:
             yield from self.blocks(most - 1, totals, u32(0), whole, copies=copies)
+
+    def a_block_a_row(self, count: Expr, whole: list[Names]) -> Iterator[Node]:
+        """The same where each row of lanes has one block at the most."""
+        if self.rows == 1:
+            yield from self.one_block(count, u32(0), whole, copies=True)
+            return
+        begin, left = self.fresh("begin"), self.fresh("left")
+        each = [self.names(held, "block") for held in self.held]
+        yield from self.all_absent(each)
+        yield Let(begin, Binary(BinaryOp.MUL, self.row, u32(BLOCK)))
+        behind = Binary(BinaryOp.SUB, count, Var(begin))
+        inside = Binary(BinaryOp.LT, Var(begin), count)
+        yield Let(left, Select(inside, behind, u32(0)))
+        yield from self.one_block(Var(left), Var(begin), each, copies=True)
+        every = yield from self.of_all_rows(each)
+        yield from self.all_put_alike(whole, every)
 
     @property
     def is_ordered(self) -> bool:
@@ -231,15 +259,9 @@ class Writer(Serial):
         last = up(mine, self.lanes)
         yield Loop(turn, full, last, (Let(at, self.place(Var(turn))), inside))
         yield from self.agreed(own)
-        if self.rows == 1:
-            yield from self.all_put_alike(whole, own)
-            return
-        yield from self.met(own)
-        for row in range(self.rows):
-            every = [self.names(held, "every") for held in self.held]
-            yield from self.found(row, every)
-            yield from self.all_folded(whole, every)
-        yield Barrier()
+        if self.rows > 1:
+            own = yield from self.of_all_rows(own)
+        yield from self.all_put_alike(whole, own)
 
     def one_block(
         self, left: Expr, first: Expr, whole: list[Names], *, copies: bool
@@ -249,26 +271,33 @@ class Writer(Serial):
         yield from self.all_absent(own)
         lane = self.lane_in_row
 
-        def rounds(stop: Expr, *, checked: bool) -> Node:
+        start = self.fresh("start")
+        yield Let(start, Binary(BinaryOp.ADD, first, lane))
+
+        def rounds(begin: Expr, stop: Expr, *, checked: bool) -> Node:
             row, at = self.fresh("row"), self.fresh("at")
-            start = Binary(BinaryOp.ADD, first, lane)
-            place = Binary(BinaryOp.ADD, start, Binary(BinaryOp.MUL, Var(row), u32(LANES)))
+            distance = Binary(BinaryOp.MUL, Var(row), u32(LANES))
+            place: Expr = Ahead(Var(start), distance)
             body = tuple(self.round(Var(at), own))
             if checked:
+                place = Binary(BinaryOp.ADD, Var(start), distance)
                 end = Binary(BinaryOp.LT, Binary(BinaryOp.SUB, Var(at), first), left)
                 body = (If(end, body),)
-            return Loop(row, u32(0), stop, (Let(at, place), *body))
+            return Loop(row, begin, stop, (Let(at, place), *body))
 
-        some = Binary(BinaryOp.MIN, up(left, LANES), u32(BLOCK // LANES))
         if copies:
-            full = Binary(BinaryOp.GE, left, u32(BLOCK))
+            full = Binary(BinaryOp.SHR, left, u32(LANES.bit_length() - 1))
             yield If(
-                full,
-                (rounds(u32(BLOCK // LANES), checked=False),),
-                (rounds(some, checked=True),),
+                Binary(BinaryOp.GE, left, u32(BLOCK)),
+                (rounds(u32(0), u32(BLOCK // LANES), checked=False),),
+                (
+                    rounds(u32(0), full, checked=False),
+                    rounds(full, up(left, LANES), checked=True),
+                ),
             )
         else:
-            yield rounds(some, checked=True)
+            some = Binary(BinaryOp.MIN, up(left, LANES), u32(BLOCK // LANES))
+            yield rounds(u32(0), some, checked=True)
         yield from self.agreed(own)
         yield from self.all_put_alike(whole, own)
 
@@ -336,11 +365,10 @@ class Writer(Serial):
             yield from self.kept(Var(turn), own, each)
             return
         yield from self.met(each)
-        for row in range(self.rows):
-            every = [self.names(held, "every") for held in self.held]
-            yield from self.found(row, every)
-            before = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
-            yield from self.kept(Binary(BinaryOp.ADD, before, u32(row)), own, every)
+        # Of so many blocks in order, each is of another lane: rows are 32 at the most.
+        before = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
+        away = Binary(BinaryOp.SUB, self.lane_in_row, before)
+        yield from self.joined(Binary(BinaryOp.BIT_AND, away, u32(LANES - 1)), own)
         yield Barrier()
 
     def kept(self, number: Expr, own: list[Names], each: list[Names]) -> Iterator[Node]:
@@ -377,16 +405,31 @@ class Writer(Serial):
         for held, names, mine in zip(self.held, into, own, strict=True):
             yield from held.put(names, [Alike(Var(name)) for name in mine])
 
+    def of_all_rows(self, own: list[Names]) -> Generator[Node, None, list[Names]]:
+        """What the rows of lanes come to together, in order; each lane of a row has it."""
+        yield from self.met(own)
+        every = [self.names(held, "every") for held in self.held]
+        yield from self.all_absent(every)
+        yield from self.joined(self.lane_in_row, every)
+        yield Barrier()
+        yield from self.agreed(every)
+        return every
+
+    def joined(self, number: Expr, into: list[Names]) -> Iterator[Node]:
+        """Folds what the row of a number has left into names, where there is one."""
+        row = self.fresh("from")
+        yield Let(row, number)
+        found = [self.names(held, "found") for held in self.held]
+        parts = zip(self.arrays(), chain.from_iterable(found), strict=True)
+        loads = tuple(Let(name, Load(array, Var(row))) for array, name in parts)
+        inside = Binary(BinaryOp.LT, Var(row), u32(self.rows))
+        yield If(inside, (*loads, *self.all_folded(into, found)))
+
     def met(self, own: list[Names]) -> Iterator[Node]:
         """Lets each row of lanes leave what it has where all others find it."""
         for array, name in zip(self.arrays(), chain.from_iterable(own), strict=True):
             yield Store(array, self.row, Var(name))
         yield Barrier()
-
-    def found(self, row: int, into: list[Names]) -> Iterator[Node]:
-        """Binds names to what a row of lanes has left."""
-        for array, name in zip(self.arrays(), chain.from_iterable(into), strict=True):
-            yield Let(name, Load(array, u32(row)))
 
     def arrays(self) -> Iterator[str]:
         """The arrays in which rows meet, one for each part of each state."""
