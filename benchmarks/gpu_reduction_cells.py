@@ -40,6 +40,7 @@ def written(kernel: str) -> str:
     """
     return kernel.removesuffix("_fast")
 
+
 CENTRES, EPS = 64, 1e-5
 SAME, APPROXIMATE = 1e-4, 1e-3
 """How far off a result may be, as a share of the results' root mean square; by `fast_math`."""

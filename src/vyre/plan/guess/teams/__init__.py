@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -31,7 +32,7 @@ ALIKE = 0.01
 """Log times closer than this are no reason to prefer one."""
 
 
-DOUBT = 0.08
+DOUBT = 0.03
 """Log time that another schedule must be expected to gain on a GPU's default to come before it."""
 
 
@@ -46,16 +47,19 @@ class Known:
     missed: Missed
 
 
-KNOWN = tuple(
-    Known(
-        **{
-            **entry,
-            "constants": Constants(**entry["constants"]),
-            "missed": Missed(*entry["missed"]),
-        }
+@cache
+def _known() -> tuple[Known, ...]:
+    """What was fitted; asked for late, so that a fit can run that has further constants."""
+    return tuple(
+        Known(
+            **{
+                **entry,
+                "constants": Constants(**entry["constants"]),
+                "missed": Missed(*entry["missed"]),
+            }
+        )
+        for entry in fitted.DEVICES
     )
-    for entry in fitted.DEVICES
-)
 
 
 def log_times(
@@ -64,7 +68,7 @@ def log_times(
     """What each schedule is expected to take, as the logarithm of a time."""
     if info.kind is DeviceKind.CPU:
         return team_times.log_times(schedules, program, info, launch)
-    known = most_like(info, KNOWN)
+    known = most_like(info, _known())
     found = amounts_of(schedules, program, launch)
     logs: Vector = np.log(nanoseconds(found, known.constants, figures_beside(info, known)))
     return logs
@@ -72,7 +76,7 @@ def log_times(
 
 def missed(info: DeviceInfo) -> Missed:
     """How far guesses were off on a GPU, of kernels that were left out."""
-    return most_like(info, KNOWN).missed
+    return most_like(info, _known()).missed
 
 
 def amounts_of(schedules: Sequence[Schedule], program: Program, launch: Launch) -> Amounts:

@@ -41,14 +41,23 @@ class Amounts:
     groups: Numbers
     lanes: Numbers  # of a team
     footprint: Numbers = 0.0  # bytes of all arrays
+    held: Numbers = 0.0  # registers for what a lane keeps, or loads one behind the other
     # of a group's own time
     blocks: Numbers = 0.0  # rounds of whole blocks
+    blocks_some: Numbers = 0.0  # the same where some are written one behind the other
+    blocks_all: Numbers = 0.0  # where all are
     rests: Numbers = 0.0  # of a block that is not whole
+    rests_some: Numbers = 0.0
     frees: Numbers = 0.0  # in an order that does not show
+    frees_some: Numbers = 0.0
+    singles: Numbers = 0.0  # one by one, too few for those that are written one behind the other
+    taken: Numbers = 0.0  # rounds that are kept
+    kept_rounds: Numbers = 0.0  # of what was kept
     alone: Numbers = 0.0  # of an invocation alone, of one block
     begun: Numbers = 0.0  # lanes of blocks, each of which it goes through by itself
     long: Numbers = 0.0  # the same of many blocks
-    far: Numbers = 0.0  # of all rounds, the share whose loads no unit keeps
+    rounds: Numbers = 0.0  # all of these that read
+    far: Numbers = 0.0  # of those, rounds whose loads no unit keeps
     computed: Numbers = 0.0  # operations
     spread: Numbers = 0.0  # lines of loads beyond the first of each
     agreed: Numbers = 0.0  # times that the lanes of a row tell each other, for each number
@@ -91,8 +100,11 @@ class _Teams:
     shares: Vector
     threads: Vector
     groups: Vector
-    results: Vector  # or rows of them
+    results: Vector  # or rows of them, or so many as a team has side by side
     across: Flags
+    unroll: Vector
+    keeps: Vector
+    items: Vector  # results of a team
 
     @property
     def rows(self) -> Vector:
@@ -122,6 +134,7 @@ def amounts(work: Walks, schedules: Sequence[Schedule], relay: Relay | None = No
         lanes=teams.lanes,
         footprint=work.footprint,
         memory=work.footprint,
+        held=np.maximum(teams.keeps, np.where(teams.unroll >= LANES, 16.0, 0.0)),
         teams=teams.warps,
     )
     for walk in work.walks:
@@ -137,55 +150,88 @@ def _teams(work: Walks, schedules: Sequence[Schedule]) -> _Teams:
         return np.array(values, np.float64)
 
     codes = [schedule.code for schedule in schedules]
-    extent = work.extent
+    extent, items = work.extent, column([code.items for code in codes])
+    positions = column([prod(extent) / (extent[0] if code.across else 1) for code in codes])
     return _Teams(
         lanes=column([code.lanes for code in codes]),
         shares=column([code.shares for code in codes]),
         threads=column([prod(schedule.workgroup) for schedule in schedules]),
         groups=column([prod(tiles_of(extent, s)) * s.code.shares for s in schedules]),
-        results=column([prod(extent) / (extent[0] if code.across else 1) for code in codes]),
+        results=np.ceil(positions / items),
         across=np.array([code.across for code in codes], np.bool_),
+        unroll=column([code.unroll for code in codes]),
+        keeps=column([code.keeps for code in codes]),
+        items=items,
     )
 
 
 def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
     many, times, teamed = float(walk.rounds), walk.times, ~t.alone
-    whole = many >= BLOCK
+    several, keeping = t.rows > 1.0, t.keeps > 0.0
+    again = all(one.again for one in walk.accesses if _is_far(one))
     if walk.is_ordered:
         turns = np.ceil(np.ceil(many / BLOCK) / (t.rows * t.shares)) * teamed
-        own = np.where(teamed, turns * min(BLOCK / LANES, np.ceil(many / LANES)), many)
+        whole = np.maximum(turns - (many % BLOCK > 0.0), 0.0) * (BLOCK / LANES)
+        rest = np.where(turns > 0.0, np.ceil(many % BLOCK / LANES), 0.0)
+        _in_blocks(found, whole * times * ~keeping, rest * times * ~keeping, t)
+        own = np.where(teamed, whole + rest, many)
         rounds = np.ceil(many / LANES) * t.results  # of rows of lanes
+        found.alone += own * times * (t.alone & (many <= BLOCK))
+        found.begun += times * (t.alone & (many <= BLOCK)) * min(many, LANES)
+        found.long += own * times * (t.alone & (many > BLOCK))
     else:
         turns = 1.0 * teamed
         own = np.where(teamed, np.ceil(many / (t.lanes * t.shares)), many)
         rounds = own * t.rows * t.shares * t.results
+        _in_order(found, own * times * ~keeping, t)
+    own = np.where(keeping, t.keeps, own) * times
+    rounds = np.where(keeping, t.keeps * t.rows * t.results, rounds)
     rounds = np.where(teamed, rounds, many * t.warps) * times
-    own = own * times
-    found.blocks += own * (teamed & walk.is_ordered & whole)
-    found.rests += own * (teamed & walk.is_ordered & (not whole))
-    found.frees += own * (not walk.is_ordered)
-    found.alone += own * (t.alone & walk.is_ordered & (many <= BLOCK)) + own * walk.inner
-    found.begun += times * (t.alone & walk.is_ordered & (many <= BLOCK)) * min(many, LANES)
+    found.taken += own * (keeping & (not again))
+    found.kept_rounds += own * (keeping & again)
+    found.alone += own * walk.inner
     found.begun += own * walk.inner_lanes
-    found.long += own * (t.alone & walk.is_ordered & (many > BLOCK))
-    found.computed += own * (walk.operations + walk.functions)
-    several, met = t.rows > 1.0, turns * times
-    found.agreed += met * walk.states
-    found.met += several * met * t.rows * walk.states
+    found.computed += own * (walk.operations + walk.functions) * t.items
+    met, states = turns * times, walk.states * t.items
+    found.agreed += met * states
+    found.met += several * met * t.rows * states
     found.meetings += several * met
     found.walks += times
     found.ordered += times * walk.is_ordered
     found.walking += t.warps * times * walk.is_ordered
-    found.turns += rounds
-    found.operations += rounds * walk.operations
-    found.functions += rounds * walk.functions
-    found.inner += rounds * walk.inner
-    found.agreeing += t.warps * met * walk.states
-    found.meeting += t.warps * several * met * t.rows * walk.states
+    found.turns += rounds / np.where(keeping, LANES, np.where(teamed, t.unroll, 1.0))
+    found.operations += rounds * walk.operations * t.items
+    found.functions += rounds * walk.functions * t.items
+    found.inner += rounds * walk.inner * t.items
+    found.agreeing += t.warps * met * states
+    found.meeting += t.warps * several * met * states
     for access in walk.accesses:
-        _accessed(found, access, t, rounds, own)
+        read = 1.0 - 1.0 * keeping * access.again  # what is kept is not read again
+        _accessed(found, access, t, rounds * read, own * read)
+    reading = own * ~(keeping & again)
+    found.rounds += reading
     if any(_is_far(access) for access in walk.accesses):
-        found.far += own
+        found.far += reading
+
+
+def _in_blocks(found: Amounts, whole: Vector, rest: Vector, t: _Teams) -> None:
+    """Adds the rounds of a lane in blocks, and in the last one, by how many stand together."""
+    some, all_ = (t.unroll > 1.0) & (t.unroll < LANES), t.unroll >= LANES
+    found.blocks += whole * (t.unroll == 1.0)
+    found.blocks_some += whole * some
+    found.blocks_all += whole * all_
+    together = np.floor(rest / t.unroll) * t.unroll
+    found.rests += together * (t.unroll == 1.0)
+    found.rests_some += together * (t.unroll > 1.0)
+    found.singles += rest - together
+
+
+def _in_order(found: Amounts, own: Vector, t: _Teams) -> None:
+    """The same of rounds in an order that does not show."""
+    together = np.floor(own / t.unroll) * t.unroll
+    found.frees += together * (t.unroll == 1.0)
+    found.frees_some += together * (t.unroll > 1.0)
+    found.singles += own - together
 
 
 def _is_far(access: Access) -> bool:
@@ -195,7 +241,8 @@ def _is_far(access: Access) -> bool:
 def _accessed(found: Amounts, access: Access, t: _Teams, rounds: Vector, own: Vector) -> None:
     """Adds the accesses of rounds, by all rows of lanes and by one of them."""
     beside = np.where(t.alone, _apart(access.apart), _apart(access.step))
-    count = rounds * access.times
+    # What does not go by the result is read once for all results of a team.
+    count = rounds * access.times * (t.items if access.apart != 0 else 1.0)
     lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
     found.loads += count
     found.lines += count * lines
@@ -211,7 +258,7 @@ def _moved(found: Amounts, access: Access, t: _Teams, count: Vector, beside: Vec
     """Adds what comes to units: all bytes of a line that some lane uses, sooner or later."""
     size = float(access.size)
     if access.again and _is_far(access):
-        found.again += access.array
+        found.again += access.array * (t.keeps == 0.0)
         found.row += access.array / t.results * t.threads / t.lanes
     if access.kind == LOAD and not _is_far(access):
         return
@@ -236,7 +283,7 @@ def _placed(found: Amounts, work: Walks, t: _Teams, *, spreads: bool) -> None:
     wide = float(work.extent[0])
     lanes = t.lanes * (t.shares if spreads else 1.0)
     own = np.where(t.across, np.ceil(wide / lanes), 1.0)
-    rows = np.where(t.across, own * t.rows * (lanes / t.lanes) * t.results, t.warps)
+    rows = np.where(t.across, own * t.rows * (lanes / t.lanes) * t.results, t.warps * t.items)
     found.placed += own * t.across
     found.computed += own * (work.operations + work.functions)
     found.operations += rows * work.operations

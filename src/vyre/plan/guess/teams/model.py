@@ -27,8 +27,15 @@ class Constants:
     launch: float
     # a team's own time
     block: float
+    block_some: float
+    block_all: float
     rest: float
+    rest_some: float
     free: float
+    free_some: float
+    single: float
+    take: float
+    keep: float
     lonely: float
     begun: float
     long: float
@@ -112,22 +119,34 @@ def _slowest(sharp: Any, *spans: Numbers) -> Numbers:
 def _fitting(a: Amounts, device: Figures) -> Numbers:
     """The groups that a unit holds at once."""
     by_threads = np.floor(device.unit_threads / a.threads)
-    by_registers = np.floor(device.unit_registers / (_REGISTERS * a.threads))
+    by_registers = np.floor(device.unit_registers / ((_REGISTERS + a.held) * a.threads))
     held = np.minimum(np.minimum(by_threads, by_registers), device.unit_groups)
     return np.maximum(held, 1.0)
 
 
 def _own(a: Amounts, c: Any, missing: Numbers) -> Numbers:
     """What a group takes that has a unit for itself."""
-    teamed = c.block * a.blocks + c.rest * a.rests + c.free * a.frees
-    rounds = teamed + c.lonely * a.alone + c.long * a.long
-    far = a.far / np.maximum(a.blocks + a.rests + a.frees + a.alone + a.long, 1.0)
+    rounds = (
+        c.block * a.blocks
+        + c.block_some * a.blocks_some
+        + c.block_all * a.blocks_all
+        + c.rest * a.rests
+        + c.rest_some * a.rests_some
+        + c.free * a.frees
+        + c.free_some * a.frees_some
+        + c.single * a.singles
+        + c.take * a.taken
+        + c.lonely * a.alone
+        + c.long * a.long
+    )
+    far = a.far / np.maximum(a.rounds, 1.0)
     return (
         c.start
         + c.warp * a.threads / 32.0
         + rounds * (1.0 + far * (c.far + c.missing * missing))
         + c.begun * a.begun
         + c.computed * a.computed
+        + c.keep * a.kept_rounds
         + c.spread * a.spread
         + c.agreed * a.agreed
         + c.met * a.met
