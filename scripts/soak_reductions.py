@@ -2,8 +2,9 @@
 
 Each seed draws every operation with every type of elements, over rows of rounds that begin and end
 where lanes and blocks do, with and without conditions, -0, NaN, infinities and ties among the
-elements. With --large they are 2**20, 2**20 + 1 and 2**25 rounds of one row. Every case runs under
-every code of `codes_of`, and must give the model's bits. The device cuda-on-host is CUDA's own text
+elements. With --large they are 2**20, 2**20 + 1 and 2**25 rounds of one row, and with --nested
+reductions in the rounds of others, a few rounds each. Every case runs under every code of
+`codes_of`, and must give the model's bits. The device cuda-on-host is CUDA's own text
 on this machine's processor. Prints each difference with what makes it, then how many cases agreed;
 ends with status 1 where one did not.
 """
@@ -19,10 +20,13 @@ import vyre
 from vyre.runtime.devices.device import Device
 from vyre.testing.compare import codes_of, differences
 from vyre.testing.cuda_on_host import CudaOnHost
+from vyre.testing.nested import Nested, nested, nests
+from vyre.testing.programs import Case
 from vyre.testing.reductions import KINDS, Row, modelled, rows
 
 LARGE = (2**20, 2**20 + 1, 2**25)
 BATCH = 8  # programs of one build
+NESTS = 24  # of a seed
 
 
 def opened(name: str) -> Device:
@@ -37,14 +41,19 @@ def large(seed: int) -> Iterator[Row]:
             yield Row(op=op, dtype=dtype, rounds=size, passes=None if (number + seed) % 2 else 0.7)
 
 
-def differing(device: Device, wanted: Sequence[Row], seed: int) -> Iterator[str]:
+def case_of(one: Row | Nested, rng: Random) -> Case:
+    """A program, its arrays, and what the model makes of it."""
+    return modelled(one, rng) if isinstance(one, Row) else nested(one, rng)
+
+
+def differing(device: Device, wanted: Sequence[Row | Nested], seed: int) -> Iterator[str]:
     """What a device computes otherwise than the model, in words."""
     for first in range(0, len(wanted), BATCH):
         chosen = wanted[first : first + BATCH]
         # One at a time where a case alone is a large share of the memory.
         whole = [chosen] if chosen[0].rounds < min(LARGE) else [[row] for row in chosen]
         for some in whole:
-            cases = [modelled(row, Random(f"{seed} {row}")) for row in some]
+            cases = [case_of(row, Random(f"{seed} {row}")) for row in some]
             for item in differences(device, cases, codes_of(device)):
                 yield f"seed {seed}, {some[item.case]}, {item.code}: {item.mismatch}"
 
@@ -57,6 +66,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", action="append")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--nested", action="store_true")
     parser.add_argument("--seconds", type=float, default=inf)
     given = parser.parse_args()
     done = bad = 0
@@ -66,7 +76,9 @@ def main() -> int:
         for seed in range(given.seed, given.seed + given.count):
             if time.monotonic() - began > given.seconds:
                 break
-            wanted = list(large(seed) if given.large else rows(seed))
+            wanted: list[Row | Nested] = list(large(seed) if given.large else rows(seed))
+            if given.nested:
+                wanted = list(nests(seed, NESTS))
             found = list(differing(device, wanted, seed))
             for text in found:
                 print(f"{name}: {text}", flush=True)

@@ -188,6 +188,29 @@ def test_a_round_needs_no_check_where_the_array_is_as_long(facts, launch):
     assert not found.unchecked_for(launch(10, out=10, x=8, n=9))
 
 
+def test_no_copy_for_more_rounds_asks_for_longer_rows(facts, launch):
+    """Sixteen rounds that are written out are for rows of sixteen; a tile's form is as easy."""
+    inner = reduce_(
+        "t",
+        ReduceOp.SUM,
+        F32,
+        "k",
+        rounds=buf_dim("image", 1),
+        body=(yield_(load("image", flat_index("image", I, K))),),
+    )
+    outer = reduce_(
+        "s", ReduceOp.MIN, F32, "c", rounds=load("n", 0), body=(inner, yield_(var("t")))
+    )
+    found = facts(outer, store("sum", I, S))
+    form = found.alone[1]
+
+    assert found.unchecked_for(launch(8, image=(8, 2), sum=8, n=3))
+    assert not found.unchecked_for(launch(9, image=(8, 2), sum=9, n=3))
+    for accesses in (form.accesses, form.written_out[1].accesses):
+        (proof,) = {item.by_axis for item in accesses if item.buffer == "image"}
+        assert proof == found.accesses[0].by_axis
+
+
 def test_a_row_of_an_image_needs_no_check(facts, launch):
     at = flat_index("image", I, K)
     found = facts(

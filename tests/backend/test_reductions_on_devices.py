@@ -10,6 +10,7 @@ import vyre
 from vyre.runtime.devices.device import Device
 from vyre.testing.compare import codes_of, differences
 from vyre.testing.cuda_on_host import CudaOnHost, compiler
+from vyre.testing.nested import nested, nests
 from vyre.testing.programs import generate
 from vyre.testing.reductions import modelled, rows
 
@@ -32,5 +33,13 @@ def test_generated_programs_with_reductions_give_the_same_bits(device: Device, f
 def test_every_kind_of_reduction_gives_the_models_bits(device: Device, seed: int):
     """A share of scripts/soak_reductions.py."""
     cases = [modelled(row, Random(seed)) for row in rows(seed)]
+
+    assert list(differences(device, cases, codes_of(device))) == []
+
+
+@DEVICES
+def test_reductions_in_rounds_of_others_give_the_models_bits(device: Device):
+    """A share of scripts/soak_reductions.py --nested."""
+    cases = [nested(one, Random(0)) for one in nests(0, 12)]
 
     assert list(differences(device, cases, codes_of(device))) == []

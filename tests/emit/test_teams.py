@@ -8,7 +8,7 @@ from vyre.analysis import analyse
 from vyre.emit import CUDA, OPENCL, emit
 from vyre.emit.llvm import Features, emit_llvm
 from vyre.errors import UnsupportedFeature
-from vyre.model import Code
+from vyre.model import Code, Order
 from vyre.testing import reducers
 
 
@@ -20,9 +20,9 @@ def text(kernel, code, dialect=CUDA):
     ("code", "dialect", "problem"),
     [
         (
-            Code(lanes=32, items=2),
-            CUDA,
-            "items 2 beside teams of 32 lanes\nFix: use Code(lanes=32) alone",
+            Code(lanes=32, items=2, order=Order.BLOCKED),
+            OPENCL,
+            "2 items of a team in opencl\nFix: use items=1",
         ),
         (
             Code(lanes=64, planes=2),

@@ -164,7 +164,7 @@ def test_no_reduction_is_left(lanes):
         assert (found.x is not None) == covers_rows(whole)
         assert lanes > 32 or not any(isinstance(node, Barrier) for node in left)
         meeting = [decl.name for decl in found.program.buffers if decl.is_shared]
-        assert all(decl.count == lanes // 32 for decl in found.program.buffers if decl.is_shared)
+        assert all(decl.count == 32 for decl in found.program.buffers if decl.is_shared)
         assert lanes > 32 or not meeting
 
 

@@ -11,7 +11,7 @@ from vyre import ir
 from vyre.backend.reference import run
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.ir.node import Let, Loop
-from vyre.ir.unroll import MOST_PARTS, MOST_ROUNDS, written_out
+from vyre.ir.unroll import MOST_PARTS, MOST_ROUNDS, names_before, written_out
 from vyre.ir.walk import size_of, statements
 from vyre.testing.tile_programs import generate_tiled
 
@@ -258,6 +258,17 @@ def test_a_name_of_two_scopes_side_by_side_is_two_names():
 
     assert bound(written_out(made)) == ["s", "t", "t_"]
     assert_same(made, written_out(made))
+
+
+def test_it_is_known_what_a_name_was_before():
+    """Of a round's own name, and of one that two loops had."""
+    body = [ir.let("v", ir.load("x", ME + K)), ir.assign("s", ir.var("s") + ir.var("v"))]
+    long = ir.loop("k", ir.u32(0), ir.u32(MOST_ROUNDS + 1), body)
+    before = names_before(around(ir.loop("k", ir.u32(0), ir.u32(2), body), long, long))
+
+    assert {now for now, name in before.items() if name == "v"} == {"v.0", "v.1", "v", "v_"}
+    assert {now for now, name in before.items() if name == "k"} == {"k", "k_"}
+    assert names_before(program(start=3)) == {}
 
 
 def test_two_loops_that_count_by_one_name_count_by_two():

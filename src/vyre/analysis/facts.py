@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -23,12 +23,13 @@ from vyre.analysis.made import Known, variables
 from vyre.analysis.ranges import Worlds
 from vyre.analysis.reader import ATOMIC, LOAD, STORE, Reading, Touch, read
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import AtomicOp, Expr
+from vyre.ir.expr import AtomicOp, Expr, Var
 from vyre.ir.program import Program
 from vyre.ir.repeated import keeping, then
 from vyre.ir.serial import Alone, alone, has_reductions
 from vyre.ir.types import DataType
-from vyre.ir.unroll import written_out
+from vyre.ir.unroll import names_before, written_out
+from vyre.ir.walk import rebuild
 
 MOST_COUNTERS = 2048
 """Elements of an array whose sums are worth a copy in every workgroup."""
@@ -122,7 +123,9 @@ class Facts:
         """Whether the code without the provable bounds checks may run this launch."""
         others = [form[1] for form in (self.written_out, self.alone) if form is not None]
         world = Worlds(launch)
-        return all(access.proved_for(world) for access in self.accesses) and all(
+        # Copies of a round share what was proved of it.
+        proofs = {id(access.by_axis): access for access in self.accesses}
+        return all(access.proved_for(world) for access in proofs.values()) and all(
             other.unchecked_for(launch) for other in others
         )
 
@@ -183,7 +186,12 @@ def in_order(program: Program, facts: Facts) -> tuple[Program, Facts]:
 
 
 def _by_itself(whole: Facts, form: Alone) -> tuple[Program, Facts]:
-    return form.program, _with_proofs(analyse(form.program), whole, form.texts)
+    facts = _with_proofs(analyse(form.program), whole, form.texts)
+    if facts.written_out is not None:
+        program, found = facts.written_out
+        other = _with_proofs_of_names(found, whole, names_before(form.program))
+        facts = replace(facts, written_out=(program, other))
+    return form.program, facts
 
 
 def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]]) -> Facts:
@@ -192,22 +200,51 @@ def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]])
     Its rounds are those of the reductions, each gone through where it was proved that it may be;
     but their numbers are made of several counters, which by themselves prove nothing.
     """
-    proofs: dict[tuple[str, str, Expr], tuple[InBounds | None, ...]] = {}
-    doubtful = set()
+    proofs = _Proofs()
     for access in whole.accesses:
         for text in (access.statement, *texts.get(access.statement, ())):
-            spot = (access.buffer, text, access.index)
-            if proofs.setdefault(spot, access.by_axis) != access.by_axis:
-                doubtful.add(spot)
+            proofs.add((access.buffer, text, access.index), access)
+    return proofs.given(facts, lambda access: (access.buffer, access.statement, access.index))
 
-    def known(access: MemoryAccess) -> MemoryAccess:
-        spot = (access.buffer, access.statement, access.index)
-        found = proofs.get(spot)
-        if found is None or spot in doubtful or access.in_bounds is not None:
-            return access
-        return replace(access, by_axis=found)
 
-    return replace(facts, accesses=tuple(map(known, facts.accesses)))
+def _with_proofs_of_names(facts: Facts, whole: Facts, before: Mapping[str, str]) -> Facts:
+    """The same of a form in which names are others than they were before."""
+
+    def named(part: Expr) -> Expr:
+        return Var(before.get(part.name, part.name)) if isinstance(part, Var) else part
+
+    proofs = _Proofs()
+    for access in whole.accesses:
+        proofs.add((access.buffer, access.index), access)
+    return proofs.given(facts, lambda access: (access.buffer, rebuild(access.index, named)))
+
+
+@dataclass(slots=True)
+class _Proofs:
+    """What is proved of accesses, by the spots where forms of a program have them as well."""
+
+    by_spot: dict[Hashable, tuple[InBounds | None, ...]] = field(default_factory=dict)
+    doubtful: set[Hashable] = field(default_factory=set)
+
+    def add(self, spot: Hashable, access: MemoryAccess) -> None:
+        if self.by_spot.setdefault(spot, access.by_axis) != access.by_axis:
+            self.doubtful.add(spot)
+
+    def given(self, facts: Facts, spot_of: Callable[[MemoryAccess], Hashable]) -> Facts:
+        """What is known of a form, with what is proved of the program that it is a form of."""
+
+        def known(access: MemoryAccess) -> MemoryAccess:
+            spot = spot_of(access)
+            found = self.by_spot.get(spot)
+            if found is None or spot in self.doubtful:
+                return access
+            # A copy for sixteen rounds proves of them that arrays have sixteen elements: of the
+            # program less is asked, and the copy is for such launches alone.
+            if None in found and access.in_bounds is not None:
+                return access
+            return replace(access, by_axis=found)
+
+        return replace(facts, accesses=tuple(map(known, facts.accesses)))
 
 
 def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:

@@ -362,11 +362,13 @@ CUDA = Dialect(
     from_first_lane="__shfl_sync(0xffffffffu, {value}, 0)",
     arrive=(
         "__shared__ u32 before;",
-        "__threadfence();",
+        "__syncthreads();",  # what all have stored is behind the fences of one
+        "if (lane == 0u) {",
+        "    __threadfence();",
+        "    before = atomicInc(counter, shares - 1u);",
+        "    __threadfence();",
+        "}",
         "__syncthreads();",
-        "if (lane == 0u) before = atomicInc(counter, shares - 1u);",
-        "__syncthreads();",
-        "__threadfence();",
         "return before == shares - 1u;",
     ),
     vectors=_OPENCL_TYPES | {DataType.U64: "ulonglong", DataType.I64: "longlong"},

@@ -7,9 +7,10 @@ names holds all that is not finished, however many elements there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from vyre.ir.expr import (
     Array,
@@ -26,6 +27,7 @@ from vyre.ir.expr import (
     Var,
 )
 from vyre.ir.fold import BLOCK, HALVES, LANES, Folding, levels
+from vyre.ir.known import COUNTS, rounds_inside, with_rounds, written_parts
 from vyre.ir.loops import ACTS
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yield
 from vyre.ir.program import Program
@@ -40,6 +42,9 @@ MOST_WRITTEN = 1_024
 
 MOST_COPIED = 64
 """The same of rounds that are worth a second copy, where there is but one block."""
+
+SHORT = (4, 8)
+"""The most rounds of copies in which each is written out, and asks whether there are as many."""
 
 _BITS = 5  # of a lane's number
 
@@ -65,7 +70,8 @@ def alone(program: Program, *, in_order: bool = False) -> Alone:
     """
     if not has_reductions(program):
         return Alone(program, {})
-    work = Serial(Fresh(program), in_order=in_order)
+    scalars = frozenset(decl.name for decl in program.buffers if decl.is_scalar_argument)
+    work = Serial(Fresh(program), in_order=in_order, scalars=scalars)
     entry = work.plain(program.entry)
     return Alone(replace(program, entry=entry), work.texts)
 
@@ -217,6 +223,9 @@ class Serial:
 
     fresh: Fresh
     in_order: bool = False  # rounds come one after the other, and lanes of a block wait in an array
+    scalars: frozenset[str] = frozenset()  # numbers of a launch, which any statement may read
+    others: frozenset[Expr] = frozenset()  # numbers of rounds inside that are not a copy's here
+    is_copy: bool = False  # of rounds for a number of those inside, of which there are no more then
     held: list[Held] = field(default_factory=list)
     texts: dict[str, list[str]] = field(default_factory=dict)
     """What statements that read memory are called now, by what they were called."""
@@ -271,6 +280,40 @@ class Serial:
 
     def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
         """The statements that fold all rounds of a group into `whole`."""
+        inner = None if self.in_order or self.is_copy else self.rounds_inside(group)
+        if inner is None:
+            yield from self.gone_through(group, count, whole)
+        else:
+            yield from self.by_number(inner, group, count, whole)
+
+    def rounds_inside(self, group: Together) -> Expr | None:
+        """How many rounds there are in each round of a group, where copies may know it."""
+        body = [node for reduction in group.reductions for node in reduction.body]
+        changing = {reduction.var for reduction in group.reductions}.union(names_of(body))
+        return rounds_inside(body, changing, self.scalars, self.others)
+
+    def by_number(
+        self, inner: Expr, group: Together, count: str, whole: list[Names]
+    ) -> Iterator[Node]:
+        """Folds the rounds of a group, a copy of them for each number that `inner` may well be."""
+        number, held, others = self.fresh("number"), self.held, self.others
+        yield Let(number, inner)
+        self.others = others | {inner}
+        found = tuple(self.walked(group, count, whole))
+        self.is_copy = True
+        for known in reversed(COUNTS):
+            reductions = tuple(with_rounds(one.reduction, inner, known) for one in held)
+            if written_parts(reductions) > MOST_WRITTEN:
+                continue
+            pairs = zip(held, reductions, strict=True)
+            self.held = [replace(one, reduction=reduction) for one, reduction in pairs]
+            copy = tuple(self.gone_through(Together(reductions, ()), count, whole))
+            found = (If(Binary(BinaryOp.EQ, Var(number), u32(known)), copy, found),)
+        self.held, self.others, self.is_copy = held, others, False
+        yield from found
+
+    def gone_through(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
+        """The statements that fold all rounds of a group, whatever is known of those inside."""
         rounds = group.rounds
         if not any(held.folding.is_ordered for held in self.held):
             at = self.fresh("round")
@@ -285,7 +328,13 @@ class Serial:
         if known is None and self.is_short(group):
             few = self.block(0, [count], u32(0), whole)
             more = self.blocks_of_blocks(levels(U32_MAX), count, whole)
-            yield If(Binary(BinaryOp.LE, Var(count), u32(BLOCK)), tuple(few), tuple(more))
+            found = at_most(BLOCK, count, few, more)
+            if not self.in_order:
+                sure = (0, *SHORT)
+                for at_least, most in reversed(list(pairwise(sure))):
+                    written = self.written(most, whole, count, sure=at_least)
+                    found = at_most(most, count, written, (found,))
+            yield found
             return
         yield from self.blocks_of_blocks(levels(known or U32_MAX), count, whole)
 
@@ -335,12 +384,25 @@ class Serial:
     def note(self, before: Node, now: Node) -> None:
         self.texts.setdefault(statement_text(before), []).append(statement_text(now))
 
-    def written(self, rounds: int, whole: list[Names]) -> Iterator[Node]:
-        """A few rounds one by one: of so few, each is a lane of its own."""
+    def written(
+        self, rounds: int, whole: list[Names], count: str | None = None, *, sure: int = 0
+    ) -> Iterator[Node]:
+        """A few rounds one by one: of so few, each is a lane of its own.
+
+        Args:
+            rounds: how many there are, or may be.
+            whole: what they are folded into.
+            count: the name that says how many there are, where that is not sure.
+            sure: how many there are at least then.
+        """
 
         def lanes(lane: int, step: int, into: list[Names]) -> Iterator[Node]:
             if step == LANES:
-                yield from self.round(u32(lane), into)
+                found = self.round(u32(lane), into)
+                if count is None or lane < sure:
+                    yield from found
+                else:
+                    yield If(Binary(BinaryOp.LT, u32(lane), Var(count)), tuple(found))
                 return
             if lane + step >= rounds:
                 yield from lanes(lane, 2 * step, into)
@@ -519,6 +581,11 @@ class Serial:
 
     def names(self, held: Held, name: str) -> Names:
         return [self.fresh(name) for _ in held.folding.state]
+
+
+def at_most(rounds: int, count: str, few: Iterable[Node], more: Iterable[Node]) -> If:
+    """What is done where a name says so many rounds at most, or more."""
+    return If(Binary(BinaryOp.LE, Var(count), u32(rounds)), tuple(few), tuple(more))
 
 
 Names = list[str]

@@ -26,21 +26,33 @@ MOST_PARTS = 4_096
 _COUNTED = (DataType.U32, DataType.I32)
 
 
-@lru_cache(maxsize=256)
 def written_out(program: Program) -> Program:
     """The same program without small loops over windows, no name bound twice."""
-    entry = _Writer(program).list(program.entry, MOST_ROUNDS)
+    return _written_out(program)[0]
+
+
+def names_before(program: Program) -> Mapping[str, str]:
+    """What those names were that only `written_out` of a program has."""
+    return _written_out(program)[1]
+
+
+@lru_cache(maxsize=256)
+def _written_out(program: Program) -> tuple[Program, Mapping[str, str]]:
+    writer = _Writer(program)
+    entry, before = writer.list(program.entry, MOST_ROUNDS), writer.before
     bound = Counter(name for node in statements(entry) for name in _bound(node))
     if any(times > 1 for times in bound.values()):
-        entry = _Renamer().list(entry, {})
-    return program if entry == program.entry else replace(program, entry=entry)
+        renamer = _Renamer()
+        entry = renamer.list(entry, {})
+        before = before | {now: before.get(old, old) for now, old in renamer.before.items()}
+    return (program if entry == program.entry else replace(program, entry=entry)), before
 
 
 class _Renamer:
     """Gives a name that was bound before another one."""
 
     def __init__(self) -> None:
-        self.taken: set[str] = set()
+        self.before: dict[str, str] = {}
 
     def list(self, nodes: tuple[Node, ...], outer: Mapping[str, str]) -> tuple[Node, ...]:
         """The statements of a list; the names bound in it end with it."""
@@ -73,10 +85,11 @@ class _Renamer:
         return replace(node, **parts) if parts else node  # type: ignore[type-var]
 
     def fresh(self, name: str) -> str:
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
+        found = name
+        while found in self.before:
+            found += "_"
+        self.before[found] = name
+        return found
 
 
 class _Writer:
@@ -84,6 +97,7 @@ class _Writer:
 
     def __init__(self, program: Program) -> None:
         self.taken = {name for node in statements(program.entry) for name in _bound(node)}
+        self.before: dict[str, str] = {}
 
     def list(self, nodes: tuple[Node, ...], most: int) -> tuple[Node, ...]:
         return tuple(made for node in nodes for made in self.node(node, most))
@@ -109,6 +123,7 @@ class _Writer:
         number = Lit.of(loop.start.dtype, count)
         own = {name for node in statements(body) for name in _bound(node)}
         names = {name: self.fresh(f"{name}.{count}") for name in sorted(own)}
+        self.before |= {now: self.before.get(old, old) for old, now in names.items()}
 
         def counted(expr: Expr) -> Expr:
             if isinstance(expr, Var):

@@ -16,8 +16,8 @@ from vyre.analysis import Facts
 from vyre.analysis.forms import Launch
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_nothing_kept
-from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
+from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_none_beside, why_nothing_kept
+from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.guess.teams import log_times
 from vyre.plan.launch_numbers import NumberNotKnown
@@ -45,6 +45,8 @@ lost time is large enough for one such launch.
 """
 _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
+_RESULTS = (2, 4)
+"""Results that a team has side by side: each takes registers for what a round computes."""
 _KEEPING = (*((LANES, keeps) for keeps in (4, 8, 16, 32)), *((lanes, 32) for lanes in _TEAMS[1:]))
 """Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
@@ -264,11 +266,27 @@ def _teams(
             yield Schedule((lanes, 1, 1), replace(code, lanes=lanes))
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
+    yield from _beside(one, program, launch, device)
     for code in _keeping(one, program, launch):
         for count in SIDE_BY_SIDE if code.lanes == LANES else (1,):
             if count == 1 or count <= several:
                 side = (LANES, count, 1) if code.across else (code.lanes * count, 1, 1)
                 yield Schedule(side if count > 1 else (code.lanes, 1, 1), code)
+
+
+def _beside(one: Code, program: Program, launch: Launch, device: DeviceInfo) -> Iterator[Schedule]:
+    """Teams of several results, where their rounds read something for all of them alike."""
+    if why_none_beside(program) is not None or Amounts.of(program, launch).shared == 0:
+        return
+    results = simd.extent_of(launch)[0]
+    if results > U32_MAX // 2 or results < max(device.compute_units, 1):
+        return
+    for items in _RESULTS:
+        for unroll in _UNROLLS[:2]:
+            code = replace(one, items=items, unroll=unroll, order=Order.BLOCKED)
+            for count in SIDE_BY_SIDE[1:4]:
+                yield Schedule((LANES * count, 1, 1), code)
+            yield Schedule((4 * LANES, 1, 1), replace(code, lanes=4 * LANES))
 
 
 def _keeping(one: Code, program: Program, launch: Launch) -> Iterator[Code]:

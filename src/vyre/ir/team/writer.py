@@ -87,7 +87,7 @@ class Writer(Serial):
                 access=Access.WORKGROUP,
                 kind=MemoryKind.SHARED,
                 element=dtype,
-                count=self.rows,
+                count=LANES,
             )
 
     def nested(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -330,6 +330,8 @@ class Writer(Serial):
             inner += self.round_of_blocks(totals, turn, first, some, own, each, copies=copies)
             turns = some if self.rows == 1 else up(some, self.rows)
         yield Loop(turn, u32(0), turns, tuple(inner))
+        if self.rows > 1 and level == 1:
+            own = yield from self.of_their_rows(own)
         several = (*self.agreed(own), *self.all_put_alike(whole, own))
         if self.rows == 1 or level > 1:  # where each lane has what the only block came to
             one = Binary(BinaryOp.LE, Var(left), u32(1))
@@ -348,7 +350,10 @@ class Writer(Serial):
         *,
         copies: bool,
     ) -> Iterator[Node]:
-        """A block of rounds for each row of lanes, and what they come to in order."""
+        """A block of rounds for each row of lanes, and what they come to in order.
+
+        Blocks that are of one lane are of one row, too, so that rows need not meet in between.
+        """
         number, begin, left = self.fresh("number"), self.fresh("begin"), self.fresh("left")
         if self.rows == 1:
             yield Let(number, Var(turn))
@@ -361,15 +366,7 @@ class Writer(Serial):
         inside = Binary(BinaryOp.LT, Var(number), some)
         yield Let(left, Select(inside, Binary(BinaryOp.SUB, total, Var(begin)), u32(0)))
         yield from self.one_block(Var(left), Var(begin), each, copies=copies)
-        if self.rows == 1:
-            yield from self.kept(Var(turn), own, each)
-            return
-        yield from self.met(each)
-        # Of so many blocks in order, each is of another lane: rows are 32 at the most.
-        before = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
-        away = Binary(BinaryOp.SUB, self.lane_in_row, before)
-        yield from self.joined(Binary(BinaryOp.BIT_AND, away, u32(LANES - 1)), own)
-        yield Barrier()
+        yield from self.kept(Var(number), own, each)
 
     def kept(self, number: Expr, own: list[Names], each: list[Names]) -> Iterator[Node]:
         """Folds what a block came to into the lane whose turn it is."""
@@ -404,6 +401,23 @@ class Writer(Serial):
         """What all lanes of a row have by now, as one value: of a NaN, the same bits."""
         for held, names, mine in zip(self.held, into, own, strict=True):
             yield from held.put(names, [Alike(Var(name)) for name in mine])
+
+    def of_their_rows(self, own: list[Names]) -> Generator[Node, None, list[Names]]:
+        """What lanes have in the rows whose blocks were theirs; each row has it then."""
+        mine = Binary(BinaryOp.BIT_AND, self.lane_in_row, u32(self.rows - 1))
+        names = list(chain.from_iterable(own))
+        arrays = list(self.arrays())
+        stores = (
+            Store(array, self.lane_in_row, Var(name))
+            for array, name in zip(arrays, names, strict=True)
+        )
+        yield If(Binary(BinaryOp.EQ, mine, self.row), tuple(stores))
+        yield Barrier()
+        every = [self.names(held, "every") for held in self.held]
+        for array, name in zip(arrays, chain.from_iterable(every), strict=True):
+            yield Let(name, Load(array, self.lane_in_row))
+        yield Barrier()
+        return every
 
     def of_all_rows(self, own: list[Names]) -> Generator[Node, None, list[Names]]:
         """What the rows of lanes come to together, in order; each lane of a row has it."""
