@@ -154,12 +154,9 @@ def space_for(
         for one in _teams(device, program, launch, unchecked=unchecked):
             if (among is None or one.code in among) and fits.problem(one) is None:
                 found[one] = None
-        others = [code for code in among or () if code.shares > 1 and device.simd is None]
-        for code in others:  # made for other sizes
-            one = Schedule((code.lanes, 1, 1), code)
-            same = code.checked == default.code.checked
-            problem = fits.problem(one) or why_not_shares(program, code, launch)
-            if same and problem is None:
+        for code in _of_other_sizes(among or (), device, program, launch):
+            one = _team_group(code, simd.extent_of(launch))
+            if code.checked == default.code.checked and fits.problem(one) is None:
                 found[one] = None
         if (none := _why_not_shared_on(device, program, launch)) is not None:
             refused = (Refused("several teams for a result", none, len(_SHARING)),)
@@ -170,6 +167,29 @@ def space_for(
         why = f"they are expected to take more than {_HOPELESS} times as long as others"
         refused = (*refused, Refused("other schedules", why, len(found) - len(kept)))
     return Space(default, tuple(kept), refused, known)
+
+
+def _of_other_sizes(
+    codes: Collection[Code], device: DeviceInfo, program: Program, launch: Launch
+) -> Iterator[Code]:
+    """Of codes that are loaded, those that a launch would have others for, and may run as well."""
+    if device.simd is not None:
+        return
+    for code in codes:
+        if code.shares > 1 and why_not_shares(program, code, launch) is None:
+            yield code
+        elif code.keeps:
+            rounds = rounds_of(program, launch)
+            if rounds is not None and rounds <= rounds_kept(code.lanes, code.keeps):
+                yield code
+
+
+def _team_group(code: Code, extent: Dim3) -> Schedule:
+    """A code of teams in a workgroup of four of one row, or of one that has more."""
+    several = 1
+    if code.lanes == LANES and code.shares == 1:
+        several = min(4, extent[1] if code.across else extent[0])
+    return Schedule((code.lanes, several, 1) if code.across else (code.lanes * several, 1, 1), code)
 
 
 def _why_none_on(device: DeviceInfo) -> str | None:

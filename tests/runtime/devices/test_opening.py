@@ -20,7 +20,7 @@ from vyre.runtime.devices.opening import (
 from vyre.testing.recordings import numbers_of, read, times_of
 
 DATA = Path(__file__).parents[3] / "benchmarks" / "data"
-RECORDED = (DATA / "spaces-h200.json.gz",)
+RECORDED, REDUCTIONS = DATA / "spaces-h200.json.gz", DATA / "spaces-h200-reductions.json.gz"
 H200 = replace(
     GPU, model="NVIDIA H200", limits=replace(GPU.limits, cache_bytes=60 << 20, lockstep=32)
 )
@@ -28,11 +28,18 @@ H200 = replace(
 
 @pytest.fixture(scope="module")
 def recorded():
-    if not all(path.exists() for path in RECORDED):
+    if not RECORDED.exists():
         pytest.skip("the recordings are not in this distribution")
-    found = [one for path in RECORDED for one in read(path)["spaces"]]
+    found = read(RECORDED)["spaces"]
     names = {kernel.name for kernel in kernels.ALL}
     return {(one["kernel"], one["size"]): one for one in found if one["kernel"] in names}
+
+
+@pytest.fixture(scope="module")
+def reductions():
+    if not REDUCTIONS.exists():
+        pytest.skip("the recordings are not in this distribution")
+    return {(one["kernel"], one["size"]): one for one in read(REDUCTIONS)["spaces"]}
 
 
 def of(recorded, kernel, size):
@@ -70,6 +77,31 @@ def test_what_a_first_call_builds_serves_every_other_size(recorded, first, most)
     assert len(ratios) >= 0.8 * len(recorded)
     assert max(ratios.values()) <= most
     assert math.exp(sum(map(math.log, ratios.values())) / len(ratios)) <= 1.035
+
+
+@pytest.mark.parametrize("first", [1 << 14, 1 << 20, 1 << 26])
+def test_what_a_first_call_of_a_reduction_builds_serves_every_other_size(reductions, first):
+    """Sizes that ask for teams of their own, or for others that share a result, have some."""
+    device = Device("replay:0", Replayed(lambda _: 1.0, info=H200))
+    ratios = {}
+    for kernel in kernels.REDUCTIONS:
+        launcher = Launcher(kernel._translation, device)
+        begun = reductions[kernel.name, first]
+        numbers, alignment = numbers_of(begun), begun["alignment"]
+        whole = launcher.space(numbers, alignment)
+        codes = first_codes(launcher.guess(whole, numbers), whole, launcher, numbers, alignment)
+        for (name, size), space in reductions.items():
+            later, times = numbers_of(space), times_of(space)
+            if name == kernel.name:
+                among = launcher.space(later, space["alignment"], among=frozenset(codes))
+                ordered = launcher.guess(among, later).ordered
+                taken = next((one for one in ordered if one.code in codes), None)
+                if taken in times:
+                    ratios[name, size] = times[taken] / min(times.values())
+
+    assert len(ratios) >= 14
+    assert math.exp(sum(map(math.log, ratios.values())) / len(ratios)) <= 1.25
+    assert max(ratios.values()) <= 2.5
 
 
 @pytest.mark.parametrize("size", [1 << 18, 1 << 22, 1 << 26])
