@@ -66,8 +66,7 @@ class Calls:
         if self.check is not None and by.mode.writes:
             admitted = self._tried(kind, variants, arguments, self.check)
         entry = Entry(kind, Made(variants, admitted), by)
-        while len(self._entries) >= _MOST_KINDS:
-            self._entries.pop(next(iter(self._entries)), None)
+        _forget_oldest(self._entries, _MOST_KINDS)
         return self._entries.setdefault((by, key), entry)
 
     def _tried(
@@ -84,8 +83,7 @@ class Calls:
             admitted.passed.add(knobs_of(remembered.config))  # in an earlier process
         else:
             admitted.begin(kind.configs)
-        while len(self._admitted) >= _MOST_TRIED:
-            self._admitted.pop(next(iter(self._admitted)), None)
+        _forget_oldest(self._admitted, _MOST_TRIED)
         return self._admitted.setdefault(workload, admitted)
 
     def explain(self) -> Explanation:
@@ -128,14 +126,17 @@ class Entry:
     def launch(self, arguments: Sequence[Any], stream: int = 0) -> Any:
         """Make a call: one config runs once; what the library gives for it."""
         site = self.site
-        if site.asked:
-            return self._launch_asked(arguments, stream)
         site.tick()
+        if site.asked:
+            found = None if self.place.is_capturing(stream) else site.next_asked()
+            if found is not None:
+                return self._launch_timed(*found, arguments, stream)
         start = site.best or self._refreshed(stream)
         try:
             return start(arguments, stream)
         except VyreError as error:
-            return self._launch_default(site.chosen, error, arguments, stream)
+            fell = error  # and no longer handled, or what is raised next would show it as its cause
+        return self._launch_default(self._config_of(start), fell, arguments, stream)
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""
@@ -146,19 +147,11 @@ class Entry:
         start: Start = self.site.refreshed()
         return start
 
-    def _launch_asked(self, arguments: Sequence[Any], stream: int) -> Any:
+    def _launch_timed(
+        self, start: Start, asked: Config, arguments: Sequence[Any], stream: int
+    ) -> Any:
         """The launch whose time is asked for, timed; what is usual where it cannot be made."""
         site = self.site
-        capturing = self.place.is_capturing(stream)
-        if capturing and site.best is None:
-            site.tick()
-            return self._refreshed(stream)(arguments, stream)
-        start, asked = site.take(capturing=capturing)
-        if asked is None:
-            try:
-                return start(arguments, stream)
-            except VyreError as error:
-                return self._launch_default(site.chosen, error, arguments, stream)
         given: list[Any] = []
 
         def launch() -> Any:
@@ -168,15 +161,22 @@ class Entry:
         try:
             ticket = self.place.time(stream, launch)
         except VyreError as error:
-            if given:  # it was launched, and only its time is not to be had
-                site.lost()
-                return given[0]
-            return self._launch_default(asked, error, arguments, stream, asked=True)
+            fell = error
         except BaseException:
             site.lost()
             raise
-        site.ran(asked, ticket)
-        return given[0]
+        else:
+            site.ran(asked, ticket)
+            return given[0]
+        if given:  # it was launched, and only its time is not to be had
+            site.lost()
+            return given[0]
+        return self._launch_default(asked, fell, arguments, stream, asked=True)
+
+    def _config_of(self, start: Start) -> Config:
+        """The config that a start launches; another thread may have chosen anew since."""
+        made = tuple(self.made.starts.items())
+        return next((knobs for knobs, one in made if one is start), self.site.chosen)
 
     def _launch_default(
         self,
@@ -192,18 +192,35 @@ class Entry:
         if config == self.made.default:
             if asked:
                 site.lost()
-            raise error.raised if isinstance(error, Raised) else error
+            raise _of_the_caller(error)
         given: list[Any] = []
-        if site.decider is not None:
-            site.fall_back(
-                config, error, lambda usual: given.append(usual(arguments, stream)), asked=asked
-            )
+
+        def launch(usual: Start | None) -> None:
+            assert usual is not None, "the default is made wherever it is asked for"
+            given.append(usual(arguments, stream))
+
+        try:
+            if site.decider is not None:
+                site.fall_back(config, error, launch, asked=asked)
+            else:
+                launch(self.made(None))
+        except VyreError as also:
+            fell = also
+        else:
+            if site.decider is None:
+                self._leave(config, error)
             return given[0]
-        usual = self.made(None)
-        assert usual is not None
-        found = usual(arguments, stream)
-        site.best = usual  # nobody learns here, so it is this from now on
-        return found
+        raise _of_the_caller(fell)
+
+    def _leave(self, config: Config, error: VyreError) -> None:
+        """Run the default from now on, where nobody learns."""
+        self.site.decision = Decision(
+            workload=self.call.workload,
+            config=self.made.default,
+            reason=Reason.DEFAULT,
+            detail=f"{config.text} was chosen, and failed: {error.problem}",
+        )
+        self.site.best = None
 
     def tune(
         self,
@@ -279,6 +296,17 @@ class Entry:
         except VyreError as error:
             return Failed(knobs, error.problem)
         return median(times) if times else Failed(knobs, "the device gives no times")
+
+
+def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
+    """Make room for one more; other threads may be doing so, too."""
+    for oldest in tuple(kept)[: max(len(kept) - most + 1, 0)]:
+        kept.pop(oldest, None)
+
+
+def _of_the_caller(error: VyreError) -> Exception:
+    """What the caller of a launch hears that fails under the default as well."""
+    return error.raised if isinstance(error, Raised) else error
 
 
 class _Steps:
