@@ -15,9 +15,11 @@ import pyopencl as cl
 import pyopencl.array as cl_array
 
 from vyre.adapter.calls import Calls, Entry
+from vyre.adapter.copying import refuse_beyond
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.trials import Check
+from vyre.backend import host
 from vyre.backend import opencl as backend
 from vyre.errors import DeviceFailed, InvalidInput
 from vyre.learn.explain import Explanation
@@ -43,6 +45,9 @@ _GROUPS = re.compile(
     r"|get_local_linear_id|barrier|work_group_\w+|sub_group_\w+|__local|local)\b"
 )
 """What makes a result depend on the local size, if anything does."""
+
+_VALUES = (np.generic, np.ndarray, int, float, bytes, type(None))
+"""What is passed by value."""
 
 _REFUSED = (cl.LogicError, cl.RuntimeError, cl.MemoryError)
 
@@ -130,6 +135,7 @@ class TunedKernel:
     ) -> Decision:
         """Look for the fastest local size at once, on copies of the buffers, and remember it."""
         size, local = self._sizes(global_size, local_size)
+        _refuse_to_copy_much(queue, args, f"tuning {self.name}")
         return self._entry(queue, size, local, args).tune(
             (queue, args, None, None), copies=_on_copies, budget_s=budget_s, progress=progress
         )
@@ -199,7 +205,22 @@ def _kinds(args: Iterable[Any]) -> tuple[str, ...]:
 def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its buffers, which waits for nothing."""
     queue, args, offset, _ = arguments
-    return queue, tuple(_copied(queue, one) for one in args), offset, None
+    return queue, tuple(_copied(queue, n, one) for n, one in enumerate(args)), offset, None
+
+
+def _refuse_to_copy_much(queue: Any, args: Iterable[Any], asked: str) -> None:
+    """Refuse copies of buffers where too little memory is free, as far as that can be known."""
+    sizes = [
+        one.nbytes if isinstance(one, cl_array.Array) else one.size
+        for one in args
+        if isinstance(one, (cl_array.Array, cl.Buffer))
+    ]
+    device = queue.device
+    refuse_beyond(
+        sum(sizes),
+        host.free_bytes() if device.host_unified_memory else device.global_mem_size,
+        asked,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +263,7 @@ class _Locals:
                 f"check= of {self.kernel.function_name}, whose program has no source",
                 "build it from source, or leave check= out",
             )
+        _refuse_to_copy_much(queue, args, "check=")
         described = [_described(queue, one, number) for number, one in enumerate(args)]
         kernel = {
             "source": source,
@@ -309,7 +331,7 @@ def _described(queue: Any, argument: Any, number: int) -> tuple[dict[str, Any], 
         return {"is": "buffer"}, _bytes_of(queue, argument)
     if isinstance(argument, cl.LocalMemory):
         return {"is": "local", "bytes": argument.size}, None
-    if isinstance(argument, (np.generic, np.ndarray, int, float, bytes, type(None))):
+    if isinstance(argument, _VALUES):
         return {"is": "value"}, argument
     raise InvalidInput(
         f"argument {number}, {shown(argument)}, cannot be had in another process",
@@ -323,14 +345,19 @@ def _bytes_of(queue: Any, buffer: Any) -> np.ndarray[Any, Any]:
     return host
 
 
-def _copied(queue: Any, argument: Any) -> Any:
+def _copied(queue: Any, number: int, argument: Any) -> Any:
     if isinstance(argument, cl_array.Array):
         return argument.copy(queue)
     if isinstance(argument, cl.Buffer):
         made = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, argument.size)
         cl.enqueue_copy(queue, made, argument)
         return made
-    return argument
+    if isinstance(argument, (*_VALUES, cl.LocalMemory, cl.Sampler)):
+        return argument
+    raise InvalidInput(
+        f"argument {number}, {shown(argument)}, cannot be copied",
+        "pass buffers and plain values, or call it and let it learn",
+    )
 
 
 def source_of(program: Any) -> str | None:

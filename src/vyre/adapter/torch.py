@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
+from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.trials import Check
 from vyre.adapter.tuned import Tuned, calling, key_of, place_of, portable_call, ran, unpacked
-from vyre.backend import host
 from vyre.errors import InvalidInput
 from vyre.model import Knobs
 from vyre.plain import shown
@@ -25,7 +25,6 @@ Function = Callable[..., Any]
 WAY = "way"
 """What a config sets: the name of the function that runs."""
 
-_SHARE = 4  # of what is free, that copies for first runs may take
 _ORIGINALS = ("_torchdynamo_orig_callable", "_orig_mod")  # what torch.compile leaves of its own
 
 
@@ -81,7 +80,7 @@ class _Ways:
         function = self._ways[way]
         if way not in self._warm:
             if self._copies is not None:
-                args, kwargs = _cloned(self._copies)
+                args, kwargs = copied(self._copies)
                 self._state.run(function, args, kwargs)
             self._warm.add(way)
             if self._warm == self._ways.keys():
@@ -118,31 +117,13 @@ def _is_made(function: Function) -> bool:
 
 
 def _copied_for_first_runs(arguments: Sequence[Any]) -> Sequence[Any] | None:
-    """Copies of a call's tensors; None where there is too little memory for them."""
-    args, kwargs = arguments
-    tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
-    for device in {one.device for one in tensors}:
-        needed = sum(t.numel() * t.element_size() for t in tensors if t.device == device)
-        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host.free_bytes()
-        if free is not None and needed > free // _SHARE:
-            return None
-    return _cloned(arguments)
-
-
-def _cloned(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    args, kwargs = arguments
-    return tuple(map(_clone, args)), {name: _clone(one) for name, one in kwargs.items()}
-
-
-def _clone(value: Any) -> Any:
-    """A tensor of one's own, outside of any graph, that wants gradients if the first does."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    return (
-        value.detach()
-        .clone(memory_format=torch.preserve_format)
-        .requires_grad_(value.requires_grad)
-    )
+    """Copies of a call's arguments; None where there is too little memory for them."""
+    try:
+        refuse_to_copy_much(arguments, "a first run")
+    except InvalidInput:
+        return None
+    made: Sequence[Any] = copied(arguments)
+    return made
 
 
 def choose(
@@ -196,5 +177,13 @@ def choose(
 
 def _text(ways: Mapping[str, Function]) -> str:
     """What the functions are, and torch's own version, for a store."""
-    parts = [f"{name}\n{_is_made(one)} {text_of(_original(one))}" for name, one in ways.items()]
+    parts = [f"{name}\n{_is_made(one)} {_described(_original(one))}" for name, one in ways.items()]
     return "\n".join((f"torch {torch.__version__}", *parts))
+
+
+def _described(function: Function) -> str:
+    """A function as its text; of a module its layers too, and how each kind of them computes."""
+    if not isinstance(function, torch.nn.Module):
+        return text_of(function)
+    kinds = dict.fromkeys(type(one) for one in function.modules())
+    return "\n".join((repr(function), *(text_of(one.forward) for one in kinds)))

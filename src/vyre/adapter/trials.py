@@ -16,8 +16,8 @@ import cloudpickle
 import numpy as np
 
 from vyre.adapter.beside import trying
+from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.kind import Copies, Job, Portable
-from vyre.backend import host
 from vyre.errors import InvalidInput, StoreFailed
 from vyre.model import Knobs
 from vyre.plain import shown
@@ -25,9 +25,6 @@ from vyre.runtime.compile.worker import Pending
 
 LIMIT_S = 30.0
 """For one run of a config on copies, beside that of the first, before its process is ended."""
-
-_SHARE = 4
-"""Copies take at most this part of the memory that is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +93,7 @@ class Trials:
 
 def _kept(portable: Portable) -> str:
     """A folder with everything of it, which goes when nobody holds its name any more."""
-    arrays = [one for one in portable.arguments if isinstance(one, np.ndarray)]
-    needed, free = sum(one.nbytes for one in arrays), host.free_bytes()
-    if free is not None and needed > free // _SHARE:
-        raise InvalidInput(
-            f"check= copies {needed:,} bytes of arguments, and {free:,} bytes of memory are free",
-            f"check it on smaller arguments: at most {free // _SHARE:,} bytes may be copied",
-        )
+    refuse_to_copy_much(portable.arguments, "check=")
     try:
         folder = _Folder(tempfile.mkdtemp(prefix="vyre-trial-"))
         weakref.finalize(folder, shutil.rmtree, str(folder), ignore_errors=True)
