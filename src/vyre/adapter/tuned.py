@@ -12,10 +12,10 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
+from vyre.adapter.alike import alike, elements_in, named, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.configs import configs_of
-from vyre.adapter.copying import copied
+from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.failure import Raised
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
@@ -90,6 +90,7 @@ class Tuned:
     ) -> Decision:
         """Look for the fastest config at once, on copies of the arguments, and remember it."""
         entry, stream = self._entry(args, kwargs)
+        refuse_to_copy_much((args, kwargs), f"tuning {self.name}")
         return entry.tune(
             (args, kwargs), copies=copied, stream=stream, budget_s=budget_s, progress=progress
         )
@@ -101,7 +102,7 @@ class Tuned:
         return self if instance is None else functools.partial(self, instance)
 
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, int]:
-        common = alike(args) + tuple((name, *alike((one,))[0]) for name, one in kwargs.items())
+        common = alike(args) + tuple(named(name, one) for name, one in sorted(kwargs.items()))
         place, stream = self._where(args, kwargs)
         given = None if self._key is None else _plain_key(self._key(*args, **kwargs), self.name)
         key: Hashable = (place.info.identity, common if given is None else given)
@@ -119,7 +120,7 @@ class Tuned:
                 place=place,
                 configs=self._configs,
                 sizes=sizes_in(common) if given is None else (),
-                traits=traits_in(common) if given is None else tuple(map(repr, given)),
+                traits=traits_in(common) if given is None else given,
                 size=elements_in(common),
             )
             entry = self._calls.add(key, kind, self._variants((args, kwargs)), (args, kwargs))
@@ -174,10 +175,11 @@ def calling(function: Function) -> Start:
 def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
     """A function, or several, and a call's arguments, as another process can have them."""
     args, kwargs = arguments
+    refuse_to_copy_much((args, kwargs), "check=")
     return Portable(
         entry=entry,
         kernel={"function": base64.b64encode(pickled(function)).decode()},
-        arguments=(copied(tuple(args)), copied(dict(kwargs))),
+        arguments=(copied(tuple(args)), copied(kwargs)),
         names=tuple(_names(args, kwargs)),
     )
 
@@ -227,8 +229,8 @@ def _as_numpy(value: Any) -> Any:
     return np.asarray(value)
 
 
-def _plain_key(found: Any, name: str) -> tuple[Any, ...]:
-    """What `key=` said of a call, as plain values."""
+def _plain_key(found: Any, name: str) -> tuple[str, ...]:
+    """What `key=` said of a call, as texts: 1 and True are two, and a NaN is one."""
     parts = found if isinstance(found, tuple) else (found,)
     for part in parts:
         if not isinstance(part, (bool, int, float, str, bytes, type(None))):
@@ -236,7 +238,7 @@ def _plain_key(found: Any, name: str) -> tuple[Any, ...]:
                 f"key= of {name} gave {shown(part)}",
                 "give plain values: numbers, texts, True, False, None, or a tuple of them",
             )
-    return parts
+    return tuple(map(repr, parts))
 
 
 def tuned(
