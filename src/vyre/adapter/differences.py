@@ -17,7 +17,8 @@ def differ(
 ) -> str | None:
     """How what one config wrote differs from what another did; None where it does not.
 
-    A NaN is a NaN, whatever its payload.
+    A NaN is a NaN, whatever its payload. What comes after the names is called result 1, 2, and so
+    on.
 
     >>> differ([np.float32([1, 2])], [np.float32([1, 3])], ("out",), 0.0, 0.0)
     'out has 1 of 2 elements that differ, such as 3.0 at 1, where it should be 2.0'
@@ -25,7 +26,7 @@ def differ(
     if len(wanted) != len(found):
         return f"it gave {len(found)} results, and not {len(wanted)}"
     for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
-        name = names[number] if number < len(names) else f"result {number}"
+        name = names[number] if number < len(names) else f"result {number - len(names) + 1}"
         problem = _differ(np.asarray(one), np.asarray(other), rtol, atol)
         if problem is not None:
             return f"{name} {problem}"

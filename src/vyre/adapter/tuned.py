@@ -211,7 +211,6 @@ def _names(args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterable[str]:
     for name, value in kwargs.items():
         if _is_array(value):
             yield name
-    yield "the result"
 
 
 def _is_array(value: Any) -> bool:
