@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -272,7 +273,9 @@ class TestWhatIsTaken:
 
     def test_a_forked_process_leaves_the_folder_where_it_is(self):
         made = self.kept(np.zeros(2))
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
+            child = os.fork()
         if not child:
             folder = Path(made._folder)
             del made
