@@ -1,8 +1,8 @@
 """What a function of Python's is, as a text: a change of it that may change its times shows there.
 
 Source, the plain values that it takes from around it, the functions it calls by their names, and
-the versions of the libraries it names. What it finds as an attribute, of a module of the user's own
-or of an object, is not followed.
+the versions of the libraries it names, as they are when it is first called. What it finds as an
+attribute, of a module of the user's own or of an object, is not followed.
 """
 
 from __future__ import annotations

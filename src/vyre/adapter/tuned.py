@@ -290,7 +290,7 @@ def tuned(
         lambda _: _Calling(function),
         text=lambda: text_of(function),
         reserved=names,
-        key=key_of(function, key, name),
+        key=key_of(function, key, name, names),
         place=place_of(device),
         check=Check.of(check, rtol, atol),
     )
@@ -320,11 +320,18 @@ def _parameters(function: Function) -> Mapping[str, inspect.Parameter] | None:
 
 
 def key_of(
-    function: Function, key: Callable[..., Any] | Sequence[str] | None, name: str
+    function: Function,
+    key: Callable[..., Any] | Sequence[str] | None,
+    name: str,
+    reserved: Iterable[str] = (),
 ) -> Callable[..., Any] | None:
     """What tells kinds of calls apart, as a function of their arguments."""
     if key is None or callable(key):
         return key
+    if not isinstance(key, Iterable):
+        raise InvalidInput(
+            f"key={shown(key)} of {name}", "name parameters, or give a function of its arguments"
+        )
     names = (key,) if isinstance(key, str) else tuple(key)
     parameters = _parameters(function)
     if parameters is None:
@@ -332,12 +339,13 @@ def key_of(
             f"key={shown(key)} of {name}, whose parameters are not to be had",
             "give a function of its arguments",
         )
-    unknown = [one for one in names if one not in parameters]
-    if unknown:
-        raise InvalidInput(
-            f"key= of {name} names {shown(unknown[0])}, which is no parameter of {name}",
-            f"name one of {', '.join(parameters)}",
-        )
+    told = [one for one in parameters if one not in reserved]
+    for one in names:
+        if one not in told:
+            why = "Vyre sets" if one in reserved else f"is no parameter of {name}"
+            raise InvalidInput(
+                f"key= of {name} names {shown(one)}, which {why}", f"name one of {', '.join(told)}"
+            )
     signature = inspect.signature(function)
 
     def values(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
