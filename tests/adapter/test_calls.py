@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import vyre
 from vyre.adapter import beside, made
@@ -10,7 +12,7 @@ from vyre.adapter.calls import Calls
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind
 from vyre.runtime.compile.worker import Pending, Refused
-from vyre.testing.foreign import TablePlace, failures, learning
+from vyre.testing.foreign import Bench, TablePlace, failures, learning
 
 SPACE = tuple(vyre.Knobs.of({"BLOCK": n}) for n in (256, 64, 128, 32))
 DEFAULT, OTHER, BEST, LAST = SPACE
@@ -110,6 +112,32 @@ def test_where_all_is_ready_the_first_calls_time_one_each(bench):
     bench.call(kernel, 5)
 
     assert kernel.library.ran == [DEFAULT, DEFAULT, OTHER, BEST, LAST]
+
+
+@settings(settings.get_profile("few"))
+@given(
+    st.lists(st.integers(10**5, 10**7), min_size=4, max_size=4),
+    st.sets(st.sampled_from(SPACE[1:])),
+    st.sets(st.sampled_from(SPACE[1:])),
+    st.booleans(),
+)
+def test_whatever_fails_each_call_runs_one_config_once_and_gives_its_result(
+    times, refused, falling, warm
+):
+    library = Library(
+        compiled=set(SPACE) - refused,
+        refuses=dict.fromkeys(refused, "out of registers"),
+        falls=dict.fromkeys(falling, vyre.DeviceFailed("out of memory", "take less")),
+    )
+    kernel, given = Kernel(library, warm=warm), []
+    with learning(Bench()) as bench:
+        kernel.place.last_ns = lambda: dict(zip(SPACE, times, strict=True))[library.ran[-1]]
+        bench.call(lambda: given.append(kernel(len(given))), 60)
+
+        assert given == [(number, 0) for number in range(60)]
+        assert len(library.ran) == 60
+        assert not set(library.ran) & (falling | refused)
+        assert kernel.entry.chosen.text not in failures(kernel.entry)
 
 
 def test_what_cannot_be_compiled_is_dropped_and_no_call_hears_of_it(bench):
