@@ -82,6 +82,15 @@ def test_what_has_no_source_is_known_by_its_code():
     assert "N = 1" in text_of(made(nested))
 
 
+def test_functions_of_one_line_are_told_apart():
+    def double(number):
+        one, other = (lambda x: x + 1), (lambda x: x + 2)
+        return one if number == 1 else other
+
+    assert text_of(double(1)) == text_of(double(1))
+    assert text_of(double(1)) != text_of(double(2))
+
+
 def test_functions_that_it_calls_are_part_of_it_and_those_they_call():
     def caller(inner):
         deeper = function_of(f"def g():\n    return {inner}\n", "g")

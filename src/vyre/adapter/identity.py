@@ -80,6 +80,8 @@ def _version(module: str) -> str:
 
 
 def _source(code: CodeType) -> str:
+    if code.co_name == "<lambda>":  # several can stand in one line
+        return _bytecode(code)
     try:
         # Of the code and not of the function: that would be what a wrapper wraps.
         return _undecorated(inspect.getsource(code))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,7 +25,8 @@ Function = Callable[..., Any]
 WAY = "way"
 """What a config sets: the name of the function that runs."""
 
-_ORIGINALS = ("_torchdynamo_orig_callable", "_orig_mod")  # what torch.compile leaves of its own
+_ORIGINALS = ("_orig_mod", "_torchdynamo_orig_callable")  # what torch.compile leaves of its own
+_TO_TRY_S = 120.0  # for what is compiled on the way
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,8 @@ def choose(
     Args:
         key: what tells kinds of calls apart, exactly; left out, types and sizes count.
         device: where they run, for those who time them: by default where the tensors are.
-        check: compare each with the first, on copies in another process, before it serves.
+        check: compare each with the first, on copies in another process, before it serves; what
+            `torch.compile` made is compiled there again, by its defaults.
         rtol: how close, relative to the first's; 0 with `atol` is bitwise.
         atol: how close, absolutely.
         ways: the functions, by names for people; the first is the default.
@@ -162,7 +164,7 @@ def choose(
             raise InvalidInput(
                 f"{name}={shown(function)} cannot be called", "give functions, each by a name"
             )
-    first = next(iter(ways.values()))
+    first, asked = next(iter(ways.values())), Check.of(check, rtol, atol)
     name = str(getattr(first, "__name__", type(first).__name__))
     return Tuned(
         first,
@@ -171,7 +173,7 @@ def choose(
         text=lambda: _text(ways),
         key=key_of(first, key, name),
         place=place_of(device),
-        check=Check.of(check, rtol, atol),
+        check=asked and replace(asked, limit_s=_TO_TRY_S),
     )
 
 
