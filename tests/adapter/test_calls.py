@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 import vyre
 from vyre.adapter import beside, made
+from vyre.adapter import calls as calls_module
 from vyre.adapter.calls import Calls
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind
+from vyre.adapter.trials import Check
 from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import Bench, TablePlace, failures, learning
 
@@ -506,3 +508,74 @@ def test_kinds_of_one_workload_are_learned_together():
 
     assert other.site.decider is kernel.entry.site.decider
     assert replace(kind, size=900).workload == kind.workload
+
+
+def test_tuning_compiles_elsewhere_what_can_be(bench, monkeypatch):
+    library = Library(compiled={DEFAULT}, ships=True)
+
+    def compiled(job):
+        if job.given["config"] == OTHER.text:
+            return Refused("it does not fit")
+        library.compiled |= {one for one in SPACE if one.text == job.given["config"]}
+        return {}
+
+    process = Elsewhere(compiled)
+    monkeypatch.setattr(calls_module, "compiling", lambda: process)
+    kernel = Kernel(library)
+    with vyre.mode("off"):
+        kernel()
+
+    decision = kernel.entry.tune((), copies=tuple, budget_s=600.0)
+
+    assert decision.config == BEST
+    assert sorted(process.asked) == sorted(one.text for one in SPACE[1:])
+    assert OTHER not in library.ran
+    assert bench.recorder.get(decision.workload).config == BEST
+
+
+@pytest.mark.usefixtures("bench")
+def test_what_is_not_compiled_in_time_is_left_out_of_a_sweep(monkeypatch):
+    library = Library(compiled={DEFAULT}, ships=True)
+    pending = []
+
+    class Slow:
+        def submit(self, _, then=None):
+            pending.append(Pending(then))
+            return pending[-1]
+
+    monkeypatch.setattr(calls_module, "compiling", Slow)
+    kernel = Kernel(library)
+    with vyre.mode("off"):
+        kernel()
+
+    decision = kernel.entry.tune((), copies=tuple, budget_s=0.01)
+
+    assert decision.detail == "no other config could be compiled in time"
+    assert {one.poll().reason for one in pending} == {"it was no longer wanted"}
+
+
+def test_what_was_remembered_stands_where_a_sweep_finds_nothing(bench, monkeypatch):
+    kernel = Kernel()
+    with vyre.mode("off"):
+        kernel()
+    bench.recorder.put(remembered(kernel))
+    monkeypatch.setattr(kernel.place, "time", lambda *_: None)
+
+    decision = kernel.entry.tune((), copies=tuple, budget_s=600.0)
+
+    assert (decision.config, decision.reason) == (BEST, vyre.Reason.REMEMBERED)
+    assert decision.detail == (
+        "the default could not be measured: the device gives no times; what was remembered stands"
+    )
+
+
+@pytest.mark.usefixtures("bench")
+def test_what_cannot_be_had_in_another_process_cannot_be_checked():
+    kernel = Kernel(calls=Calls("twice", check=Check()))
+
+    with pytest.raises(vyre.InvalidInput) as caught:
+        kernel()
+
+    assert str(caught.value) == (
+        "check= of twice, which cannot be had in another process\nFix: leave check= out"
+    )

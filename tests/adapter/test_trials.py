@@ -1,6 +1,7 @@
 """Configs are tried on copies, in a process that may die, before they serve."""
 
 import ctypes
+import json
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ import pytest
 
 import vyre
 from vyre.adapter import beside, trials
+from vyre.adapter import tried as tried_module
 from vyre.adapter import tuned as tuned_module
 from vyre.adapter.kind import Job
 from vyre.adapter.trials import Check, Trials, pickled
@@ -226,6 +228,138 @@ def test_tuning_on_purpose_tries_first_as_well(bench, place):
     assert "wrong" not in ran
     assert x.tolist() == [1, 2, 3, 4]
     assert bench.recorder.get(decision.workload).config["how"] == "right"
+
+
+def entry_with(function, config):
+    """The entry of a function whose calls were decided by what is remembered."""
+    function(np.float64([1.0] * 4))
+    entry = entry_of(function)
+    assert entry.decision.reason is vyre.Reason.REMEMBERED
+    assert entry.chosen == config
+    return entry
+
+
+def put(bench, function, config):
+    """Remember a config for a function, as an earlier process did."""
+    with vyre.mode("off"):
+        function(np.float64([1.0] * 4))
+    workload = entry_of(function).call.workload
+    function._calls._entries.clear()
+    bench.recorder.put(
+        vyre.Decision(workload=workload, config=config, reason=vyre.Reason.ADOPTED, gain=2.0)
+    )
+
+
+def test_where_what_is_remembered_fails_the_default_is_tried_before_it_serves(bench, place):
+    function, ran = tuned_double(place, "first", "right")
+    right = vyre.Knobs.of({"how": "right"})
+    put(bench, function, right)
+    entry = entry_with(function, right)
+    ran.clear()
+
+    def fail(*_):
+        raise vyre.DeviceFailed("gone", "take another")
+
+    entry.made.starts[right], entry.site.best = fail, fail
+    assert entry.made.admitted.passed == {right}
+
+    assert function(np.float64([1.0] * 4)) == 4
+
+    assert ran == ["first"]
+    assert entry.made.admitted.passed == {right, vyre.Knobs.of({"how": "first"})}
+
+
+@pytest.mark.parametrize(("how", "serves"), [("right", True), ("wrong", False)])
+def test_what_somebody_else_chose_is_tried_before_it_serves(bench, place, how, serves):
+    function, _ = tuned_double(place, "first", "right", "wrong")
+    function(np.float64([1.0] * 4))
+    entry, config = entry_of(function), vyre.Knobs.of({"how": how})
+    assert bench.deciders.desk.drained(60)
+    all_tried()
+    entry.made.admitted.passed.discard(config)
+
+    if serves:
+        assert entry.made(config) is not None
+    else:
+        with pytest.raises(vyre.DeviceFailed) as caught:
+            entry.made(config)
+        assert str(caught.value) == (
+            f"how=wrong may not serve: {FAULTS['wrong']}\nFix: mend the kernel"
+        )
+    assert entry.made.default["how"] == "first"
+
+
+class TestInside:
+    """What the process does that may die, done in this one."""
+
+    @pytest.fixture(autouse=True)
+    def forgotten(self):
+        yield
+        tried_module._calls.clear()
+
+    def given(self, folder, how, first="first"):
+        one, other = (vyre.Knobs.of({"how": name}).value() for name in (first, how))
+        return {"folder": str(folder), "first": one, "config": other, "rtol": 0.0, "atol": 0.0}
+
+    @pytest.fixture
+    def runs(self, monkeypatch):
+        """The configs that ran there."""
+        ran = []
+
+        def made(kernel):
+            assert kernel == {"name": "k"}
+
+            def run(settings, arguments):
+                ran.append(settings["how"])
+                return [arguments[0] + (settings["how"] == "wrong")]
+
+            return run
+
+        monkeypatch.setattr(tried_module, "entry", lambda name: {"vyre.adapter.k:runs": made}[name])
+        return ran
+
+    def folder_of(self, tmp_path):
+        np.save(tmp_path / "0.npy", np.float32([1, 2]))
+        whole = {
+            "entry": "vyre.adapter.k:runs",
+            "kernel": {"name": "k"},
+            "arguments": [{"array": "0.npy"}],
+            "names": ["x"],
+        }
+        (tmp_path / "call.json").write_text(json.dumps(whole))
+        return tmp_path
+
+    def test_the_first_runs_once_for_all_that_are_compared_with_it(self, tmp_path, runs):
+        folder = self.folder_of(tmp_path)
+
+        assert tried_module.tried(self.given(folder, "first")) == {}
+        assert tried_module.tried(self.given(folder, "right")) == {}
+        with pytest.raises(vyre.InvalidInput) as caught:
+            tried_module.tried(self.given(folder, "wrong"))
+
+        assert runs == ["first", "first", "right", "wrong"]
+        assert str(caught.value) == (
+            "it differs from how=first: x has 2 of 2 elements that differ, such as 2.0 at 0, "
+            "where it should be 1.0\nFix: mend the kernel"
+        )
+
+    def test_another_first_runs_anew(self, tmp_path, runs):
+        folder = self.folder_of(tmp_path)
+
+        tried_module.tried(self.given(folder, "right"))
+        tried_module.tried(self.given(folder, "first", first="right"))
+
+        assert runs == ["first", "right", "right", "first"]
+
+    def test_it_holds_a_few_calls_at_most(self, tmp_path, runs):
+        folders = []
+        for number in range(12):
+            (tmp_path / str(number)).mkdir()
+            folders.append(self.folder_of(tmp_path / str(number)))
+            tried_module.tried(self.given(folders[-1], "first"))
+
+        assert len(runs) == 12
+        assert len(tried_module._calls) == tried_module._MOST_CALLS
 
 
 class TestWhatIsTaken:
