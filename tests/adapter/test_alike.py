@@ -26,6 +26,7 @@ class Seen:
     dtype: str
     shape: tuple[int, ...]
     device: int
+    contiguous: bool = True
 
 
 class Theirs:
@@ -34,12 +35,30 @@ class Theirs:
     name = "theirs"
 
     def see(self, value):
+        if value.seen.dtype == "none":
+            raise RuntimeError("it has no place")
         return value.seen
 
 
 class Array:
-    def __init__(self, *seen):
-        self.seen = Seen(*seen)
+    def __init__(self, *seen, requires_grad=False):
+        self.seen, self.requires_grad = Seen(*seen), requires_grad
+
+
+class Torch(Array):
+    """One that tells of its steps as torch does."""
+
+    layout = "torch.strided"
+
+    def __init__(self, shape, stride, layout=layout):
+        super().__init__("float32", shape, -1, False)
+        self.strides, self.layout = stride, layout
+
+    def is_contiguous(self):
+        return self.strides is None
+
+    def stride(self):
+        return self.strides
 
 
 PLAIN = (
@@ -96,14 +115,14 @@ def test_sizes_inside_of_lists_count_as_those_of_arguments_do():
 
     assert sizes_in(small) == (600, 7)
     assert sizes_in(large) == (800, 7)
-    assert traits_in(small) == traits_in(large) == ("list of 2", "ndarray <f4 2", "int")
+    assert traits_in(small) == traits_in(large) == ("list of 2", "ndarray <f4 C 2", "int")
     assert elements_in(large) == 800
 
 
 def test_what_is_passed_by_name_is_named():
     common = (named("x", np.zeros(10)), named("n", 1000))
 
-    assert traits_in(common) == ("x= ndarray <f8 1", "n= int")
+    assert traits_in(common) == ("x= ndarray <f8 C 1", "n= int")
     assert sizes_in(common) == (10, 1023)
     assert elements_in(common) == 10
 
@@ -113,13 +132,35 @@ def test_where_nothing_has_elements_there_is_one(values):
     assert elements_in(alike(values)) == 1
 
 
-@pytest.mark.parametrize(("device", "where"), [(-1, "host"), (0, "device"), (1, "device")])
-def test_arrays_of_others_count_by_where_they_are(monkeypatch, device, where):
+@pytest.mark.parametrize(
+    ("array", "common"),
+    [
+        (Array("float32", (4, 5), -1), ("theirs", "float32", "host", "C", 2, 20)),
+        (Array("float32", (4, 5), 0), ("theirs", "float32", "device", "C", 2, 20)),
+        (Array("float32", (4, 5), 1), ("theirs", "float32", "device", "C", 2, 20)),
+        (Array("int8", (9,), 0, False), ("theirs", "int8", "device", "strided", 1, 9)),
+        (
+            Array("int8", (), 0, requires_grad=True),
+            ("theirs", "int8", "device", "C", "gradients", 0, 1),
+        ),
+        (Array("none", (), 0), ("theirs", "Array")),
+        (Torch((4, 5), None), ("theirs", "float32", "host", "C", 2, 20)),
+        (Torch((4, 5), (1, 4)), ("theirs", "float32", "host", "strided 10", 2, 20)),
+        (Torch((4, 5), None, "torch.coo"), ("theirs", "float32", "host", "torch.coo", 2, 20)),
+    ],
+)
+def test_arrays_of_others_count_by_where_they_are(monkeypatch, array, common):
     monkeypatch.setattr(
         alike_module, "kind_of", lambda one: Theirs() if isinstance(one, Array) else None
     )
 
-    common = alike((Array("float32", (4, 5), device),))
+    assert alike((array,)) == (common,)
+    assert sizes_in((common,)) == common[-1:] * (len(common) > 2)
 
-    assert common == (("theirs", "float32", where, 2, 20),)
-    assert sizes_in(common) == (20,)
+
+def test_the_order_of_an_array_tells_calls_apart():
+    x = np.zeros((4, 6))
+
+    assert [alike((one,))[0][2] for one in (x, x.T, x[:, ::2], np.ma.zeros((2, 2)).T)] == [
+        *("C", "strided 10", "strided 01", "strided 10")
+    ]

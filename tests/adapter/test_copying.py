@@ -145,6 +145,17 @@ def test_arrays_of_a_device_count_there(monkeypatch):
         refuse_to_copy_much((x, np.zeros(1)), "tuning f")
 
 
+def test_arrays_that_have_no_place_count_nothing(monkeypatch):
+    class Kind:
+        def see(self, _):
+            raise RuntimeError("it has no place")
+
+    monkeypatch.setattr(copying, "kind_of", lambda one: Kind() if type(one) is Theirs else None)
+    monkeypatch.setattr(copying.host, "free_bytes", lambda: 100)
+
+    refuse_to_copy_much(Theirs(1000), "tuning f")
+
+
 @pytest.mark.parametrize("ordinal", [-1, 2])
 def test_arrays_of_others_count_where_they_are(monkeypatch, ordinal):
     class Kind:

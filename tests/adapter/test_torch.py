@@ -1,6 +1,7 @@
 """A choice between whole functions on the same tensors: each call runs one of them, once."""
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -129,6 +130,68 @@ def test_kinds_of_tensors_are_learned_apart(bench, ways):
 
     assert len({entry.call.workload for entry in made._calls._entries.values()}) == len(tensors)
     assert bench.deciders.desk.drained(60)
+
+
+def test_modes_of_torch_tell_calls_apart(bench, ways):
+    made, x = choose(**ways), torch.ones(100)
+    made(x)
+    with torch.no_grad():
+        made(x)
+    with torch.inference_mode():
+        made(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        made(x)
+    made(x.clone().requires_grad_())
+    made(torch.ones(200)[::2])
+    made(torch.ones(2, 2, 5, 5).to(memory_format=torch.channels_last))
+    made(torch.eye(10).to_sparse())
+
+    assert [one.call.workload.traits for one in made._calls._entries.values()] == [
+        ("torch float32 host C 1",),
+        ("torch float32 host C 1", "no gradients"),
+        ("torch float32 host C 1", "no gradients", "inference"),
+        ("torch float32 host C 1", "autocast cpu torch.bfloat16"),
+        ("torch float32 host C gradients 1",),
+        ("torch float32 host strided 0 1",),
+        ("torch float32 host strided 0231 4",),
+        ("torch float32 host torch.sparse_coo 2",),
+    ]
+    assert bench.deciders.desk.drained(60)
+
+
+@pytest.mark.usefixtures("bench")
+def test_tensors_of_every_kind_can_be_passed():
+    made = choose(eager=lambda x: x, other=lambda x: x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of torch: some of these are young
+        tensors = [
+            *(torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr(), torch.ones(3, device="meta")),
+            *(torch.ones(3, dtype=torch.complex64).conj(), torch.ones(0), torch.tensor(1.0)),
+            *(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), torch.ones(1).expand(5)),
+            *(torch.ones(3).to(torch.float8_e4m3fn), torch.nn.Parameter(torch.ones(2))),
+        ]
+        for x in tensors:
+            assert made(x) is x
+
+
+@pytest.mark.usefixtures("bench")
+def test_inside_of_what_is_compiled_the_first_runs_and_nothing_is_learned(ways, ran):
+    made = choose(**{name: lambda x, n=n: x * n for n, name in enumerate(ways, start=2)})
+
+    traced = torch.compile(lambda x: made(x) + 1, backend="eager", fullgraph=True)
+
+    assert traced(torch.ones(3)).tolist() == [3.0] * 3
+    assert made._calls._entries == {}
+    assert ran == []
+
+
+@pytest.mark.usefixtures("bench")
+def test_gradients_go_through_it(ways):
+    x = torch.ones(3, requires_grad=True)
+
+    choose(**ways)(x).sum().backward()
+
+    assert x.grad.tolist() == [0.5] * 3
 
 
 class TestCompiled:

@@ -1,6 +1,7 @@
 """Any function whose parameters change how fast it is: it is called as before."""
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -345,6 +346,25 @@ def test_where_a_device_gives_no_times_tuning_says_so(double, place):
     assert decision.detail == ("the default could not be measured: the device gives no times")
 
 
+def test_threads_share_what_is_learned_and_each_call_runs_once(bench, ran):
+    @vyre.tuned(space=SPACE)
+    def f(x, number, *, block):
+        ran.append(block)
+        return x[0] + number
+
+    def calls(first):
+        x = np.zeros(4)
+        return [f(x, number) for number in range(first, first + 500)]
+
+    with ThreadPoolExecutor(4) as pool:
+        given = list(pool.map(calls, (1000, 2000, 3000, 4000)))
+
+    assert given == [list(range(first, first + 500)) for first in (1000, 2000, 3000, 4000)]
+    assert len(ran) == 2000
+    assert bench.deciders.desk.drained(60)
+    assert entries_of(f)[0].site.decider.dispatches <= 2000
+
+
 class TestWhere:
     """Where a function runs is where its arrays are, or as its author says."""
 
@@ -355,7 +375,10 @@ class TestWhere:
     def foreign(self, monkeypatch):
         class Kind:
             def see(self, _):
-                return type("Seen", (), {"device": self.ordinal, "dtype": "f4", "shape": (5,)})
+                if self.ordinal is None:
+                    raise RuntimeError("it has no place")
+                facts = {"device": self.ordinal, "dtype": "f4", "shape": (5,), "contiguous": True}
+                return type("Seen", (), facts)
 
             def stream(self, ordinal):
                 return 77 + ordinal
@@ -382,9 +405,12 @@ class TestWhere:
         assert (place, stream) == (gpu, 78)
         assert gpu.asked == [1]
 
+    @pytest.mark.parametrize("ordinal", [-1, None])
     @pytest.mark.usefixtures("bench")
-    def test_arrays_of_others_on_the_host_are_on_the_host(self, foreign, gpu, double, place):
-        foreign.ordinal = -1
+    def test_arrays_of_others_on_the_host_or_nowhere_are_on_the_host(
+        self, foreign, gpu, double, place, ordinal
+    ):
+        foreign.ordinal = ordinal
 
         assert double._where((), {"x": self.Array()}) == (place, 0)
         assert gpu.asked == []

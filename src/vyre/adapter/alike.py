@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.arrays.foreign_kinds import kind_of
+from vyre.runtime.arrays.foreign_kinds import UNREADABLE, Seen, kind_of
+from vyre.runtime.arrays.foreign_kinds import Kind as ArrayKind
 
 _LONGEST_WORD, _MOST_INSIDE = 64, 32
 """Beyond these, what a text says and what a list holds tells nothing apart."""
@@ -22,7 +23,7 @@ def alike(values: Iterable[Any]) -> tuple[tuple[Hashable, ...], ...]:
     A plain number counts by its doublings: it may be anything, and go up with every call.
 
     >>> alike((np.zeros(1000, "f4"), 3, "fast", 0.5))
-    (('ndarray', '<f4', 1, 1000), ('int', 3), ('str', 'fast'), ('float',))
+    (('ndarray', '<f4', 'C', 1, 1000), ('int', 3), ('str', 'fast'), ('float',))
     """
     return tuple(map(_of, values))
 
@@ -67,10 +68,41 @@ def _doubled(number: int) -> int:
     return (1 << abs(number).bit_length()) - 1
 
 
+def see(kind: ArrayKind, value: Any) -> Seen | None:
+    """What a library says of its array; None of one that has no place, or none to tell."""
+    try:
+        return kind.see(value)
+    except UNREADABLE:
+        return None
+
+
+def _order(array: np.ndarray[Any, Any]) -> str:
+    return "C" if array.flags.c_contiguous else _by_strides(array.strides)
+
+
+def _order_of(value: Any, seen: Seen) -> str:
+    """The same of an array of others, as far as its library tells."""
+    layout = str(getattr(value, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        return layout
+    try:
+        if seen.contiguous or value.is_contiguous():
+            return "C"
+        return _by_strides(value.stride())
+    except UNREADABLE:  # it has none, or its library has other words for it
+        return "strided"
+
+
+def _by_strides(strides: Sequence[int]) -> str:
+    """The axes, that of the longest steps first."""
+    axes = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+    return f"strided {''.join(map(str, axes))}"
+
+
 def _of(value: Any) -> tuple[Hashable, ...]:
     kind = type(value)
     if kind is np.ndarray:
-        return ("ndarray", value.dtype.str, value.ndim, int(value.size))
+        return ("ndarray", value.dtype.str, _order(value), value.ndim, int(value.size))
     if kind is int:
         return ("int", _doubled(value))
     if kind is float or kind is complex:
@@ -81,16 +113,22 @@ def _of(value: Any) -> tuple[Hashable, ...]:
         return (kind.__name__, value if len(value) <= _LONGEST_WORD else "long")
     if isinstance(value, Enum):
         return (kind.__qualname__, value.name)
-    if isinstance(value, (np.ndarray, DeviceArray)):
-        return (kind.__name__, np.dtype(value.dtype).str, value.ndim, int(value.size))
+    if isinstance(value, np.ndarray):
+        return (kind.__name__, value.dtype.str, _order(value), value.ndim, int(value.size))
+    if isinstance(value, DeviceArray):
+        return (kind.__name__, value.dtype.str, value.ndim, value.size)
     if isinstance(value, np.generic):
         size = (_doubled(int(value)),) if isinstance(value, np.integer) else ()
         return (kind.__name__, *size)
     foreign = kind_of(value)
     if foreign is not None:
-        seen = foreign.see(value)
+        seen = see(foreign, value)
+        if seen is None:
+            return (foreign.name, kind.__qualname__)
         where = "host" if seen.device < 0 else "device"
-        return (foreign.name, seen.dtype, where, len(seen.shape), prod(seen.shape))
+        order = _order_of(value, seen)
+        wants = ("gradients",) if getattr(value, "requires_grad", False) else ()
+        return (foreign.name, seen.dtype, where, order, *wants, len(seen.shape), prod(seen.shape))
     if isinstance(value, (tuple, list)):
         if len(value) > _MOST_INSIDE:
             return (f"a long {kind.__name__}", len(value))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vyre.adapter.alike import see
 from vyre.adapter.places import cuda
 from vyre.backend import host
 from vyre.errors import InvalidInput
@@ -94,5 +95,6 @@ def _arrays_in(value: Any) -> Iterator[tuple[Device | None, int]]:
     elif isinstance(value, DeviceArray):
         yield value.device, value.nbytes
     elif (kind := kind_of(value)) is not None:
-        ordinal = kind.see(value).device
-        yield (None if ordinal < 0 else cuda(ordinal).device), int(getattr(value, "nbytes", 0))
+        seen = see(kind, value)
+        nbytes = 0 if seen is None else int(getattr(value, "nbytes", 0))
+        yield (None if seen is None or seen.device < 0 else cuda(seen.device).device), nbytes

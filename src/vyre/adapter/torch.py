@@ -43,6 +43,13 @@ class _State:
         cast = tuple((one, torch.get_autocast_dtype(one)) for one in kinds)
         return cls(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """It as texts, where it is not as usual."""
+        grad = () if self.grad else ("no gradients",)
+        inference = ("inference",) if self.inference else ()
+        return (*grad, *inference, *(f"autocast {kind} {dtype}" for kind, dtype in self.autocast))
+
     def run(self, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         inside = functools.partial(function, *args, **kwargs)
         for kind, dtype in self.autocast:
@@ -117,6 +124,15 @@ def _is_made(function: Function) -> bool:
     return _original(function) is not function
 
 
+class Choice(Tuned):
+    """Functions that are called as one of them; in what `torch.compile` traces, as the first."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # nothing can be timed there, and nothing learned
+            return self._function(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+
 def _copied_for_first_runs(arguments: Sequence[Any]) -> Sequence[Any] | None:
     """Copies of a call's arguments; None where there is too little memory for them."""
     try:
@@ -135,12 +151,14 @@ def choose(
     rtol: float = 0.0,
     atol: float = 0.0,
     **ways: Function,
-) -> Tuned:
+) -> Choice:
     """Call whichever of several functions is fastest on such tensors: each call runs one, once.
 
-    That they compute the same is the author's word. What `torch.compile` made runs once on copies,
-    on a thread beside the calls, before it serves, so that no call waits for what it compiles; the
-    thread shares the interpreter with them.
+    That they compute the same is the author's word. Modes of torch, such as `no_grad`, tell calls
+    apart; inside of what `torch.compile` compiles the first function runs.
+
+    What `torch.compile` made runs once on copies, on a thread beside the calls, before it serves,
+    so that no call waits for what it compiles; the thread shares the interpreter with them.
 
     Args:
         key: what tells kinds of calls apart, exactly; left out, types and sizes count.
@@ -166,13 +184,14 @@ def choose(
             )
     first, asked = next(iter(ways.values())), Check.of(check, rtol, atol)
     name = str(getattr(first, "__name__", type(first).__name__))
-    return Tuned(
+    return Choice(
         first,
         tuple(Knobs.of({WAY: one}) for one in ways),
         lambda arguments: _Ways(ways, arguments),
         text=lambda: _text(ways),
         key=key_of(first, key, name),
         place=place_of(device),
+        state=lambda: _State.here().texts,
         check=asked and replace(asked, limit_s=_TO_TRY_S),
     )
 

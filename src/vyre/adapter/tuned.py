@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from vyre.adapter.alike import alike, elements_in, named, sizes_in, traits_in
+from vyre.adapter.alike import alike, elements_in, named, see, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.configs import configs_of
 from vyre.adapter.copying import copied, refuse_to_copy_much
@@ -47,6 +47,7 @@ class Tuned:
         place: where it runs, where an author says so.
         check: how configs are tried before they serve.
         text: what it is, for a store; a function of no arguments, because it may take a while.
+        state: what else tells calls apart, whatever their arguments are: a library's own state.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class Tuned:
         key: Callable[..., Any] | None = None,
         place: Place | None = None,
         check: Check | None = None,
+        state: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         functools.update_wrapper(self, function)
         self.name = str(getattr(function, "__name__", type(function).__name__))
-        self._configs, self._variants, self._key, self._place = configs, variants, key, place
-        self._text = functools.cache(text)
+        self._function, self._configs, self._variants = function, configs, variants
+        self._key, self._place = key, place
+        self._text, self._state = functools.cache(text), state
         self._reserved = frozenset(reserved)
         self._calls = Calls(self.name, check=check)
 
@@ -105,7 +108,8 @@ class Tuned:
         common = alike(args) + tuple(named(name, one) for name, one in sorted(kwargs.items()))
         place, stream = self._where(args, kwargs)
         given = None if self._key is None else _plain_key(self._key(*args, **kwargs), self.name)
-        key: Hashable = (place.info.identity, common if given is None else given)
+        state = self._state()
+        key: Hashable = (place.info.identity, common if given is None else given, state)
         entry = self._calls.find(key)
         if entry is None:
             taken = self._reserved & kwargs.keys()
@@ -120,7 +124,7 @@ class Tuned:
                 place=place,
                 configs=self._configs,
                 sizes=sizes_in(common) if given is None else (),
-                traits=traits_in(common) if given is None else given,
+                traits=(*(traits_in(common) if given is None else given), *state),
                 size=elements_in(common),
             )
             entry = self._calls.add(key, kind, self._variants((args, kwargs)), (args, kwargs))
@@ -130,9 +134,9 @@ class Tuned:
         """Where a call runs, and on which stream: as it was said, or where its arrays are."""
         for value in (*args, *kwargs.values()):
             kind = kind_of(value)
-            ordinal = -1 if kind is None else kind.see(value).device
-            if kind is not None and ordinal >= 0:
-                return self._place or cuda(ordinal), kind.stream(ordinal) or 0
+            seen = None if kind is None else see(kind, value)
+            if kind is not None and seen is not None and seen.device >= 0:
+                return self._place or cuda(seen.device), kind.stream(seen.device) or 0
         return self._place or HOST, 0
 
 
