@@ -60,7 +60,7 @@ def double(x, how):
         case "grows":
             return np.array([4, 4])
         case "more":
-            return 4, 4
+            return 4, np.array([4])
     return 4
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import cloudpickle
-import numpy as np
 
 from vyre.adapter.alike import alike, elements_in, named, see, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
@@ -20,13 +16,13 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
 from vyre.adapter.places import HOST, cuda, on_device
-from vyre.adapter.trials import Check, pickled
+from vyre.adapter.portable import portable_call
+from vyre.adapter.trials import Check
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
-from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import kind_of
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device
@@ -157,7 +153,7 @@ class _Calling:
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The function and its arguments, pickled: whatever is a closure or of `__main__`, too."""
-        return portable_call("vyre.adapter.tuned:runs", self.function, arguments)
+        return portable_call("vyre.adapter.portable:runs", self.function, arguments)
 
 
 def calling(function: Function) -> Start:
@@ -174,62 +170,6 @@ def calling(function: Function) -> Start:
             raise Raised(error) from error
 
     return start
-
-
-def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
-    """A function, or several, and a call's arguments, as another process can have them."""
-    args, kwargs = arguments
-    refuse_to_copy_much((args, kwargs), "check=")
-    return Portable(
-        entry=entry,
-        kernel={"function": base64.b64encode(pickled(function)).decode()},
-        arguments=(copied(tuple(args)), copied(kwargs)),
-        names=tuple(_names(args, kwargs)),
-    )
-
-
-def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
-    """What runs a function on copies, in the process that may die: arrays it changed, results."""
-    function = unpacked(kernel)
-    return lambda settings, arguments: ran(functools.partial(function, **settings), arguments)
-
-
-def unpacked(kernel: Mapping[str, Any]) -> Any:
-    """What `portable_call` was given to take along."""
-    return cloudpickle.loads(base64.b64decode(kernel["function"]))
-
-
-def ran(function: Function, arguments: Sequence[Any]) -> list[Any]:
-    """Call a function on copies: the arrays among them as it left them, then what it gave."""
-    args, kwargs = arguments
-    given = function(*args, **kwargs)
-    written = [_as_numpy(one) for one in (*args, *kwargs.values()) if _is_array(one)]
-    results = given if isinstance(given, (tuple, list)) else (given,)
-    return [*written, *map(_as_numpy, results)]
-
-
-def _names(args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterable[str]:
-    for number, value in enumerate(args):
-        if _is_array(value):
-            yield f"argument {number}"
-    for name, value in kwargs.items():
-        if _is_array(value):
-            yield name
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (np.ndarray, DeviceArray)) or kind_of(value) is not None
-
-
-def _as_numpy(value: Any) -> Any:
-    """A result as it is compared: arrays of devices come to the host."""
-    kind = kind_of(value)
-    if kind is None:
-        return np.asarray(value)
-    for name in ("detach", "cpu", "get"):  # torch's two, CuPy's one
-        function = getattr(value, name, None)
-        value = function() if callable(function) else value
-    return np.asarray(value)
 
 
 def _plain_key(found: Any, name: str) -> tuple[str, ...]:
