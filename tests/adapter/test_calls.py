@@ -1,5 +1,6 @@
 """Calls of a kernel that Vyre did not write: one config once, and the best is learned."""
 
+import threading
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -337,6 +338,70 @@ def test_the_next_process_starts_with_what_was_learned(bench):
     assert second.library.ran == [BEST]
     assert second.library.made == [BEST]
     assert second.entry.decision.reason is vyre.Reason.REMEMBERED
+
+
+def made_beside():
+    """Wait for what is made beside the calls."""
+    beside.aside().submit(lambda: None, lambda: None).wait(600)
+
+
+@pytest.mark.parametrize("mode", ["natural", "off"])
+def test_no_call_waits_for_a_remembered_choice_that_is_not_made(bench, mode):
+    going = threading.Event()
+    library = Library(compiled={DEFAULT})
+    make = library.make
+
+    def slow(config):
+        assert config == DEFAULT or going.wait(600)
+        return make(config)
+
+    library.make = slow
+    kernel = Kernel(library)
+    bench.recorder.put(remembered(kernel))
+    with vyre.mode(mode):
+        kernel()
+        kernel()
+        before = list(library.ran)
+        going.set()
+        made_beside()
+        kernel()
+        kernel()
+
+    assert before == [DEFAULT, DEFAULT]
+    assert library.ran[-1] == BEST
+    assert library.made.count(BEST) == 1
+
+
+@pytest.mark.parametrize("mode", ["natural", "off"])
+def test_a_remembered_choice_that_cannot_be_made_any_more_is_dropped(bench, mode):
+    library = Library(compiled={DEFAULT}, refuses={BEST: "out of registers"})
+    kernel = Kernel(library)
+    bench.recorder.put(remembered(kernel))
+    with vyre.mode(mode):
+        for _ in range(5):
+            kernel()
+            made_beside()
+            assert bench.deciders.desk.drained(60)
+
+    assert library.ran == [DEFAULT] * 5
+    assert library.made.count(BEST) == 1
+    assert kernel.entry.chosen == DEFAULT
+    assert "out of registers" in str(kernel.calls.explain())
+
+
+def test_one_call_at_a_time_looks_after_what_is_made(bench):
+    library = Library(compiled={DEFAULT})
+    kernel = Kernel(library)
+    bench.recorder.put(remembered(kernel))
+    with vyre.mode("off"):
+        kernel()
+        made_beside()
+        library.compiled.discard(BEST)
+        kernel.entry.made.starts.pop(BEST)
+        with kernel.entry._fetching:
+            kernel()
+
+    assert library.ran == [DEFAULT, DEFAULT]
 
 
 def test_a_space_without_what_is_remembered_starts_with_its_default(bench):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 from vyre.adapter.beside import compiling
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
-from vyre.adapter.made import Admitted, ForeignSubject, Made, knobs_of
+from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.trials import Check, Trials
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn import process
@@ -20,6 +21,7 @@ from vyre.learn.decide import Call, explain, site_of
 from vyre.learn.explain import Explanation
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
+from vyre.learn.subject import Fetched
 from vyre.model import Config, Decision, Failed, Knobs, Reason, Workload
 from vyre.policy.contest import Contest, Late, Progress
 from vyre.policy.measured import is_time
@@ -103,10 +105,12 @@ class Calls:
 class Entry:
     """One kind of call of a kernel: where it is launched from."""
 
-    __slots__ = ("call", "made", "place", "site")
+    __slots__ = ("_coming", "_fetching", "call", "made", "place", "site")
 
     def __init__(self, kind: Kind, made: Made, by: Rule) -> None:
         self.place, self.made = kind.place, made
+        self._fetching = threading.Lock()  # held by who looks after what is made beside the calls
+        self._coming: tuple[Knobs, Fetch] | None = None
         subject, steps = ForeignSubject(kind, made), _Steps(made, kind.place)
         call = Call.of(subject, steps, size=kind.size, pace=kind.place.pace)
         self.call = replace(call, clocks=kind.place.clocks, opening=subject.opening)
@@ -140,12 +144,40 @@ class Entry:
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""
-        if self.made.starts and self.place.is_capturing(stream):
-            for knobs in (self.chosen, self.made.default):
-                if knobs in self.made.starts:
-                    return self.made.starts[knobs]
+        made, chosen = self.made, self.chosen
+        if made.starts and self.place.is_capturing(stream):
+            for knobs in (chosen, made.default):
+                if knobs in made.starts:
+                    return made.starts[knobs]
+        if not made.is_ready(chosen) and made.is_ready(made.default):
+            self._fetch(chosen)  # it is remembered, and calls do not wait for it
+            if not made.is_ready(chosen):
+                usual = made(None)
+                assert usual is not None, "it is ready"
+                return usual
         start: Start = self.site.refreshed()
         return start
+
+    def _fetch(self, knobs: Knobs) -> None:
+        """Have a choice made beside the calls; where it cannot be, drop it."""
+        if not self._fetching.acquire(blocking=False):
+            return  # another call looks after it
+        try:
+            if self._coming is None or self._coming[0] != knobs:
+                self._coming = knobs, Fetch(self.made, knobs, lambda: None)
+            came = self._coming[1].taken()
+            if isinstance(came, Fetched):
+                self._coming = None
+                for reason in came.failed.values():
+                    self._drop(knobs, reason)
+        finally:
+            self._fetching.release()
+
+    def _drop(self, knobs: Knobs, reason: str) -> None:
+        if self.site.decider is not None:
+            self.site.decider.fell(knobs, reason)
+        else:
+            self._leave(knobs, reason)
 
     def _launch_timed(
         self, start: Start, asked: Config, arguments: Sequence[Any], stream: int
@@ -208,17 +240,17 @@ class Entry:
             fell = also
         else:
             if site.decider is None:
-                self._leave(config, error)
+                self._leave(config, error.problem)
             return given[0]
         raise _of_the_caller(fell)
 
-    def _leave(self, config: Config, error: VyreError) -> None:
+    def _leave(self, config: Config, reason: str) -> None:
         """Run the default from now on, where nobody learns."""
         self.site.decision = Decision(
             workload=self.call.workload,
             config=self.made.default,
             reason=Reason.DEFAULT,
-            detail=f"{config.text} was chosen, and failed: {error.problem}",
+            detail=f"{config.text} was chosen, and failed: {reason}",
         )
         self.site.best = None
 
