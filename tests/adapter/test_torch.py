@@ -225,6 +225,16 @@ class TestCompiled:
         assert [grad for *_, grad in compiled.runs] == [False]
         assert variants._copies is None
 
+    @pytest.mark.usefixtures("bench")
+    def test_where_nothing_is_learned_nothing_is_copied(self, ways, ran):
+        made = choose(**ways, compiled=Compiled(ways["eager"], ran))
+
+        with vyre.mode("off"):
+            made(torch.ones(3))
+
+        assert entry_of(made).made.variants._copies is None
+        assert ran == ["eager"]
+
     def test_a_state_is_that_of_another_thread_too(self):
         seen = []
 

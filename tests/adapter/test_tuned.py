@@ -346,6 +346,22 @@ def test_where_a_device_gives_no_times_tuning_says_so(double, place):
     assert decision.detail == ("the default could not be measured: the device gives no times")
 
 
+def test_in_a_capture_a_call_of_a_new_kind_is_the_default_and_nothing_else(double, place, ran):
+    place.capturing = True
+
+    assert double(np.ones(2)).tolist() == [2.0] * 2
+    with pytest.raises(vyre.InvalidInput) as caught:
+        double.decision(np.ones(2))
+
+    assert ran == [64]
+    assert entries_of(double) == []
+    assert place.timed == 0
+    assert str(caught.value) == (
+        "double() has had no such call, and what is launched now is captured\n"
+        "Fix: ask before the capture, or after it"
+    )
+
+
 def test_threads_share_what_is_learned_and_each_call_runs_once(bench, ran):
     @vyre.tuned(space=SPACE)
     def f(x, number, *, block):

@@ -17,6 +17,7 @@ from vyre.adapter.portable import portable_call, ran, unpacked
 from vyre.adapter.trials import Check
 from vyre.adapter.tuned import Tuned, calling, key_of, place_of
 from vyre.errors import InvalidInput
+from vyre.learn.rules import rule
 from vyre.model import Knobs
 from vyre.plain import shown
 from vyre.runtime.devices.device import Device
@@ -70,12 +71,15 @@ def _within(context: AbstractContextManager[Any], function: Function) -> None:
 class _Ways:
     """How each function is called: at once, or after a run on copies in which it is compiled."""
 
-    def __init__(self, ways: Mapping[str, Function], arguments: Sequence[Any]) -> None:
+    def __init__(
+        self, ways: Mapping[str, Function], arguments: Sequence[Any], *, copies: bool = True
+    ) -> None:
+        """Keep copies of a first call's arguments, for what is compiled, where anything will be."""
         self._ways = ways
         self._warm = {next(iter(ways)), *(name for name, one in ways.items() if not _is_made(one))}
         self._state = _State.here()
         cold = ways.keys() - self._warm
-        self._copies = _copied_for_first_runs(arguments) if cold else None
+        self._copies = _copied_for_first_runs(arguments) if cold and copies else None
 
     def is_ready(self, config: Knobs) -> bool:
         return config[WAY] in self._warm
@@ -130,7 +134,7 @@ class Choice(Tuned):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():  # nothing can be timed there, and nothing learned
-            return self._function(*args, **kwargs)
+            return self._default(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 
@@ -188,7 +192,8 @@ def choose(
     return Choice(
         first,
         tuple(Knobs.of({WAY: one}) for one in ways),
-        lambda arguments: _Ways(ways, arguments),
+        lambda arguments: _Ways(ways, arguments, copies=rule().mode.writes),
+        default=first,
         text=lambda: _text(ways),
         key=key_of(first, key, name),
         place=place_of(device),

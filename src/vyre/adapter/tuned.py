@@ -36,6 +36,7 @@ class Tuned:
 
     Args:
         function: what it stands for.
+        default: it as it is called under the first config.
         configs: what may run it, the default first.
         variants: how it is called under each config, by the arguments of a first call.
         reserved: names of arguments that only Vyre gives.
@@ -52,6 +53,7 @@ class Tuned:
         configs: tuple[Knobs, ...],
         variants: Callable[[Arguments], Variants],
         *,
+        default: Function,
         text: Callable[[], str],
         reserved: Iterable[str] = (),
         key: Callable[..., Any] | None = None,
@@ -61,7 +63,7 @@ class Tuned:
     ) -> None:
         functools.update_wrapper(self, function)
         self.name = str(getattr(function, "__name__", type(function).__name__))
-        self._function, self._configs, self._variants = function, configs, variants
+        self._default, self._configs, self._variants = default, configs, variants
         self._key, self._place = key, place
         self._text, self._state = functools.cache(text), state
         self._reserved = frozenset(reserved)
@@ -70,6 +72,8 @@ class Tuned:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with one config, and give what it gives."""
         entry, stream = self._entry(args, kwargs)
+        if entry is None:
+            return self._default(*args, **kwargs)
         return entry.launch((args, kwargs), stream)
 
     def explain(self) -> Explanation:
@@ -78,7 +82,7 @@ class Tuned:
 
     def decision(self, *args: Any, **kwargs: Any) -> Decision:
         """What is decided for such a call, which is not made."""
-        return self._entry(args, kwargs)[0].decision
+        return self._known(args, kwargs)[0].decision
 
     def tune(
         self,
@@ -88,7 +92,7 @@ class Tuned:
         **kwargs: Any,
     ) -> Decision:
         """Look for the fastest config at once, on copies of the arguments, and remember it."""
-        entry, stream = self._entry(args, kwargs)
+        entry, stream = self._known(args, kwargs)
         refuse_to_copy_much((args, kwargs), f"tuning {self.name}")
         return entry.tune(
             (args, kwargs), copies=copied, stream=stream, budget_s=budget_s, progress=progress
@@ -100,7 +104,17 @@ class Tuned:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, int]:
+    def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, int]:
+        entry, stream = self._entry(args, kwargs)
+        if entry is None:
+            raise InvalidInput(
+                f"{self.name}() has had no such call, and what is launched now is captured",
+                "ask before the capture, or after it",
+            )
+        return entry, stream
+
+    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry | None, int]:
+        """Where such calls are launched from, and on which stream; None in a capture, at first."""
         common = alike(args) + tuple(named(name, one) for name, one in sorted(kwargs.items()))
         place, stream = self._where(args, kwargs)
         given = None if self._key is None else _plain_key(self._key(*args, **kwargs), self.name)
@@ -114,6 +128,8 @@ class Tuned:
                     f"{self.name}() was given {', '.join(sorted(taken))}, which Vyre sets",
                     "leave it out, or take it out of the space",
                 )
+            if place.is_capturing(stream):  # nothing is copied there, tried or learned
+                return None, stream
             kind = Kind(
                 name=self.name,
                 text=self._text(),
@@ -232,6 +248,7 @@ def tuned(
         function,
         configs,
         lambda _: _Calling(function),
+        default=functools.partial(function, **dict(configs[0].settings)),
         text=lambda: text_of(function),
         reserved=names,
         key=key_of(function, key, name, names),
