@@ -131,6 +131,23 @@ def test_what_a_closure_holds_is_part_of_it():
     assert "value =" not in text_of(made(1, is_set=False))
 
 
+def test_plain_values_count_however_deep_they_are():
+    def nested(number):
+        value = [number]
+        for _ in range(20):
+            value = {"in": (value,)}
+        return text_of(function_of(SOURCE, N=value))
+
+    assert nested(1) == nested(1) != nested(2)
+
+
+def test_what_holds_itself_is_no_part_of_it():
+    value = [1]
+    value.append(value)
+
+    assert "N =" not in text_of(function_of(SOURCE, N=value))
+
+
 def test_what_is_no_plain_value_is_no_part_of_it():
     one, other = (function_of(SOURCE, N=np.zeros(n)) for n in (2, 3))
 

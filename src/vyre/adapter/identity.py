@@ -125,14 +125,14 @@ def _names(code: CodeType) -> set[str]:
     return found
 
 
-def _is_plain(value: Any, depth: int = 4) -> bool:
+def _is_plain(value: Any, around: tuple[int, ...] = ()) -> bool:
+    """Whether a value is numbers and texts all through; what holds itself is not."""
     if type(value) in _PLAIN:
         return True
-    if type(value) in (tuple, list, frozenset, set) and depth:
-        return all(_is_plain(one, depth - 1) for one in value)
-    if type(value) is dict and depth:
-        return all(_is_plain(one, depth - 1) for pair in value.items() for one in pair)
-    return False
+    if type(value) not in (tuple, list, frozenset, set, dict) or id(value) in around:
+        return False
+    held = [one for pair in value.items() for one in pair] if type(value) is dict else value
+    return all(_is_plain(one, (*around, id(value))) for one in held)
 
 
 def _shown(value: Any) -> str:
