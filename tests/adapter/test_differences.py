@@ -49,6 +49,15 @@ def test_minus_zero_is_not_zero_unless_something_is_allowed():
     assert differ([one], [other], ("out",), 0.0, 1e-9) is None
 
 
+def test_numbers_that_are_not_finite_are_said_without_a_warning():
+    one = np.complex64([complex(0, np.inf)])
+    signalling = np.uint32([0, 0x7FA00000]).view("c8")
+
+    assert differ([one], [signalling], ("out",), 0.0, 0.0) == (
+        "out has 1 of 1 elements that differ, such as nanj at 0, where it should be infj"
+    )
+
+
 @pytest.mark.parametrize(("rtol", "atol"), [(0.1, 0.0), (0.0, 2.0)])
 def test_what_is_close_enough_does_not_differ(rtol, atol):
     one = np.float64([10.0, np.nan, np.inf])

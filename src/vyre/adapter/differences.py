@@ -45,9 +45,10 @@ def _differ(wanted: Array, found: Array, rtol: float, atol: float) -> str | None
         return None
     place = np.unravel_index(int(np.argmin(same)), same.shape)
     at = ", ".join(str(int(index)) for index in place) or "its one place"
+    # As texts: formatting would cast, and what is signalling, or not finite, would warn of it.
     return (
-        f"has {wrong:,} of {prod(same.shape):,} elements that differ, such as {found[place]} at "
-        f"{at}, where it should be {wanted[place]}"
+        f"has {wrong:,} of {prod(same.shape):,} elements that differ, such as {found[place]!s} at "
+        f"{at}, where it should be {wanted[place]!s}"
     )
 
 
