@@ -35,7 +35,7 @@ from vyre.testing import provenance
 from vyre.testing.recordings import read
 
 HERE = Path(__file__).parent
-SPACES = HERE / "data" / "spaces-h200.json.gz"
+SPACES = tuple(HERE / "data" / f"spaces-h200{of}.json.gz" for of in ("", "-reductions"))
 SIZES = {"cuda": "18,20,22,24,26", "cpu": "18,20,22"}
 IN_TURN = {"cuda": "16,18,20,22,24,26", "cpu": "14,16,18,20"}
 OTHERS = {"cuda": ("transpose", "filter3", "row_sums", "product", "adam", "gray_planes")}
@@ -60,7 +60,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--stands", type=float, default=0.7, help="seconds that a choice stood")
     parser.add_argument("--measure", type=float, default=0.6, help="seconds of timing schedules")
     parser.add_argument("--longest", type=float, default=20.0, help="seconds of calls in a cell")
-    parser.add_argument("--spaces", type=Path, help="a recording of the best on this machine")
+    parser.add_argument(
+        "--spaces", type=Path, nargs="+", help="recordings of the best on this machine"
+    )
     parser.add_argument(
         "--sweep", type=float, default=0.0, help="seconds to sweep a cell that is not recorded"
     )
@@ -76,7 +78,7 @@ def arguments() -> argparse.Namespace:
     given.jobs = given.jobs or (1 if kind == "cpu" else 3)
     name = "first_calls_cpu.json" if kind == "cpu" else "first_calls.json"
     given.out = given.out or RESULTS / name
-    given.spaces = given.spaces or (SPACES if kind == "cuda" else None)
+    given.spaces = given.spaces or (SPACES if kind == "cuda" else ())
     return given
 
 
@@ -89,7 +91,7 @@ def tasks(given: argparse.Namespace, lock: Path, done: set[tuple[str, int, str]]
     names = given.kernels.split(",") if given.kernels else [k.name for k in kernels.ALL]
     names += [] if given.kernels else OTHERS.get(given.device.partition(":")[0], ())
     paces = [word.strip() for word in given.paces.split(",")]
-    best = recorded(given.spaces) if given.spaces else {}
+    best = {cell: rows for path in given.spaces for cell, rows in recorded(path).items()}
     unknown = [name for name in names if name not in {kernel for kernel, _ in best}]
     if best and unknown and not given.sweep:
         print(f"not recorded: {', '.join(unknown)}; give --sweep for the best of them")

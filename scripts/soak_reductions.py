@@ -17,6 +17,7 @@ from math import inf
 from random import Random
 
 import vyre
+from vyre.model import Code
 from vyre.runtime.devices.device import Device
 from vyre.testing.compare import codes_of, differences
 from vyre.testing.cuda_on_host import CudaOnHost
@@ -46,6 +47,13 @@ def case_of(one: Row | Nested, rng: Random) -> Case:
     return modelled(one, rng) if isinstance(one, Row) else nested(one, rng)
 
 
+def codes_for(device: Device, one: Row | Nested) -> tuple[Code, ...]:
+    """What cases run under; on a GPU several results of an invocation share what both read."""
+    several = Code(items=2), Code(items=4, checked=False)
+    is_wide = isinstance(one, Nested) and device.info.simd is None
+    return (*codes_of(device), *several) if is_wide else codes_of(device)
+
+
 def differing(device: Device, wanted: Sequence[Row | Nested], seed: int) -> Iterator[str]:
     """What a device computes otherwise than the model, in words."""
     for first in range(0, len(wanted), BATCH):
@@ -54,7 +62,7 @@ def differing(device: Device, wanted: Sequence[Row | Nested], seed: int) -> Iter
         whole = [chosen] if chosen[0].rounds < min(LARGE) else [[row] for row in chosen]
         for some in whole:
             cases = [case_of(row, Random(f"{seed} {row}")) for row in some]
-            for item in differences(device, cases, codes_of(device)):
+            for item in differences(device, cases, codes_for(device, wanted[0])):
                 yield f"seed {seed}, {some[item.case]}, {item.code}: {item.mismatch}"
 
 

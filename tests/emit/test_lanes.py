@@ -3,7 +3,7 @@
 import pytest
 
 from vyre import ir
-from vyre.emit.lanes import returns_early, variation
+from vyre.emit.lanes import MOST_NAMES, differences, returns_early, variation
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.ir.expr import IdKind
 from vyre.ir.node import Loop, While
@@ -182,3 +182,15 @@ class TestApart:
 def test_a_program_that_can_end_early_is_known():
     assert returns_early(program(ir.block([ir.return_()])))
     assert not returns_early(program(ir.let("n", OWN)))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_loop_of_many_names_is_gone_through_by_one_after_the_other(more):
+    """Where items are told of: a name that is the same for all is still each one's own then."""
+    names = [f"t{number}" for number in range(MOST_NAMES + more)]
+    made = program(ir.loop("j", ir.u32(0), ir.u32(3), [ir.let(name, N) for name in names]))
+    (loop,) = (node for node in statements(made.entry) if isinstance(node, Loop))
+
+    assert not differences(made, (0,)).apart(loop)
+    assert differences(made, (0,), MOST_NAMES).apart(loop) == bool(more)
+    assert ("t0" in differences(made, (0,), MOST_NAMES).axes_of) == bool(more)

@@ -8,7 +8,7 @@ import pytest
 from vyre import ir
 from vyre.backend.reference import run
 from vyre.ir import BufferDecl, DataType, Program, ReduceOp
-from vyre.ir.known import COUNTS, rounds_inside, with_rounds, written_parts
+from vyre.ir.known import COUNTS, COUNTS_IN_ORDER, rounds_inside, with_rounds, written_parts
 from vyre.ir.node import If, Let, Loop, Reduce
 from vyre.ir.serial import serial
 from vyre.ir.validate import check
@@ -103,6 +103,7 @@ def test_rounds_that_are_written_out_count_as_often():
 def test_there_is_a_copy_for_each_number():
     assert copies(program(outer(inner()))) == list(COUNTS)
     assert copies(program(outer(inner(DIMS)))) == list(COUNTS)
+    assert copies(program(outer(inner(), op=ReduceOp.SUM))) == list(COUNTS_IN_ORDER)
     assert copies(program(outer(inner(ir.load("many", 0))))) == []
     assert copies(program(outer(inner(ir.u32(7))))) == []
 

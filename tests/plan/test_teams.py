@@ -368,3 +368,51 @@ def test_a_guess_prefers_teams_along_rows_and_invocations_along_columns():
     ]
 
     assert [one.code.lanes > 1 for one in best] == [True, False]
+
+
+def several(device, kernel, numbers):
+    """The results that an invocation has in schedules of a space, and its workgroups."""
+    legal = space(device, kernel, numbers).legal
+    found = (one for one in legal if one.code.items > 1 and one.code.lanes == 1)
+    return sorted({(one.code.items, one.workgroup[0]) for one in found})
+
+
+@vyre.kernel
+def crossed(x: In[f32], y: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = min(abs(x[i] - y[k]) for k in range(len(y)))
+
+
+@vyre.kernel
+def unproved(x: In[f32], y: In[f32], m: vyre.u32, out: Out[f32]):
+    i = vyre.gid()
+    out[i] = min(abs(x[i] - y[k]) for k in range(m))
+
+
+CROSSED = launch((2**20, 1, 1), x=(2**20,), y=(64,), out=(2**20,))
+FEW_CROSSED = launch((2**15, 1, 1), x=(2**15,), y=(64,), out=(2**15,))
+
+
+def test_an_invocation_has_several_results_where_all_read_the_same():
+    assert several(GPU, crossed, CROSSED) == [(i, w) for i in (2, 4) for w in (64, 128, 256, 512)]
+
+
+def test_as_long_as_every_unit_has_some():
+    assert several(GPU, crossed, FEW_CROSSED) == [(2, 64)]
+
+
+def test_not_where_each_reads_its_own():
+    means = launch((2**20, 1, 1), x=(8, 2**20), out=(2**20,))
+
+    assert several(GPU, reducers.column_means, means) == []
+
+
+def test_not_where_elements_are_checked():
+    numbers = Numbers(CROSSED.extent, CROSSED.shapes, {"m": 65})
+
+    assert several(GPU, unproved, numbers) == []
+    assert several(GPU, unproved, replace(numbers, scalars={"m": 64})) != []
+
+
+def test_not_on_a_processor_without_lanes():
+    assert several(POCL, crossed, CROSSED) == []

@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from vyre.emit.chunks import ROUNDS_INSIDE, Rounds
 from vyre.emit.here import Here
-from vyre.emit.lanes import differences
+from vyre.emit.lanes import MOST_NAMES, differences
 from vyre.emit.loads import Loads
 from vyre.emit.operations import bare
 from vyre.emit.shelves import Shelves
@@ -36,7 +36,8 @@ class Jam:
         """The whole program, at the positions that items have `here`."""
         program, items = self.terms.program, here.items
         several = len(items) > 1 and self.shelves is None
-        differ = differences(program, items.axes if several else (0, 1, 2))
+        most = MOST_NAMES if several else None
+        differ = differences(program, items.axes if several else (0, 1, 2), most)
         every = range(len(items))
         yield from self.body(program.entry, replace(here, differ=differ, now=every))
 

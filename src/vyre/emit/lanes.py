@@ -28,6 +28,13 @@ Ids = frozenset[tuple[IdKind, int]]
 ITEMS: Ids = frozenset({(IdKind.INVOCATION, 0)})
 """What differs between the items of one invocation."""
 
+MOST_NAMES = 64
+"""Names of a loop that items go through side by side, where each has its own of them.
+
+What registers one loop takes a kernel takes, however seldom it goes there: 255 for four items of
+the nearest of centres of any number of axes, 112 where few axes alone are side by side (ptxas 13).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Variation:
@@ -37,6 +44,7 @@ class Variation:
     written: frozenset[str]  # buffers whose elements may change meanwhile
     ids: Ids = ITEMS
     returns: bool = False  # whether an item that ends early leaves the loops around it
+    most_names: int | None = None  # of a loop that items go through side by side
 
     def varies(self, expr: Expr) -> bool:
         """Whether `expr` may differ between items."""
@@ -63,6 +71,8 @@ class Variation:
             return True
         if not isinstance(node, (While, Loop)):
             return False
+        if self.most_names is not None and names_in(node) > self.most_names:
+            return True
         return self._leaves(node.body) or (self.returns and self._ends(node.body))
 
     def _ends(self, nodes: Iterable[Node]) -> bool:
@@ -113,10 +123,11 @@ def variation(
     *,
     returns: bool = False,
     known: frozenset[str] = frozenset(),
+    most_names: int | None = None,
 ) -> Variation:
     """What varies, found by letting it spread from ids and `known` names until nothing new does."""
     written = frozenset(d.name for d in program.buffers if d.is_written or d.is_shared)
-    found = Variation(known, written, ids, returns)
+    found = Variation(known, written, ids, returns, most_names)
     while True:
         names = _spread(program.entry, found, parted=False)
         if names <= found.names:
@@ -161,15 +172,23 @@ ALIKE = Differences({}, {})
 
 
 @lru_cache(maxsize=256)
-def differences(program: Program, axes: tuple[int, ...]) -> Differences:
+def differences(
+    program: Program, axes: tuple[int, ...], most_names: int | None = None
+) -> Differences:
     """What differs along each axis.
 
-    What ways that part assign differs along all of them: each position has its own then.
+    What ways that part assign differs along all of them: each position has its own then. A loop
+    with more names than `most_names` is one of those ways.
     """
     parted: frozenset[str] = frozenset()
     while True:
         found = {
-            axis: variation(program, frozenset({(IdKind.INVOCATION, axis)}), known=parted)
+            axis: variation(
+                program,
+                frozenset({(IdKind.INVOCATION, axis)}),
+                known=parted,
+                most_names=most_names,
+            )
             for axis in axes
         }
         names = frozenset(
@@ -197,6 +216,11 @@ def _given_apart(nodes: Iterable[Node], known: Variation, *, inside: bool = Fals
             yield node.var
         for body in bodies(node):
             yield from _given_apart(body, known, inside=apart)
+
+
+def names_in(loop: While | Loop) -> int:
+    """How many names a loop binds."""
+    return sum(isinstance(node, Let) for node in statements(loop.body))
 
 
 def returns_early(program: Program) -> bool:

@@ -19,6 +19,12 @@ from vyre.ir.walk import bodies, expressions, rebuild_node, size_of, statements
 COUNTS = (2, 3, 4, 8, 16)
 """The numbers of rounds that are worth a copy of all rounds around."""
 
+COUNTS_IN_ORDER = (2, 3, 4)
+"""The same where the order of those around shows, each copy of which is four loops in each other.
+
+PoCL 3.0 takes 1.8 s for a sum of sums without copies, and 7.6 with one for each of `COUNTS`.
+"""
+
 
 def rounds_inside(
     rounds: Sequence[Node],

@@ -27,7 +27,7 @@ from vyre.ir.expr import (
     Var,
 )
 from vyre.ir.fold import BLOCK, HALVES, LANES, Folding, levels
-from vyre.ir.known import COUNTS, rounds_inside, with_rounds, written_parts
+from vyre.ir.known import COUNTS, COUNTS_IN_ORDER, rounds_inside, with_rounds, written_parts
 from vyre.ir.loops import ACTS
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yield
 from vyre.ir.program import Program
@@ -301,7 +301,8 @@ class Serial:
         self.others = others | {inner}
         found = tuple(self.walked(group, count, whole))
         self.is_copy = True
-        for known in reversed(COUNTS):
+        in_order = any(one.folding.is_ordered for one in held)
+        for known in reversed(COUNTS_IN_ORDER if in_order else COUNTS):
             reductions = tuple(with_rounds(one.reduction, inner, known) for one in held)
             if written_parts(reductions) > MOST_WRITTEN:
                 continue

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import product
 from math import log, prod
 
 from vyre.analysis import Facts
+from vyre.analysis.facts import Pattern
 from vyre.analysis.forms import Launch
+from vyre.analysis.reader import LOAD
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_none_beside, why_nothing_kept
@@ -44,6 +47,8 @@ Each element of a row that computes the row's sum again takes a thousand times a
 lost time is large enough for one such launch.
 """
 _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
+_ITEMS = (2, 4)
+"""Results of an invocation that is alone on a GPU, where all results read the same."""
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
 _RESULTS = (2, 4)
 """Results that a team has side by side: each takes registers for what a round computes."""
@@ -140,8 +145,7 @@ def space_for(
         )
         found |= dict.fromkeys(one for one in lonely.legal if _is_plain(one.code))
     else:
-        for width in _ALONE:
-            one = Schedule((width, 1, 1), Code(checked=not unchecked))
+        for one in _lonely(facts, extent, device, unchecked=unchecked):
             if (among is None or one.code in among) and fits.problem(one) is None:
                 found[one] = None
     no_team = why_no_team(program) or _why_none_on(device)
@@ -190,6 +194,27 @@ def _team_group(code: Code, extent: Dim3) -> Schedule:
     if code.lanes == LANES and code.shares == 1:
         several = min(4, extent[1] if code.across else extent[0])
     return Schedule((code.lanes, several, 1) if code.across else (code.lanes * several, 1, 1), code)
+
+
+def _lonely(
+    facts: Facts, extent: Dim3, device: DeviceInfo, *, unchecked: bool
+) -> Iterator[Schedule]:
+    """Invocations alone: one result each, or several that share what all results read."""
+    for width in _ALONE:
+        yield Schedule((width, 1, 1), Code(checked=not unchecked))
+    if not unchecked or device.kind is not DeviceKind.GPU or not _reads_alike(facts):
+        return
+    for items, width in product(_ITEMS, _ALONE):
+        if items * width * max(device.compute_units, 1) <= extent[0]:
+            yield Schedule((width, 1, 1), Code(items=items, checked=False))
+
+
+def _reads_alike(facts: Facts) -> bool:
+    """Whether there are rounds in which all results read the same element."""
+    return any(
+        access.kind == LOAD and access.rounds > 1 and access.pattern is Pattern.UNIFORM
+        for access in facts.accesses
+    )
 
 
 def _why_none_on(device: DeviceInfo) -> str | None:
