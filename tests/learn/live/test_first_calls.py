@@ -68,7 +68,7 @@ def test_calls_run_the_default_once_what_a_guess_may_cost_is_spent_and_nothing_w
         return (yield from usual(subject))
 
     monkeypatch.setattr(decider_module, "asked", never)
-    monkeypatch.setattr(opening_module, "risk", lambda *_: 0.1)
+    monkeypatch.setattr(opening_module, "risk", lambda *_, **__: 0.1)
     live = bench(lambda schedule: 1e6 if schedule == DEFAULT else 3e6)
     x, out = live.arrays(1 << 14)
 
