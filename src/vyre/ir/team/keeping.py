@@ -120,6 +120,7 @@ class Keeping(Writer):
             self.called[statement_text(now)] = statement_text(one)
             found.append(now)
         yield from self.computed(Together(tuple(found), ()))
+        self.slot = ""  # what stands between them may reduce other rounds
         yield from self.plain(part.others)
 
     def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
@@ -208,6 +209,7 @@ class Keeping(Writer):
         for old, new in zip(statements((node,)), statements((now,)), strict=True):
             self.called[statement_text(new)] = statement_text(old)
             self.note(old, new)
+            self.note(old, old)  # as it stands where there are too many rounds
         return now
 
     def in_place(self, meanings: Meanings) -> Callable[[Expr], Expr | None]:
@@ -220,7 +222,8 @@ class Keeping(Writer):
     def note(self, before: Node, now: Node) -> None:
         text = statement_text(before)
         found = self.texts.setdefault(self.called.get(text, text), [])
-        found.append(statement_text(now))
+        if (made := statement_text(now)) not in found:
+            found.append(made)
 
 
 def _needed(lets: Sequence[Node], found: Expr) -> tuple[Node, ...]:
