@@ -13,11 +13,11 @@ from math import ceil, log2, prod
 from vyre.analysis.forms import Launch
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows
+from vyre.ir.team import covers_rows, rounds_kept, why_nothing_kept
 from vyre.model import Code, DeviceInfo, DeviceKind, Schedule
 from vyre.plan import simd
 from vyre.plan.guess.teams.walks import Walks, walks_of
-from vyre.plan.shares import results_of, rounds_to_share, why_not_shares
+from vyre.plan.shares import results_of, rounds_of, rounds_to_share, why_not_shares
 
 WIDE = DeviceKind.GPU.default_width
 """Threads of a workgroup of teams by default on a GPU."""
@@ -25,6 +25,11 @@ WIDE = DeviceKind.GPU.default_width
 SIDE_BY_SIDE = (1, 2, 4, 8, 16)
 """Teams of one row of lanes in a workgroup."""
 
+_KEEPING = (
+    *((LANES, keeps) for keeps in (4, 8, 16, LANES)),
+    *((lanes, LANES) for lanes in (64, 128, 256, 512, 1024)),
+)
+"""Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: 4, DeviceKind.CPU: 1}
 """Of teams that share results, how many there are for each unit of a device.
 
@@ -48,6 +53,9 @@ def usual_on_gpu(
         yield shared
     lanes = min(_lanes_for(work, across=usual.across), most)
     code = replace(usual, lanes=lanes)
+    kept = keeping_code(usual, program, launch) if device.limits.lockstep == LANES else None
+    if kept is not None and kept.lanes <= most:
+        lanes, code = kept.lanes, kept
     if lanes > LANES or device.limits.lockstep != LANES:
         yield Schedule((lanes, 1, 1), code)
     else:
@@ -140,6 +148,15 @@ def shared_by_default(
         return None
     for shares in shares_for(usual, device, program, launch, (_WAVES[device.kind],)):
         return Schedule((usual.lanes, 1, 1), replace(usual, shares=shares))
+    return None
+
+
+def keeping_code(one: Code, program: Program, launch: Launch) -> Code | None:
+    """The fewest lanes, and rounds of each, that keep all rounds of a result; None: none do."""
+    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
+    for lanes, keeps in _KEEPING if rounds is not None else ():
+        if rounds is not None and rounds_kept(lanes, keeps) >= rounds:
+            return replace(one, lanes=lanes, keeps=keeps)
     return None
 
 

@@ -26,7 +26,7 @@ from vyre.ir.expr import (
 )
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Assign, If, Let, Loop, Node
-from vyre.ir.serial import Names, Together, u32
+from vyre.ir.serial import U32_MAX, Names, Together, u32
 from vyre.ir.team.again import Again, Body, Meanings, Value, Walk
 from vyre.ir.team.writer import LANE, Writer
 from vyre.ir.text import statement_text
@@ -124,8 +124,10 @@ class Keeping(Writer):
         yield from self.plain(part.others)
 
     def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
-        if not self.slot:
-            yield from Writer.walked(self, group, count, whole)
+        if not self.slot:  # of more rounds than such a code is for: as briefly as may be
+            rounds = group.rounds
+            most = int(rounds.value) if isinstance(rounds, Lit) else U32_MAX
+            yield from self.folds(count, most, whole, copies=False)
             return
         own = [self.names(held, "own") for held in self.held]
         yield from self.all_absent(own)
