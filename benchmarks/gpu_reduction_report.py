@@ -12,7 +12,7 @@ from gpu_report import origin
 
 PART = "reductions"
 OWN = ("default", "guess", "swept", "best")
-WIDTH = 130
+WIDTH = 134
 SHORT = {"torch_eager": "torch", "torch_compile": "compile"}
 MOST_ERRORS = 10
 
