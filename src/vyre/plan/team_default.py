@@ -13,11 +13,11 @@ from math import ceil, log2, prod
 from vyre.analysis.forms import Launch
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows
+from vyre.ir.team import covers_rows, rounds_kept, why_nothing_kept
 from vyre.model import Code, DeviceInfo, DeviceKind, Schedule
 from vyre.plan import simd
 from vyre.plan.guess.teams.walks import Walks, walks_of
-from vyre.plan.shares import results_of, rounds_to_share, why_not_shares
+from vyre.plan.shares import results_of, rounds_of, rounds_to_share, why_not_shares
 
 WIDE = DeviceKind.GPU.default_width
 """Threads of a workgroup of teams by default on a GPU."""
@@ -25,6 +25,11 @@ WIDE = DeviceKind.GPU.default_width
 SIDE_BY_SIDE = (1, 2, 4, 8, 16)
 """Teams of one row of lanes in a workgroup."""
 
+_KEEPING = (
+    *((LANES, keeps) for keeps in (4, 8, 16, 32)),
+    *((lanes, 32) for lanes in (64, 128, 256, 512, 1024)),
+)
+"""Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: 4, DeviceKind.CPU: 1}
 """Of teams that share results, how many there are for each unit of a device.
 
@@ -48,11 +53,17 @@ def usual_on_gpu(
         yield shared
     lanes = min(_lanes_for(work, across=usual.across), most)
     code = replace(usual, lanes=lanes)
+    if device.limits.lockstep == LANES:
+        kept = next(keeping(usual, program, launch), code)
+        code = kept if kept.lanes <= most else code
+    lanes = code.lanes
     if lanes > LANES or device.limits.lockstep != LANES:
         yield Schedule((lanes, 1, 1), code)
     else:
         results = max(extent[1] if usual.across else extent[0], 1)
-        several = min(width // LANES, 1 << results.bit_length() - 1)
+        # At least two, and no more than leave every unit a workgroup.
+        several = min(results, max(results // max(device.compute_units, 1), 2), width // LANES)
+        several = 1 << several.bit_length() - 1
         yield Schedule((LANES, several, 1) if usual.across else (LANES * several, 1, 1), code)
     if device.limits.lockstep == LANES:
         small = replace(usual, lanes=LANES)
@@ -146,3 +157,14 @@ def shared_by_default(
 def team_code(program: Program, lanes: int, *, unchecked: bool) -> Code:
     """The code of a team of so many lanes, for each result or for a row of positions."""
     return Code(lanes=lanes, across=covers_rows(program), checked=not unchecked)
+
+
+def keeping(one: Code, program: Program, launch: Launch) -> Iterator[Code]:
+    """The fewest lanes, and rounds of each, that keep all rounds of a result."""
+    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
+    if rounds is None:
+        return
+    for lanes, keeps in _KEEPING:
+        if rounds_kept(lanes, keeps) >= rounds:
+            yield replace(one, lanes=lanes, keeps=keeps)
+            return

@@ -19,7 +19,7 @@ from vyre.analysis.forms import Launch
 from vyre.analysis.reader import LOAD
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_none_beside, why_nothing_kept
+from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_none_beside
 from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.guess.teams import log_times
@@ -30,6 +30,7 @@ from vyre.plan.team_default import (
     SIDE_BY_SIDE,
     WIDE,
     can_share,
+    keeping,
     shared_by_default,
     shares_for,
     team_code,
@@ -52,8 +53,6 @@ _ITEMS = (2, 4)
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
 _RESULTS = (2, 4)
 """Results that a team has side by side: each takes registers for what a round computes."""
-_KEEPING = (*((LANES, keeps) for keeps in (4, 8, 16, 32)), *((lanes, 32) for lanes in _TEAMS[1:]))
-"""Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
 """Of teams that share results, how many there are for each unit of a device."""
 
@@ -71,9 +70,10 @@ def default_for(
     """What losses are counted against: a team for each result, where there can be teams.
 
     On a processor that is a vector of lanes, where those lie side by side what they read. On a GPU
-    it has a row of lanes for each block of rounds, and at most as many as a workgroup by default;
-    teams of one row stand side by side. Where the results fill the device and rounds do not lie
-    side by side in memory, or are fewer than a row of lanes, each result has an invocation.
+    it has a row of lanes for each block of rounds, and at most as many as a workgroup by default,
+    or the fewest that keep what rounds compute again; teams of one row stand side by side. Where
+    the results fill the device and rounds do not lie side by side in memory, or are fewer than a
+    row of lanes, each result has an invocation.
     """
     if device.simd is not None:
         if declared is None and why_no_team(program) is None:
@@ -312,7 +312,7 @@ def _teams(
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
     yield from _beside(one, program, launch, device)
-    for code in _keeping(one, program, launch):
+    for code in keeping(one, program, launch):
         for count in SIDE_BY_SIDE if code.lanes == LANES else (1,):
             if count == 1 or count <= several:
                 side = (LANES, count, 1) if code.across else (code.lanes * count, 1, 1)
@@ -332,17 +332,6 @@ def _beside(one: Code, program: Program, launch: Launch, device: DeviceInfo) -> 
             for count in SIDE_BY_SIDE[1:4]:
                 yield Schedule((LANES * count, 1, 1), code)
             yield Schedule((4 * LANES, 1, 1), replace(code, lanes=4 * LANES))
-
-
-def _keeping(one: Code, program: Program, launch: Launch) -> Iterator[Code]:
-    """The fewest lanes, and rounds of each, that keep all rounds of a result."""
-    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
-    if rounds is None:
-        return
-    for lanes, keeps in _KEEPING:
-        if rounds_kept(lanes, keeps) >= rounds:
-            yield replace(one, lanes=lanes, keeps=keeps)
-            return
 
 
 def _rows(
