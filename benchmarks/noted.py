@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from statistics import median
 from typing import Any
@@ -71,9 +71,20 @@ class Noted:
         for binary, workgroup in self._marks:
             key = id(binary), workgroup
             if key not in known:
-                known[key] = Schedule(tuple(workgroup), codes[id(binary)])
+                known[key] = self._schedule(binary, workgroup, codes)
             found.append(known[key])
         return found
+
+    def _schedule(self, binary: Any, block: Any, codes: Mapping[int, Any]) -> Schedule:
+        """What a launch ran, by what was built, or by what it was made of for that launch."""
+        code = codes.get(id(binary))
+        if code is None:  # with the launch's own memory, or so many launches
+            parts = {part.name for part in fields(binary)} & {"room", "launches"}
+            own = {name: getattr(binary, name) for name in parts}
+            built = next(one for one in self._kept if replace(one, **own) == binary)
+            code = self._codes[id(built)]
+        x, y, z = block
+        return Schedule((x, y, z // (1 + code.loaders)), code)
 
     def _launch(
         self, launch: Any, binary: Any, grid: Any, workgroup: Any, *rest: Any, **more: Any

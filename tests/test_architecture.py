@@ -32,6 +32,7 @@ LAYERS = [
         "seed",
         "kernels",
         "adapter",
+        *("opencl", "torch"),  # the adapters' names for users: `import vyre.torch`
         "report",
         "testing",
         "cli",
@@ -230,7 +231,8 @@ def test_code_asks_what_a_backend_can_do_and_never_what_it_is_called():
 
 
 STARTS_THREADS = [
-    *("backend/cpu/pool.py", "learn/desk.py", "learn/recorder.py", "runtime/compile/worker.py"),
+    *("adapter/beside.py", "backend/cpu/pool.py", "learn/desk.py", "learn/recorder.py"),
+    "runtime/compile/worker.py",
 ]
 
 

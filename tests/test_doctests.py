@@ -8,18 +8,23 @@ import pytest
 
 import vyre
 
-OPTIONAL = {"vyre.backend.opencl"}
-MODULES = sorted(
-    module.name
-    for module in pkgutil.walk_packages(vyre.__path__, "vyre.")
-    if module.name not in OPTIONAL
-)
+NEEDS = {
+    "vyre.adapter.opencl": "pyopencl",
+    "vyre.adapter.torch": "torch",
+    "vyre.backend.cuda": "cuda.bindings",
+    "vyre.backend.opencl": "pyopencl",
+    "vyre.opencl": "pyopencl",
+    "vyre.torch": "torch",
+}
+"""What modules of these names load, which not everybody has."""
+MODULES = sorted(module.name for module in pkgutil.walk_packages(vyre.__path__, "vyre."))
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_hold(name):
-    if name.startswith("vyre.backend.cuda"):
-        pytest.importorskip("cuda.bindings")
+    for prefix, library in NEEDS.items():
+        if name.startswith(prefix):
+            pytest.importorskip(library)
 
     failed, _ = doctest.testmod(importlib.import_module(name))
 

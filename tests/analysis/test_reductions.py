@@ -211,6 +211,17 @@ def test_no_copy_for_more_rounds_asks_for_longer_rows(facts, launch):
         assert proof == found.accesses[0].by_axis
 
 
+def test_of_one_index_with_two_proofs_neither_is_taken(facts, launch):
+    """Elements `x[k]` of both sums are told apart by nothing but their rounds."""
+    several = total(yield_(load("x", K)), rounds=load("n", 0)), STORED
+    few = total(yield_(load("x", K)), rounds=u32(3), name="t")
+    found = facts(few, *several)
+
+    assert found.unchecked_for(launch(10, out=10, x=3, n=3))
+    assert not found.unchecked_for(launch(10, out=10, x=2, n=2))
+    assert not found.unchecked_for(launch(10, out=10, x=3, n=4))
+
+
 def test_a_row_of_an_image_needs_no_check(facts, launch):
     at = flat_index("image", I, K)
     found = facts(

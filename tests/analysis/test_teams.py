@@ -11,9 +11,10 @@ from vyre.analysis.teams import formed, refuse_teams
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.expr import Id, IdKind, Load
 from vyre.ir.node import Reduce
+from vyre.ir.team import covers_rows, why_none_beside, why_nothing_kept
 from vyre.ir.text import statement_text
 from vyre.ir.walk import all_expressions, expressions, statements
-from vyre.model import Code
+from vyre.model import Code, Order
 from vyre.testing import reducers
 
 
@@ -68,6 +69,82 @@ def plain(x: In[f32], out: Out[f32]):
             InvalidInput,
             "a team that does not stand for a row of positions along x\nFix: use across=True",
         ),
+        (
+            reducers.dot,
+            Code(lanes=32, keeps=4),
+            UnsupportedFeature,
+            "4 rounds kept by each lane: no round of one loop computes what a round of an earlier "
+            "one has\nFix: use keeps=0",
+        ),
+        (
+            reducers.softmax_rows,
+            Code(keeps=4),
+            InvalidInput,
+            "4 rounds kept by each lane of no team\nFix: use lanes=32",
+        ),
+        (
+            reducers.softmax_rows,
+            Code(lanes=32, keeps=4, shares=2),
+            InvalidInput,
+            "4 rounds kept by each lane, and 2 shares of a result\nFix: use one of the two",
+        ),
+        (
+            reducers.softmax_rows,
+            Code(keeps=3),
+            InvalidInput,
+            "3 rounds kept by each lane\nFix: use a power of two up to 32",
+        ),
+        (
+            reducers.softmax_rows,
+            Code(lanes=32, keeps=1 << 40),
+            InvalidInput,
+            "1099511627776 rounds kept by each lane\nFix: use a power of two up to 32",
+        ),
+        (
+            reducers.softmax_rows,
+            Code(lanes=64, keeps=8),
+            InvalidInput,
+            "8 rounds kept by each lane of 64\n"
+            "Fix: use keeps=32: a row of lanes has a block of rounds, 32 of each",
+        ),
+        (
+            reducers.softmax,
+            Code(lanes=32, across=True, items=2, order=Order.BLOCKED),
+            UnsupportedFeature,
+            "2 items of a team: a team stands for a row of positions\nFix: use items=1",
+        ),
+        (
+            reducers.softmax_rows,
+            Code(lanes=32, items=2, order=Order.BLOCKED),
+            UnsupportedFeature,
+            "2 items of a team: it does more than to reduce, and to store what that comes to\n"
+            "Fix: use items=1",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, items=2),
+            InvalidInput,
+            "2 items of a team, strided\n"
+            "Fix: use order=Order.BLOCKED: the results of a team are side by side",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, items=9, order=Order.BLOCKED),
+            InvalidInput,
+            "9 items of a team\nFix: use at most 8",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, items=2, shares=2, order=Order.BLOCKED),
+            InvalidInput,
+            "2 items of a team that shares a result, or keeps rounds\nFix: use items=1",
+        ),
+        (
+            reducers.residual,
+            Code(shares=2),
+            InvalidInput,
+            "2 shares of a result without a team\nFix: use Code(lanes=32, shares=2)",
+        ),
     ],
 )
 def test_teams_that_there_are_none_of(kernel, code, error, text):
@@ -102,14 +179,28 @@ def test_alone_is_what_analysis_has_found():
     assert formed(plain.program, bare, Code()) == (plain.program, bare)
 
 
-@pytest.mark.parametrize("lanes", [32, 256])
+@pytest.mark.parametrize(
+    "code",
+    [
+        Code(lanes=32),
+        Code(lanes=256),
+        Code(lanes=32, keeps=4),
+        Code(lanes=256, keeps=32),
+        Code(lanes=32, items=3, order=Order.BLOCKED),
+    ],
+    ids=["32", "256", "32-kept", "256-kept", "32-beside"],
+)
 @pytest.mark.parametrize(
     "kernel", [reducers.softmax, reducers.residual, reducers.layer_norm_rows, reducers.nearest]
 )
-def test_every_load_of_a_team_is_one_that_was_proved(kernel, lanes):
+def test_every_load_of_a_team_is_one_that_was_proved(kernel, code):
     """So unchecked code has no checks, by whichever lane."""
+    if code.keeps and why_nothing_kept(kernel.program) is not None:
+        code = replace(code, keeps=0)
+    if code.items > 1 and why_none_beside(kernel.program) is not None:
+        code = replace(code, items=1)
     facts = analyse(kernel.program)
-    code = Code(lanes=lanes, across=facts is not None and kernel is reducers.softmax)
+    code = replace(code, across=covers_rows(kernel.program))
     program, proved = formed(kernel.program, facts, code)
     known = {(a.buffer, a.statement, a.index) for a in proved.accesses}
     arrays = {decl.name for decl in kernel.program.buffers}

@@ -40,12 +40,32 @@ def blocks(path: Path) -> list[Block]:
 def test_the_python_of_a_page_is_one_program_that_runs(name, tmp_path, monkeypatch):
     source = "\n".join(b.text for b in blocks(GUIDE / name) if b.kind == "python" and not b.title)
     monkeypatch.chdir(tmp_path)
+
+    run(name, source, monkeypatch)
+
+
+def run(name: str, source: str, monkeypatch) -> None:
+    """Run a page's program as a module of its own."""
     where = f"<{name}>"
     linecache.cache[where] = (len(source), None, source.splitlines(keepends=True), where)
-    space = {"__name__": f"guide_{name.removesuffix('.md').replace('-', '_')}"}
+    space = {"__name__": f"guide_{name.partition('.')[0].replace('-', '_')}"}
     monkeypatch.setitem(sys.modules, space["__name__"], type(sys)(space["__name__"]))
 
     exec(compile(source, where, "exec", dont_inherit=True), space)  # noqa: S102  # our own text
+
+
+@pytest.mark.parametrize(
+    ("title", "library"), [("with_opencl.py", "pyopencl"), ("with_torch.py", "torch")]
+)
+def test_what_needs_a_library_of_others_runs_where_it_is_installed(
+    title, library, monkeypatch, request
+):
+    pytest.importorskip(library)
+    if library == "pyopencl":
+        request.getfixturevalue("opencl")
+    (block,) = [block for name in PAGES for block in blocks(GUIDE / name) if block.title == title]
+
+    run(title, block.text, monkeypatch)
 
 
 @pytest.mark.slow

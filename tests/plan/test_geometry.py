@@ -134,6 +134,19 @@ def test_a_launch_whose_positions_begin_again_is_refused():
     )
 
 
+def test_of_teams_the_results_are_counted_and_not_the_lanes():
+    refuse_wrapping((256, 1, 1), (1 << 28, 1, 1), lanes=256)
+    refuse_wrapping((64, 1, 1), (1 << 30, 1, 1), (2, 1, 1), lanes=32)
+    with pytest.raises(InvalidInput) as caught:
+        refuse_wrapping((64, 1, 1), (715_827_883, 1, 1), (3, 1, 1), lanes=32)
+
+    assert str(caught.value) == (
+        "715827883 workgroups (64, 1, 1) of 3 items along x reach beyond 2**32, "
+        "where positions begin again at 0\n"
+        "Fix: use powers of two, such as (64, 1, 1) and 2 items, or split the call"
+    )
+
+
 def test_limits_convert_to_the_shared_form_and_back():
     limits = Limits(
         max_threads=1024, max_block=(1024, 512, 64), max_grid=(1, 2, 3), max_threads_per_unit=1536

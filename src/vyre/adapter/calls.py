@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 from vyre.adapter.beside import compiling
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
-from vyre.adapter.made import Admitted, ForeignSubject, Made, knobs_of
+from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.trials import Check, Trials
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn import process
@@ -20,6 +21,7 @@ from vyre.learn.decide import Call, explain, site_of
 from vyre.learn.explain import Explanation
 from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
+from vyre.learn.subject import Fetched
 from vyre.model import Config, Decision, Failed, Knobs, Reason, Workload
 from vyre.policy.contest import Contest, Late, Progress
 from vyre.policy.measured import is_time
@@ -66,8 +68,7 @@ class Calls:
         if self.check is not None and by.mode.writes:
             admitted = self._tried(kind, variants, arguments, self.check)
         entry = Entry(kind, Made(variants, admitted), by)
-        while len(self._entries) >= _MOST_KINDS:
-            self._entries.pop(next(iter(self._entries)), None)
+        _forget_oldest(self._entries, _MOST_KINDS)
         return self._entries.setdefault((by, key), entry)
 
     def _tried(
@@ -84,8 +85,7 @@ class Calls:
             admitted.passed.add(knobs_of(remembered.config))  # in an earlier process
         else:
             admitted.begin(kind.configs)
-        while len(self._admitted) >= _MOST_TRIED:
-            self._admitted.pop(next(iter(self._admitted)), None)
+        _forget_oldest(self._admitted, _MOST_TRIED)
         return self._admitted.setdefault(workload, admitted)
 
     def explain(self) -> Explanation:
@@ -105,10 +105,12 @@ class Calls:
 class Entry:
     """One kind of call of a kernel: where it is launched from."""
 
-    __slots__ = ("call", "made", "place", "site")
+    __slots__ = ("_coming", "_fetching", "call", "made", "place", "site")
 
     def __init__(self, kind: Kind, made: Made, by: Rule) -> None:
         self.place, self.made = kind.place, made
+        self._fetching = threading.Lock()  # held by who looks after what is made beside the calls
+        self._coming: tuple[Knobs, Fetch] | None = None
         subject, steps = ForeignSubject(kind, made), _Steps(made, kind.place)
         call = Call.of(subject, steps, size=kind.size, pace=kind.place.pace)
         self.call = replace(call, clocks=kind.place.clocks, opening=subject.opening)
@@ -128,37 +130,60 @@ class Entry:
     def launch(self, arguments: Sequence[Any], stream: int = 0) -> Any:
         """Make a call: one config runs once; what the library gives for it."""
         site = self.site
-        if site.asked:
-            return self._launch_asked(arguments, stream)
         site.tick()
+        if site.asked:
+            found = None if self.place.is_capturing(stream) else site.next_asked()
+            if found is not None:
+                return self._launch_timed(*found, arguments, stream)
         start = site.best or self._refreshed(stream)
         try:
             return start(arguments, stream)
         except VyreError as error:
-            return self._launch_default(site.chosen, error, arguments, stream)
+            fell = error  # and no longer handled, or what is raised next would show it as its cause
+        return self._launch_default(self._config_of(start), fell, arguments, stream)
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""
-        if self.made.starts and self.place.is_capturing(stream):
-            for knobs in (self.chosen, self.made.default):
-                if knobs in self.made.starts:
-                    return self.made.starts[knobs]
+        made, chosen = self.made, self.chosen
+        if made.starts and self.place.is_capturing(stream):
+            for knobs in (chosen, made.default):
+                if knobs in made.starts:
+                    return made.starts[knobs]
+        if not made.is_ready(chosen) and made.is_ready(made.default):
+            self._fetch(chosen)  # it is remembered, and calls do not wait for it
+            if not made.is_ready(chosen):
+                usual = made(None)
+                assert usual is not None, "it is ready"
+                return usual
         start: Start = self.site.refreshed()
         return start
 
-    def _launch_asked(self, arguments: Sequence[Any], stream: int) -> Any:
+    def _fetch(self, knobs: Knobs) -> None:
+        """Have a choice made beside the calls; where it cannot be, drop it."""
+        if not self._fetching.acquire(blocking=False):
+            return  # another call looks after it
+        try:
+            if self._coming is None or self._coming[0] != knobs:
+                self._coming = knobs, Fetch(self.made, knobs, lambda: None)
+            came = self._coming[1].taken()
+            if isinstance(came, Fetched):
+                self._coming = None
+                for reason in came.failed.values():
+                    self._drop(knobs, reason)
+        finally:
+            self._fetching.release()
+
+    def _drop(self, knobs: Knobs, reason: str) -> None:
+        if self.site.decider is not None:
+            self.site.decider.fell(knobs, reason)
+        else:
+            self._leave(knobs, reason)
+
+    def _launch_timed(
+        self, start: Start, asked: Config, arguments: Sequence[Any], stream: int
+    ) -> Any:
         """The launch whose time is asked for, timed; what is usual where it cannot be made."""
         site = self.site
-        capturing = self.place.is_capturing(stream)
-        if capturing and site.best is None:
-            site.tick()
-            return self._refreshed(stream)(arguments, stream)
-        start, asked = site.take(capturing=capturing)
-        if asked is None:
-            try:
-                return start(arguments, stream)
-            except VyreError as error:
-                return self._launch_default(site.chosen, error, arguments, stream)
         given: list[Any] = []
 
         def launch() -> Any:
@@ -168,15 +193,22 @@ class Entry:
         try:
             ticket = self.place.time(stream, launch)
         except VyreError as error:
-            if given:  # it was launched, and only its time is not to be had
-                site.lost()
-                return given[0]
-            return self._launch_default(asked, error, arguments, stream, asked=True)
+            fell = error
         except BaseException:
             site.lost()
             raise
-        site.ran(asked, ticket)
-        return given[0]
+        else:
+            site.ran(asked, ticket)
+            return given[0]
+        if given:  # it was launched, and only its time is not to be had
+            site.lost()
+            return given[0]
+        return self._launch_default(asked, fell, arguments, stream, asked=True)
+
+    def _config_of(self, start: Start) -> Config:
+        """The config that a start launches; another thread may have chosen anew since."""
+        made = tuple(self.made.starts.items())
+        return next((knobs for knobs, one in made if one is start), self.site.chosen)
 
     def _launch_default(
         self,
@@ -192,18 +224,35 @@ class Entry:
         if config == self.made.default:
             if asked:
                 site.lost()
-            raise error.raised if isinstance(error, Raised) else error
+            raise _of_the_caller(error)
         given: list[Any] = []
-        if site.decider is not None:
-            site.fall_back(
-                config, error, lambda usual: given.append(usual(arguments, stream)), asked=asked
-            )
+
+        def launch(usual: Start | None) -> None:
+            assert usual is not None, "the default is made wherever it is asked for"
+            given.append(usual(arguments, stream))
+
+        try:
+            if site.decider is not None:
+                site.fall_back(config, error, launch, asked=asked)
+            else:
+                launch(self.made(None))
+        except VyreError as also:
+            fell = also
+        else:
+            if site.decider is None:
+                self._leave(config, error.problem)
             return given[0]
-        usual = self.made(None)
-        assert usual is not None
-        found = usual(arguments, stream)
-        site.best = usual  # nobody learns here, so it is this from now on
-        return found
+        raise _of_the_caller(fell)
+
+    def _leave(self, config: Config, reason: str) -> None:
+        """Run the default from now on, where nobody learns."""
+        self.site.decision = Decision(
+            workload=self.call.workload,
+            config=self.made.default,
+            reason=Reason.DEFAULT,
+            detail=f"{config.text} was chosen, and failed: {reason}",
+        )
+        self.site.best = None
 
     def tune(
         self,
@@ -279,6 +328,17 @@ class Entry:
         except VyreError as error:
             return Failed(knobs, error.problem)
         return median(times) if times else Failed(knobs, "the device gives no times")
+
+
+def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
+    """Make room for one more; other threads may be doing so, too."""
+    for oldest in tuple(kept)[: max(len(kept) - most + 1, 0)]:
+        kept.pop(oldest, None)
+
+
+def _of_the_caller(error: VyreError) -> Exception:
+    """What the caller of a launch hears that fails under the default as well."""
+    return error.raised if isinstance(error, Raised) else error
 
 
 class _Steps:

@@ -38,23 +38,21 @@ def configs_of(space: object, what: str) -> tuple[Knobs, ...]:
         )
     if not found:
         raise InvalidInput(f"a space of {what} without a config", "name at least one")
-    twice = (
-        next((one for n, one in enumerate(found) if one in found[:n]), None)
-        if (len(set(found)) < len(found))
-        else None
-    )
-    if twice is not None:
-        raise InvalidInput(
-            f"a space of {what} that holds {twice.text} twice", "give each config once"
-        )
     names = [name for name, _ in found[0].settings]
+    seen: dict[Knobs, None] = {}
     for one in found:
         if sorted(name for name, _ in one.settings) != sorted(names):
             raise InvalidInput(
                 f"configs of {what} that differ in their names: {found[0].text}, and {one.text}",
                 "give every config all names",
             )
-    return found
+        ordered = Knobs(tuple((name, one[name]) for name in names))
+        if ordered in seen:
+            raise InvalidInput(
+                f"a space of {what} that holds {ordered.text} twice", "give each config once"
+            )
+        seen[ordered] = None
+    return tuple(seen)
 
 
 def _combined(space: Mapping[Any, Any], what: str) -> tuple[Knobs, ...]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from vyre.adapter.alike import see
+from vyre.adapter.places import cuda
+from vyre.backend import host
 from vyre.errors import InvalidInput
 from vyre.plain import shown
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import kind_of
+from vyre.runtime.devices.device import Device
+
+SHARE = 4
+"""Copies take at most this part of the memory that is free."""
 
 
 def copied(value: Any) -> Any:
-    """A copy of an argument that shares no memory with it.
+    """A copy of an argument, and of what it holds, that shares no memory with it.
 
     Raises:
         InvalidInput: nobody knows how to copy it.
@@ -24,15 +31,18 @@ def copied(value: Any) -> Any:
     >>> np.shares_memory(copied((x, 1))[0], x)
     False
     """
-    if isinstance(value, np.ndarray):
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind(map(copied, value))
+    if kind is dict:
+        return {name: copied(one) for name, one in value.items()}
+    if kind is np.ndarray and not value.dtype.hasobject:
         return value.copy(order="K")
-    if isinstance(value, DeviceArray):
-        return value.device.array(np.asarray(value))
     if kind_of(value) is not None:
-        for name in ("clone", "copy"):  # torch's, then CuPy's and those like it
-            function = getattr(value, name, None)
-            if callable(function):
-                return function()
+        if hasattr(value, "requires_grad"):  # torch's, and outside of any graph of the caller's
+            return value.detach().clone().requires_grad_(value.requires_grad)
+        if callable(getattr(value, "copy", None)):  # CuPy's and those like it
+            return value.copy()
     try:
         return copy.deepcopy(value)
     except Exception as error:
@@ -42,6 +52,49 @@ def copied(value: Any) -> Any:
         ) from error
 
 
-def all_copied(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """A copy of each argument."""
-    return tuple(map(copied, arguments))
+def refuse_to_copy_much(value: Any, asked: str) -> None:
+    """Refuse what would take more than a quarter of the memory that is free where it is.
+
+    Args:
+        value: what is to be copied.
+        asked: what asks for that, as its caller wrote it.
+
+    Raises:
+        InvalidInput: it would.
+    """
+    needed: dict[Device | None, int] = {}
+    for where, nbytes in _arrays_in(value):
+        needed[where] = needed.get(where, 0) + nbytes
+    for where, total in needed.items():
+        free = host.free_bytes() if where is None else where.backend.free_bytes()
+        refuse_beyond(total, free, asked)
+
+
+def refuse_beyond(needed: int, free: int | None, asked: str) -> None:
+    """Refuse to copy so many bytes where they are more than a quarter of what is free.
+
+    Raises:
+        InvalidInput: they are.
+    """
+    if free is not None and needed > free // SHARE:
+        raise InvalidInput(
+            f"{asked} copies {needed:,} bytes of arguments, and {free:,} bytes of memory are free",
+            f"try it on smaller arguments: at most {free // SHARE:,} bytes may be copied",
+        )
+
+
+def _arrays_in(value: Any) -> Iterator[tuple[Device | None, int]]:
+    """Where the arrays of a value are, and what they take; None is the host."""
+    if type(value) in (tuple, list):
+        for one in value:
+            yield from _arrays_in(one)
+    elif type(value) is dict:
+        yield from _arrays_in(list(value.values()))
+    elif isinstance(value, np.ndarray):
+        yield None, value.nbytes
+    elif isinstance(value, DeviceArray):
+        yield value.device, value.nbytes
+    elif (kind := kind_of(value)) is not None:
+        seen = see(kind, value)
+        nbytes = 0 if seen is None else int(getattr(value, "nbytes", 0))
+        yield (None if seen is None or seen.device < 0 else cuda(seen.device).device), nbytes

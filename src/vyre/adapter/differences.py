@@ -17,7 +17,8 @@ def differ(
 ) -> str | None:
     """How what one config wrote differs from what another did; None where it does not.
 
-    A NaN is a NaN, whatever its payload.
+    A NaN is a NaN, whatever its payload. What comes after the names is called result 1, 2, and so
+    on.
 
     >>> differ([np.float32([1, 2])], [np.float32([1, 3])], ("out",), 0.0, 0.0)
     'out has 1 of 2 elements that differ, such as 3.0 at 1, where it should be 2.0'
@@ -25,7 +26,7 @@ def differ(
     if len(wanted) != len(found):
         return f"it gave {len(found)} results, and not {len(wanted)}"
     for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
-        name = names[number] if number < len(names) else f"result {number}"
+        name = names[number] if number < len(names) else f"result {number - len(names) + 1}"
         problem = _differ(np.asarray(one), np.asarray(other), rtol, atol)
         if problem is not None:
             return f"{name} {problem}"
@@ -44,9 +45,10 @@ def _differ(wanted: Array, found: Array, rtol: float, atol: float) -> str | None
         return None
     place = np.unravel_index(int(np.argmin(same)), same.shape)
     at = ", ".join(str(int(index)) for index in place) or "its one place"
+    # As texts: formatting would cast, and what is signalling, or not finite, would warn of it.
     return (
-        f"has {wrong:,} of {prod(same.shape):,} elements that differ, such as {found[place]} at "
-        f"{at}, where it should be {wanted[place]}"
+        f"has {wrong:,} of {prod(same.shape):,} elements that differ, such as {found[place]!s} at "
+        f"{at}, where it should be {wanted[place]!s}"
     )
 
 

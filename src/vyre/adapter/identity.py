@@ -1,13 +1,15 @@
 """What a function of Python's is, as a text: a change of it that may change its times shows there.
 
-Source, the plain values that it takes from around it, the functions it calls, and the versions of
-the modules it names.
+Source, the plain values that it takes from around it, the functions it calls by their names, and
+the versions of the libraries it names, as they are when it is first called. What it finds as an
+attribute, of a module of the user's own or of an object, is not followed.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -23,45 +25,67 @@ def text_of(function: Callable[..., Any]) -> str:
     >>> text_of(double) == text_of(double)
     True
     """
-    return "\n".join(_lines(function, set(), _DEEPEST))
+    return "\n".join(_lines(function, _library(_module(function)), set(), _DEEPEST))
 
 
-def _lines(function: Any, seen: set[int], depth: int) -> Iterator[str]:
+def _lines(function: Any, home: str, seen: set[int], depth: int) -> Iterator[str]:
     if id(function) in seen or not depth:
         return
     seen.add(id(function))
     if isinstance(function, functools.partial):
         yield f"partial {_shown(function.args)} {_shown(function.keywords)}"
-        yield from _lines(function.func, seen, depth - 1)
+        yield from _lines(function.func, home, seen, depth - 1)
         return
     inner = getattr(function, "__wrapped__", None)
     if callable(inner):
-        yield from _lines(inner, seen, depth - 1)
+        yield from _lines(inner, home, seen, depth - 1)
+    module = _module(function)
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    yield f"{getattr(function, '__module__', '')}.{name}"
+    version = _version(module)
+    yield f"{module}.{name} {version}".rstrip()
+    if version and _library(module) != home:  # which says all of it
+        return
     method = getattr(function, "__func__", function)
     code = getattr(method, "__code__", None)
     if not isinstance(code, CodeType):
         call = getattr(type(function), "__call__", None)  # noqa: B004  # its code is asked for
         if isinstance(call, FunctionType):
-            yield from _lines(call, seen, depth - 1)
+            yield from _lines(call, home, seen, depth - 1)
         return
-    yield _source(method, code)
+    yield _source(code)
     yield f"{_shown(method.__defaults__)} {_shown(method.__kwdefaults__)}"
     for name, value in _around(method, code):
         if isinstance(value, ModuleType):
-            yield f"{name} = {value.__name__} {getattr(value, '__version__', '')}"
+            yield f"{name} = {value.__name__} {_version(value.__name__)}".rstrip()
         elif _is_plain(value):
             yield f"{name} = {_shown(value)}"
-        elif isinstance(value, FunctionType):
+        elif callable(value):
             yield f"{name}:"
-            yield from _lines(value, seen, depth - 1)
+            yield from _lines(value, home, seen, depth - 1)
 
 
-def _source(function: Any, code: CodeType) -> str:
+def _module(function: Any) -> str:
+    inner = function.func if isinstance(function, functools.partial) else function
+    return str(getattr(inner, "__module__", None) or type(inner).__module__)
+
+
+def _library(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _version(module: str) -> str:
+    """The version of the library that a module belongs to, where it has one."""
+    version = getattr(sys.modules.get(_library(module)), "__version__", "")
+    return version if isinstance(version, str) else ""
+
+
+def _source(code: CodeType) -> str:
+    if code.co_name == "<lambda>":  # several can stand in one line
+        return _bytecode(code)
     try:
-        return _undecorated(inspect.getsource(function))
-    except (OSError, TypeError):  # typed in, or made by a program
+        # Of the code and not of the function: that would be what a wrapper wraps.
+        return _undecorated(inspect.getsource(code))
+    except OSError:  # typed in, or made by a program
         return _bytecode(code)
 
 
@@ -101,14 +125,14 @@ def _names(code: CodeType) -> set[str]:
     return found
 
 
-def _is_plain(value: Any, depth: int = 4) -> bool:
+def _is_plain(value: Any, around: tuple[int, ...] = ()) -> bool:
+    """Whether a value is numbers and texts all through; what holds itself is not."""
     if type(value) in _PLAIN:
         return True
-    if type(value) in (tuple, list, frozenset, set) and depth:
-        return all(_is_plain(one, depth - 1) for one in value)
-    if type(value) is dict and depth:
-        return all(_is_plain(one, depth - 1) for pair in value.items() for one in pair)
-    return False
+    if type(value) not in (tuple, list, frozenset, set, dict) or id(value) in around:
+        return False
+    held = [one for pair in value.items() for one in pair] if type(value) is dict else value
+    return all(_is_plain(one, (*around, id(value))) for one in held)
 
 
 def _shown(value: Any) -> str:
@@ -116,7 +140,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_shown(k)}: {_shown(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (set, frozenset)):
-        return "{" + ", ".join(sorted(map(_shown, value))) + "}"
+        return "{" + ", ".join(sorted(map(_shown, value))) + ",}"
     if isinstance(value, (tuple, list)):
-        return "(" + ", ".join(map(_shown, value)) + ")"
+        inside = ", ".join(map(_shown, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     return repr(value) if _is_plain(value) else type(value).__qualname__

@@ -61,6 +61,22 @@ class Admitted:
             "mend the kernel, or leave check= out to see it fail in this process",
         )
 
+    def admit(self, knobs: Knobs) -> None:
+        """Try a config here and now: what was remembered cannot run, or somebody else chose this.
+
+        Raises:
+            DeviceFailed: it does not run, or not as the first does.
+        """
+        if knobs == self.default:
+            self.begin((knobs,))
+            return
+        assert self.trials is not None
+        answer = self.trials.submit(self.default, knobs).wait(_TO_TRY_S)
+        if answer is None or isinstance(answer, Refused):
+            why = "it did not end in time" if answer is None else answer.reason
+            raise DeviceFailed(f"{knobs.text} may not serve: {why}", "mend the kernel")
+        self.passed.add(knobs)
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -83,7 +99,7 @@ class Made:
         if if_ready and not self.is_ready(knobs):
             return None
         if knobs not in self.admitted:
-            self.admitted.begin((knobs,))  # what was remembered cannot run, and calls wait for this
+            self.admitted.admit(knobs)
         return self.make(knobs)
 
     def make(self, knobs: Knobs) -> Start:

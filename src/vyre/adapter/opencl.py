@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
-import pyopencl.array as cl_array
 
 from vyre.adapter.calls import Calls, Entry
+from vyre.adapter.copying import refuse_beyond
+from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.trials import Check
+from vyre.backend import host
 from vyre.backend import opencl as backend
-from vyre.errors import DeviceFailed, InvalidInput
+from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
 from vyre.learn.pace import Pace
 from vyre.model import Clocks, Decision, DeviceInfo, DeviceKind, Knobs
@@ -43,6 +45,29 @@ _GROUPS = re.compile(
     r"|get_local_linear_id|barrier|work_group_\w+|sub_group_\w+|__local|local)\b"
 )
 """What makes a result depend on the local size, if anything does."""
+
+_VECTOR = re.compile(r"([a-z]+)\d*\*$")
+
+_ITS_OWN = re.compile(r"-I *(\"[^\"]*pyopencl.cl\"|\S*pyopencl.cl)(?=\s|$)")
+"""Where PyOpenCL keeps its headers, which it adds to all options: it is another place elsewhere."""
+
+_VALUES = (np.generic, np.ndarray, int, float, bytes, type(None))
+"""What is passed by value."""
+
+_NUMBERS = {
+    "char": "i1",
+    "short": "i2",
+    "int": "i4",
+    "long": "i8",
+    "half": "f2",
+    "float": "f4",
+    "uchar": "u1",
+    "ushort": "u2",
+    "uint": "u4",
+    "ulong": "u8",
+    "double": "f8",
+}
+"""What numbers of OpenCL's are called, and what they are."""
 
 _REFUSED = (cl.LogicError, cl.RuntimeError, cl.MemoryError)
 
@@ -101,16 +126,25 @@ class TunedKernel:
         allow_empty_ndrange: bool = False,
     ) -> Any:
         """Launch it once, and give its event."""
-        key = (queue, global_size, local_size, g_times_l, *map(type, args))
         try:
-            entry = self._calls.find(key)
+            key = (queue, global_size, local_size, *map(_like, args))
+            entry = None if g_times_l else self._calls.find(key)
         except TypeError:  # sizes in a list
             entry = None
         if entry is None:
-            size, local = self._sizes(global_size, local_size, g_times_l=g_times_l)
+            size, local = self._sizes(global_size, local_size)
+            if g_times_l and local is not None:
+                size = _product(size, local)
+                global_offset = None if global_offset is None else _product(global_offset, local)
             if 0 in size:  # nothing to learn from, and the library says what it says
                 return self._kernel(
-                    queue, size, local, *args, allow_empty_ndrange=allow_empty_ndrange
+                    queue,
+                    size,
+                    local,
+                    *args,
+                    global_offset=global_offset,
+                    wait_for=wait_for,
+                    allow_empty_ndrange=allow_empty_ndrange,
                 )
             entry = self._entry(queue, size, local, args)
         return entry.launch((queue, args, global_offset, wait_for))
@@ -130,13 +164,12 @@ class TunedKernel:
     ) -> Decision:
         """Look for the fastest local size at once, on copies of the buffers, and remember it."""
         size, local = self._sizes(global_size, local_size)
+        _refuse_to_copy_much(queue, args, f"tuning {self.name}")
         return self._entry(queue, size, local, args).tune(
             (queue, args, None, None), copies=_on_copies, budget_s=budget_s, progress=progress
         )
 
-    def _sizes(
-        self, global_size: object, local_size: object, *, g_times_l: bool = False
-    ) -> tuple[Shape, Local]:
+    def _sizes(self, global_size: object, local_size: object) -> tuple[Shape, Local]:
         size = _shape(global_size, "global_size", self.name)
         local = None if local_size is None else _shape(local_size, "local_size", self.name)
         if local is not None and (len(local) != len(size) or 0 in local):
@@ -144,12 +177,11 @@ class TunedKernel:
                 f"local_size of {self.name} is {shown(local)}, and global_size {shown(size)}",
                 "give as many axes to both, and sizes of at least 1",
             )
-        if g_times_l and local is not None:
-            size = tuple(a * b for a, b in zip(size, local, strict=True))
         return size, local
 
     def _entry(self, queue: Any, size: Shape, local: Local, args: tuple[Any, ...]) -> Entry:
-        key = (queue, size, local, False, *map(type, args))
+        likes = tuple(map(_like, args))
+        key = (queue, size, local, *likes)
         entry = self._calls.find(key)
         if entry is not None:
             return entry
@@ -159,7 +191,7 @@ class TunedKernel:
                 f"{self.name} is launched on a queue that gives no times, so nothing is learned; "
                 "make it with properties=pyopencl.command_queue_properties.PROFILING_ENABLE",
                 UntimedQueueWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         device = queue.device
         able, left_out = _able(self._kernel, device, size, local, self._local, pad=self._pad)
@@ -169,8 +201,12 @@ class TunedKernel:
             text=self._text(device),
             place=Queues(info),
             configs=able if timed else able[:1],
-            sizes=size,
-            traits=(f"{len(size)} axes", f"default {able[0].text}", *_kinds(args)),
+            sizes=(*size, *(one for one in likes if isinstance(one, int))),
+            traits=(
+                f"{len(size)} axes",
+                f"default {able[0].text}",
+                *(type(one).__name__ for one in args),
+            ),
             size=prod(size),
             left_out=left_out,
             warm=info.kind is DeviceKind.GPU,  # drivers for processors compile each local size
@@ -182,24 +218,42 @@ class TunedKernel:
         """The source, or the binary where there is none, and how it was built."""
         if device.int_ptr not in self._texts:
             program = self._kernel.program
-            built = program.get_build_info(device, cl.program_build_info.OPTIONS)
-            text = source_of(program) or program.get_info(cl.program_info.BINARIES)[0].hex()
+            built = _ITS_OWN.sub("", _options(program, device)).strip()
+            text = source_of(program) or _binary_of(program, device).hex()
             self._texts[device.int_ptr] = f"{self.name}\n{built}\n{text}"
         return self._texts[device.int_ptr]
 
 
-def _kinds(args: Iterable[Any]) -> tuple[str, ...]:
-    """What the arguments of a launch are, in words."""
-    return tuple(
-        f"{type(one).__name__} {one.dtype}" if hasattr(one, "dtype") else type(one).__name__
-        for one in args
-    )
+def _like(argument: Any) -> int | type:
+    """What of an argument tells launches apart: a whole number's doublings, of others the type.
+
+    A number may say how often a loop goes round.
+    """
+    if isinstance(argument, (int, np.integer)):
+        return (1 << int(argument).bit_length()) - 1
+    return type(argument)
+
+
+def _product(sizes: Iterable[int], local: Iterable[int]) -> Shape:
+    return tuple(a * b for a, b in zip(sizes, local, strict=True))
 
 
 def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its buffers, which waits for nothing."""
     queue, args, offset, _ = arguments
-    return queue, tuple(_copied(queue, one) for one in args), offset, None
+    return queue, tuple(_copied(queue, n, one) for n, one in enumerate(args)), offset, None
+
+
+def _refuse_to_copy_much(queue: Any, args: Iterable[Any], asked: str) -> None:
+    """Refuse copies of buffers where too little memory is free, as far as that can be known."""
+    device, needed = queue.device, sum(one.size for one in args if _is_buffer(one))
+    free = host.free_bytes() if device.host_unified_memory else device.global_mem_size
+    refuse_beyond(needed, free, asked)
+
+
+def _is_buffer(argument: Any) -> bool:
+    """Whether it is memory that can be copied byte by byte, of a pool's or of its own."""
+    return isinstance(argument, cl.MemoryObjectHolder) and not isinstance(argument, cl.Image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +282,7 @@ class _Locals:
                     return kernel(queue, size, local, *args)
                 return kernel(queue, size, local, *args, global_offset=offset, wait_for=wait_for)
             except _REFUSED as error:
-                raise _failure(error, config) from error
+                raise Raised(error) from error
 
         return start
 
@@ -242,10 +296,11 @@ class _Locals:
                 f"check= of {self.kernel.function_name}, whose program has no source",
                 "build it from source, or leave check= out",
             )
+        _refuse_to_copy_much(queue, args, "check=")
         described = [_described(queue, one, number) for number, one in enumerate(args)]
         kernel = {
             "source": source,
-            "options": program.get_build_info(device, cl.program_build_info.OPTIONS),
+            "options": _options(program, device),
             "name": self.kernel.function_name,
             "platform": device.platform.name,
             "device": device.name,
@@ -272,44 +327,60 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     )
     context = cl.Context([device])
     queue = cl.CommandQueue(context)
-    built = cl.Program(context, kernel["source"]).build(kernel["options"])
+    options = f"{kernel['options']} -cl-kernel-arg-info"  # what numbers of Python's are there
+    built = cl.Program(context, kernel["source"]).build(options)
     function = cl.Kernel(built, kernel["name"])
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given: list[Any] = []
-        for described, value in zip(kernel["arguments"], values, strict=True):
+        for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
             match described["is"]:
-                case "buffer" if value.nbytes:
+                case "buffer":
                     given.append(cl.Buffer(context, flags, hostbuf=value))
                 case "local":
                     given.append(cl.LocalMemory(described["bytes"]))
                 case _:
-                    given.append(value)
+                    given.append(_typed(function, number, value))
         local = local_of(Knobs.of(settings))
         size = _padded(tuple(kernel["size"]), local) if kernel["pad"] else tuple(kernel["size"])
         function(queue, size, local, *given, global_offset=kernel["offset"])
         written = []
-        for described, value, buffer in zip(kernel["arguments"], values, given, strict=True):
+        for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
             if described["is"] == "buffer":
-                if value.nbytes:
-                    cl.enqueue_copy(queue, value, buffer)
-                written.append(value)
+                cl.enqueue_copy(queue, value, given[number])
+                written.append(_elements(function, number, value))
         queue.finish()
         return written
 
     return run
 
 
+def _typed(kernel: Any, number: int, value: Any) -> Any:
+    """A number of Python's as the kernel has it, which its caller may have told the library."""
+    if not isinstance(value, (int, float)):
+        return value
+    name = kernel.get_arg_info(number, cl.kernel_arg_info.TYPE_NAME)
+    return np.dtype(_NUMBERS[name]).type(value) if name in _NUMBERS else value
+
+
+def _elements(kernel: Any, number: int, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bytes of a buffer as the numbers that the kernel says it points to, if it does."""
+    name = kernel.get_arg_info(number, cl.kernel_arg_info.TYPE_NAME)
+    plain = _VECTOR.match(name)
+    if plain is None or plain[1] not in _NUMBERS:
+        return value
+    dtype = np.dtype(_NUMBERS[plain[1]])
+    return value[: value.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
 def _described(queue: Any, argument: Any, number: int) -> tuple[dict[str, Any], Any]:
     """An argument as another process has it."""
-    if isinstance(argument, cl_array.Array):
-        return {"is": "buffer"}, argument.get(queue)
-    if isinstance(argument, cl.Buffer):
+    if _is_buffer(argument):
         return {"is": "buffer"}, _bytes_of(queue, argument)
     if isinstance(argument, cl.LocalMemory):
         return {"is": "local", "bytes": argument.size}, None
-    if isinstance(argument, (np.generic, np.ndarray, int, float, bytes, type(None))):
+    if isinstance(argument, _VALUES):
         return {"is": "value"}, argument
     raise InvalidInput(
         f"argument {number}, {shown(argument)}, cannot be had in another process",
@@ -323,14 +394,17 @@ def _bytes_of(queue: Any, buffer: Any) -> np.ndarray[Any, Any]:
     return host
 
 
-def _copied(queue: Any, argument: Any) -> Any:
-    if isinstance(argument, cl_array.Array):
-        return argument.copy(queue)
-    if isinstance(argument, cl.Buffer):
+def _copied(queue: Any, number: int, argument: Any) -> Any:
+    if _is_buffer(argument):
         made = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, argument.size)
         cl.enqueue_copy(queue, made, argument)
         return made
-    return argument
+    if isinstance(argument, (*_VALUES, cl.LocalMemory, cl.Sampler)):
+        return argument
+    raise InvalidInput(
+        f"argument {number}, {shown(argument)}, cannot be copied",
+        "pass buffers and plain values, or call it and let it learn",
+    )
 
 
 def source_of(program: Any) -> str | None:
@@ -342,6 +416,19 @@ def source_of(program: Any) -> str | None:
         return program.get_info(cl.program_info.SOURCE) or None
     except cl.Error:
         return None
+
+
+def _options(program: Any, device: Any) -> str:
+    """How a program was built."""
+    options: str = program.get_build_info(device, cl.program_build_info.OPTIONS)
+    return options
+
+
+def _binary_of(program: Any, device: Any) -> bytes:
+    """What a program was built to on a device."""
+    devices = program.get_info(cl.program_info.DEVICES)
+    binary: bytes = program.get_info(cl.program_info.BINARIES)[devices.index(device)]
+    return binary
 
 
 def _able(
@@ -451,14 +538,6 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 def _without_comments(text: str) -> str:
     return _COMMENT.sub(" ", text)
-
-
-def _failure(error: Exception, config: Knobs) -> DeviceFailed:
-    said = str(error).strip().splitlines()
-    return DeviceFailed(
-        f"{config.text} cannot be launched: {said[0] if said else type(error).__name__}",
-        "give another local size",
-    )
 
 
 def tuned(

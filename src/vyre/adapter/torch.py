@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Portable, Start
+from vyre.adapter.portable import portable_call, ran, unpacked
 from vyre.adapter.trials import Check
-from vyre.adapter.tuned import Tuned, calling, key_of, place_of, portable_call, ran, unpacked
-from vyre.backend import host
+from vyre.adapter.tuned import Tuned, calling, key_of, place_of
 from vyre.errors import InvalidInput
+from vyre.learn.rules import rule
 from vyre.model import Knobs
 from vyre.plain import shown
 from vyre.runtime.devices.device import Device
@@ -25,8 +27,8 @@ Function = Callable[..., Any]
 WAY = "way"
 """What a config sets: the name of the function that runs."""
 
-_SHARE = 4  # of what is free, that copies for first runs may take
-_ORIGINALS = ("_torchdynamo_orig_callable", "_orig_mod")  # what torch.compile leaves of its own
+_ORIGINALS = ("_orig_mod", "_torchdynamo_orig_callable")  # what torch.compile leaves of its own
+_TO_TRY_S = 120.0  # for what is compiled on the way
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,13 @@ class _State:
         kinds = [one for one in ("cpu", "cuda") if torch.is_autocast_enabled(one)]
         cast = tuple((one, torch.get_autocast_dtype(one)) for one in kinds)
         return cls(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """It as texts, where it is not as usual."""
+        grad = () if self.grad else ("no gradients",)
+        inference = ("inference",) if self.inference else ()
+        return (*grad, *inference, *(f"autocast {kind} {dtype}" for kind, dtype in self.autocast))
 
     def run(self, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         inside = functools.partial(function, *args, **kwargs)
@@ -62,12 +71,15 @@ def _within(context: AbstractContextManager[Any], function: Function) -> None:
 class _Ways:
     """How each function is called: at once, or after a run on copies in which it is compiled."""
 
-    def __init__(self, ways: Mapping[str, Function], arguments: Sequence[Any]) -> None:
+    def __init__(
+        self, ways: Mapping[str, Function], arguments: Sequence[Any], *, copies: bool = True
+    ) -> None:
+        """Keep copies of a first call's arguments, for what is compiled, where anything will be."""
         self._ways = ways
         self._warm = {next(iter(ways)), *(name for name, one in ways.items() if not _is_made(one))}
         self._state = _State.here()
         cold = ways.keys() - self._warm
-        self._copies = _copied_for_first_runs(arguments) if cold else None
+        self._copies = _copied_for_first_runs(arguments) if cold and copies else None
 
     def is_ready(self, config: Knobs) -> bool:
         return config[WAY] in self._warm
@@ -81,7 +93,7 @@ class _Ways:
         function = self._ways[way]
         if way not in self._warm:
             if self._copies is not None:
-                args, kwargs = _cloned(self._copies)
+                args, kwargs = copied(self._copies)
                 self._state.run(function, args, kwargs)
             self._warm.add(way)
             if self._warm == self._ways.keys():
@@ -117,32 +129,23 @@ def _is_made(function: Function) -> bool:
     return _original(function) is not function
 
 
+class Choice(Tuned):
+    """Functions that are called as one of them; in what `torch.compile` traces, as the first."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # nothing can be timed there, and nothing learned
+            return self._default(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+
 def _copied_for_first_runs(arguments: Sequence[Any]) -> Sequence[Any] | None:
-    """Copies of a call's tensors; None where there is too little memory for them."""
-    args, kwargs = arguments
-    tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
-    for device in {one.device for one in tensors}:
-        needed = sum(t.numel() * t.element_size() for t in tensors if t.device == device)
-        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host.free_bytes()
-        if free is not None and needed > free // _SHARE:
-            return None
-    return _cloned(arguments)
-
-
-def _cloned(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    args, kwargs = arguments
-    return tuple(map(_clone, args)), {name: _clone(one) for name, one in kwargs.items()}
-
-
-def _clone(value: Any) -> Any:
-    """A tensor of one's own, outside of any graph, that wants gradients if the first does."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    return (
-        value.detach()
-        .clone(memory_format=torch.preserve_format)
-        .requires_grad_(value.requires_grad)
-    )
+    """Copies of a call's arguments; None where there is too little memory for them."""
+    try:
+        refuse_to_copy_much(arguments, "a first run")
+    except InvalidInput:
+        return None
+    made: Sequence[Any] = copied(arguments)
+    return made
 
 
 def choose(
@@ -153,17 +156,20 @@ def choose(
     rtol: float = 0.0,
     atol: float = 0.0,
     **ways: Function,
-) -> Tuned:
+) -> Choice:
     """Call whichever of several functions is fastest on such tensors: each call runs one, once.
 
-    That they compute the same is the author's word. What `torch.compile` made runs once on copies,
-    on a thread beside the calls, before it serves, so that no call waits for what it compiles; the
-    thread shares the interpreter with them.
+    That they compute the same is the author's word. Modes of torch, such as `no_grad`, tell calls
+    apart; inside of what `torch.compile` compiles the first function runs.
+
+    What `torch.compile` made runs once on copies, on a thread beside the calls, before it serves,
+    so that no call waits for what it compiles; the thread shares the interpreter with them.
 
     Args:
         key: what tells kinds of calls apart, exactly; left out, types and sizes count.
         device: where they run, for those who time them: by default where the tensors are.
-        check: compare each with the first, on copies in another process, before it serves.
+        check: compare each with the first, on copies in another process, before it serves; what
+            `torch.compile` made is compiled there again, by its defaults.
         rtol: how close, relative to the first's; 0 with `atol` is bitwise.
         atol: how close, absolutely.
         ways: the functions, by names for people; the first is the default.
@@ -181,20 +187,30 @@ def choose(
             raise InvalidInput(
                 f"{name}={shown(function)} cannot be called", "give functions, each by a name"
             )
-    first = next(iter(ways.values()))
+    first, asked = next(iter(ways.values())), Check.of(check, rtol, atol)
     name = str(getattr(first, "__name__", type(first).__name__))
-    return Tuned(
+    return Choice(
         first,
         tuple(Knobs.of({WAY: one}) for one in ways),
-        lambda arguments: _Ways(ways, arguments),
+        lambda arguments: _Ways(ways, arguments, copies=rule().mode.writes),
+        default=first,
         text=lambda: _text(ways),
         key=key_of(first, key, name),
         place=place_of(device),
-        check=Check.of(check, rtol, atol),
+        state=lambda: _State.here().texts,
+        check=asked and replace(asked, limit_s=_TO_TRY_S),
     )
 
 
 def _text(ways: Mapping[str, Function]) -> str:
     """What the functions are, and torch's own version, for a store."""
-    parts = [f"{name}\n{_is_made(one)} {text_of(_original(one))}" for name, one in ways.items()]
+    parts = [f"{name}\n{_is_made(one)} {_described(_original(one))}" for name, one in ways.items()]
     return "\n".join((f"torch {torch.__version__}", *parts))
+
+
+def _described(function: Function) -> str:
+    """A function as its text; of a module its layers too, and how each kind of them computes."""
+    if not isinstance(function, torch.nn.Module):
+        return text_of(function)
+    kinds = dict.fromkeys(type(one) for one in function.modules())
+    return "\n".join((repr(function), *(text_of(one.forward) for one in kinds)))

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from vyre.adapter.beside import trying
+from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.kind import Copies, Job, Portable
-from vyre.backend import host
-from vyre.errors import InvalidInput, StoreFailed
+from vyre.errors import InvalidInput, StoreFailed, VyreError
 from vyre.model import Knobs
 from vyre.plain import shown
 from vyre.runtime.compile.worker import Pending
 
 LIMIT_S = 30.0
 """For one run of a config on copies, beside that of the first, before its process is ended."""
-
-_SHARE = 4
-"""Copies take at most this part of the memory that is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,16 +96,10 @@ class Trials:
 
 def _kept(portable: Portable) -> str:
     """A folder with everything of it, which goes when nobody holds its name any more."""
-    arrays = [one for one in portable.arguments if isinstance(one, np.ndarray)]
-    needed, free = sum(one.nbytes for one in arrays), host.free_bytes()
-    if free is not None and needed > free // _SHARE:
-        raise InvalidInput(
-            f"check= copies {needed:,} bytes of arguments, and {free:,} bytes of memory are free",
-            f"check it on smaller arguments: at most {free // _SHARE:,} bytes may be copied",
-        )
+    refuse_to_copy_much(portable.arguments, "check=")
     try:
         folder = _Folder(tempfile.mkdtemp(prefix="vyre-trial-"))
-        weakref.finalize(folder, shutil.rmtree, str(folder), ignore_errors=True)
+        weakref.finalize(folder, _remove, str(folder), os.getpid())
         described = [_store(folder, n, one) for n, one in enumerate(portable.arguments)]
         whole = {
             "entry": portable.entry,
@@ -120,6 +114,12 @@ def _kept(portable: Portable) -> str:
             "make room there, or set TMPDIR to another folder",
         ) from error
     return folder
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove a folder, unless a fork of the process that made it is asked to."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Folder(str):
@@ -144,11 +144,37 @@ def pickled(value: Any) -> bytes:
     Raises:
         InvalidInput: it cannot leave this process.
     """
+    alone = [one for one in _modules_in(value) if not _is_found(one)]
     try:
+        for module in alone:
+            cloudpickle.register_pickle_by_value(module)
         made: bytes = cloudpickle.dumps(value)
-    except Exception as error:  # whatever a value of somebody's raises
+    except Exception as error:
+        said = error.problem if isinstance(error, VyreError) else str(error)
         raise InvalidInput(
-            f"{shown(value)} cannot be had in another process: {type(error).__name__}: {error}",
+            f"{shown(value)} cannot be had in another process: {type(error).__name__}: {said}",
             "leave check= out, or pass arrays and plain values",
         ) from error
+    finally:
+        for module in alone:
+            cloudpickle.unregister_pickle_by_value(module)
     return made
+
+
+def _modules_in(value: Any) -> set[ModuleType]:
+    """The modules that functions among a value stand in."""
+    if isinstance(value, Mapping):
+        return _modules_in(tuple(value.values()))
+    if isinstance(value, (tuple, list)):
+        return {module for one in value for module in _modules_in(one)}
+    module = sys.modules.get(str(getattr(value, "__module__", "")))
+    return {module} if isinstance(value, FunctionType) and module is not None else set()
+
+
+def _is_found(module: ModuleType) -> bool:
+    """Whether another process can import a module, and not only this one: a notebook's cannot."""
+    if module.__name__ == "__main__":  # which is known to be of this process alone
+        return True
+    top = module.__name__.partition(".")[0]
+    finders = [one.find_spec for one in sys.meta_path if hasattr(one, "find_spec")]
+    return module.__spec__ is not None and any(find(top, None) is not None for find in finders)

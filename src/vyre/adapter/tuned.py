@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-import numpy as np
-
-from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
+from vyre.adapter.alike import alike, elements_in, named, see, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.configs import configs_of
-from vyre.adapter.copying import copied
+from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.failure import Raised
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
 from vyre.adapter.places import HOST, cuda, on_device
-from vyre.adapter.trials import Check, pickled
+from vyre.adapter.portable import portable_call
+from vyre.adapter.trials import Check
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
-from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import kind_of
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device
@@ -40,6 +36,7 @@ class Tuned:
 
     Args:
         function: what it stands for.
+        default: it as it is called under the first config.
         configs: what may run it, the default first.
         variants: how it is called under each config, by the arguments of a first call.
         reserved: names of arguments that only Vyre gives.
@@ -47,6 +44,7 @@ class Tuned:
         place: where it runs, where an author says so.
         check: how configs are tried before they serve.
         text: what it is, for a store; a function of no arguments, because it may take a while.
+        state: what else tells calls apart, whatever their arguments are: a library's own state.
     """
 
     def __init__(
@@ -55,22 +53,27 @@ class Tuned:
         configs: tuple[Knobs, ...],
         variants: Callable[[Arguments], Variants],
         *,
+        default: Function,
         text: Callable[[], str],
         reserved: Iterable[str] = (),
         key: Callable[..., Any] | None = None,
         place: Place | None = None,
         check: Check | None = None,
+        state: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         functools.update_wrapper(self, function)
         self.name = str(getattr(function, "__name__", type(function).__name__))
-        self._configs, self._variants, self._key, self._place = configs, variants, key, place
-        self._text = functools.cache(text)
+        self._default, self._configs, self._variants = default, configs, variants
+        self._key, self._place = key, place
+        self._text, self._state = functools.cache(text), state
         self._reserved = frozenset(reserved)
         self._calls = Calls(self.name, check=check)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with one config, and give what it gives."""
         entry, stream = self._entry(args, kwargs)
+        if entry is None:
+            return self._default(*args, **kwargs)
         return entry.launch((args, kwargs), stream)
 
     def explain(self) -> Explanation:
@@ -79,7 +82,7 @@ class Tuned:
 
     def decision(self, *args: Any, **kwargs: Any) -> Decision:
         """What is decided for such a call, which is not made."""
-        return self._entry(args, kwargs)[0].decision
+        return self._known(args, kwargs)[0].decision
 
     def tune(
         self,
@@ -89,7 +92,8 @@ class Tuned:
         **kwargs: Any,
     ) -> Decision:
         """Look for the fastest config at once, on copies of the arguments, and remember it."""
-        entry, stream = self._entry(args, kwargs)
+        entry, stream = self._known(args, kwargs)
+        refuse_to_copy_much((args, kwargs), f"tuning {self.name}")
         return entry.tune(
             (args, kwargs), copies=copied, stream=stream, budget_s=budget_s, progress=progress
         )
@@ -100,11 +104,22 @@ class Tuned:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, int]:
-        common = alike(args) + tuple((name, *alike((one,))[0]) for name, one in kwargs.items())
+    def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, int]:
+        entry, stream = self._entry(args, kwargs)
+        if entry is None:
+            raise InvalidInput(
+                f"{self.name}() has had no such call, and what is launched now is captured",
+                "ask before the capture, or after it",
+            )
+        return entry, stream
+
+    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry | None, int]:
+        """Where such calls are launched from, and on which stream; None in a capture, at first."""
+        common = alike(args) + tuple(named(name, one) for name, one in sorted(kwargs.items()))
         place, stream = self._where(args, kwargs)
         given = None if self._key is None else _plain_key(self._key(*args, **kwargs), self.name)
-        key: Hashable = (place.info.identity, common if given is None else given)
+        state = self._state()
+        key: Hashable = (place.info.identity, common if given is None else given, state)
         entry = self._calls.find(key)
         if entry is None:
             taken = self._reserved & kwargs.keys()
@@ -113,13 +128,15 @@ class Tuned:
                     f"{self.name}() was given {', '.join(sorted(taken))}, which Vyre sets",
                     "leave it out, or take it out of the space",
                 )
+            if place.is_capturing(stream):  # nothing is copied there, tried or learned
+                return None, stream
             kind = Kind(
                 name=self.name,
                 text=self._text(),
                 place=place,
                 configs=self._configs,
                 sizes=sizes_in(common) if given is None else (),
-                traits=traits_in(common) if given is None else tuple(map(repr, given)),
+                traits=(*(traits_in(common) if given is None else given), *state),
                 size=elements_in(common),
             )
             entry = self._calls.add(key, kind, self._variants((args, kwargs)), (args, kwargs))
@@ -129,9 +146,9 @@ class Tuned:
         """Where a call runs, and on which stream: as it was said, or where its arrays are."""
         for value in (*args, *kwargs.values()):
             kind = kind_of(value)
-            ordinal = -1 if kind is None else kind.see(value).device
-            if kind is not None and ordinal >= 0:
-                return self._place or cuda(ordinal), kind.stream(ordinal) or 0
+            seen = None if kind is None else see(kind, value)
+            if kind is not None and seen is not None and seen.device >= 0:
+                return self._place or cuda(seen.device), kind.stream(seen.device) or 0
         return self._place or HOST, 0
 
 
@@ -152,7 +169,7 @@ class _Calling:
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The function and its arguments, pickled: whatever is a closure or of `__main__`, too."""
-        return portable_call("vyre.adapter.tuned:runs", self.function, arguments)
+        return portable_call("vyre.adapter.portable:runs", self.function, arguments)
 
 
 def calling(function: Function) -> Start:
@@ -171,64 +188,8 @@ def calling(function: Function) -> Start:
     return start
 
 
-def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
-    """A function, or several, and a call's arguments, as another process can have them."""
-    args, kwargs = arguments
-    return Portable(
-        entry=entry,
-        kernel={"function": base64.b64encode(pickled(function)).decode()},
-        arguments=(copied(tuple(args)), copied(dict(kwargs))),
-        names=tuple(_names(args, kwargs)),
-    )
-
-
-def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
-    """What runs a function on copies, in the process that may die: arrays it changed, results."""
-    function = unpacked(kernel)
-    return lambda settings, arguments: ran(functools.partial(function, **settings), arguments)
-
-
-def unpacked(kernel: Mapping[str, Any]) -> Any:
-    """What `portable_call` was given to take along."""
-    return cloudpickle.loads(base64.b64decode(kernel["function"]))
-
-
-def ran(function: Function, arguments: Sequence[Any]) -> list[Any]:
-    """Call a function on copies: the arrays among them as it left them, then what it gave."""
-    args, kwargs = arguments
-    given = function(*args, **kwargs)
-    written = [_as_numpy(one) for one in (*args, *kwargs.values()) if _is_array(one)]
-    results = given if isinstance(given, (tuple, list)) else (given,)
-    return [*written, *map(_as_numpy, results)]
-
-
-def _names(args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterable[str]:
-    for number, value in enumerate(args):
-        if _is_array(value):
-            yield f"argument {number}"
-    for name, value in kwargs.items():
-        if _is_array(value):
-            yield name
-    yield "the result"
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (np.ndarray, DeviceArray)) or kind_of(value) is not None
-
-
-def _as_numpy(value: Any) -> Any:
-    """A result as it is compared: arrays of devices come to the host."""
-    kind = kind_of(value)
-    if kind is None:
-        return np.asarray(value)
-    for name in ("detach", "cpu", "get"):  # torch's two, CuPy's one
-        function = getattr(value, name, None)
-        value = function() if callable(function) else value
-    return np.asarray(value)
-
-
-def _plain_key(found: Any, name: str) -> tuple[Any, ...]:
-    """What `key=` said of a call, as plain values."""
+def _plain_key(found: Any, name: str) -> tuple[str, ...]:
+    """What `key=` said of a call, as texts: 1 and True are two, and a NaN is one."""
     parts = found if isinstance(found, tuple) else (found,)
     for part in parts:
         if not isinstance(part, (bool, int, float, str, bytes, type(None))):
@@ -236,7 +197,7 @@ def _plain_key(found: Any, name: str) -> tuple[Any, ...]:
                 f"key= of {name} gave {shown(part)}",
                 "give plain values: numbers, texts, True, False, None, or a tuple of them",
             )
-    return parts
+    return tuple(map(repr, parts))
 
 
 def tuned(
@@ -287,9 +248,10 @@ def tuned(
         function,
         configs,
         lambda _: _Calling(function),
+        default=functools.partial(function, **dict(configs[0].settings)),
         text=lambda: text_of(function),
         reserved=names,
-        key=key_of(function, key, name),
+        key=key_of(function, key, name, names),
         place=place_of(device),
         check=Check.of(check, rtol, atol),
     )
@@ -319,11 +281,18 @@ def _parameters(function: Function) -> Mapping[str, inspect.Parameter] | None:
 
 
 def key_of(
-    function: Function, key: Callable[..., Any] | Sequence[str] | None, name: str
+    function: Function,
+    key: Callable[..., Any] | Sequence[str] | None,
+    name: str,
+    reserved: Iterable[str] = (),
 ) -> Callable[..., Any] | None:
     """What tells kinds of calls apart, as a function of their arguments."""
     if key is None or callable(key):
         return key
+    if not isinstance(key, Iterable):
+        raise InvalidInput(
+            f"key={shown(key)} of {name}", "name parameters, or give a function of its arguments"
+        )
     names = (key,) if isinstance(key, str) else tuple(key)
     parameters = _parameters(function)
     if parameters is None:
@@ -331,12 +300,13 @@ def key_of(
             f"key={shown(key)} of {name}, whose parameters are not to be had",
             "give a function of its arguments",
         )
-    unknown = [one for one in names if one not in parameters]
-    if unknown:
-        raise InvalidInput(
-            f"key= of {name} names {shown(unknown[0])}, which is no parameter of {name}",
-            f"name one of {', '.join(parameters)}",
-        )
+    told = [one for one in parameters if one not in reserved]
+    for one in names:
+        if one not in told:
+            why = "Vyre sets" if one in reserved else f"is no parameter of {name}"
+            raise InvalidInput(
+                f"key= of {name} names {shown(one)}, which {why}", f"name one of {', '.join(told)}"
+            )
     signature = inspect.signature(function)
 
     def values(*args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -240,9 +240,8 @@ class _Proofs:
                 return access
             # A copy for sixteen rounds proves of them that arrays have sixteen elements: of the
             # program less is asked, and the copy is for such launches alone.
-            if None in found and access.in_bounds is not None:
-                return access
-            return replace(access, by_axis=found)
+            is_less = None in found and access.in_bounds is not None
+            return access if is_less else replace(access, by_axis=found)
 
         return replace(facts, accesses=tuple(map(known, facts.accesses)))
 

@@ -99,12 +99,12 @@ def _refuse_keeping(program: Program, code: Code) -> None:
     what = f"{code.keeps} rounds kept by each lane"
     if (why_not := why_nothing_kept(program)) is not None:
         raise UnsupportedFeature(f"{what}: {why_not}", "use keeps=0")
-    if code.lanes == 1:
-        raise InvalidInput(f"{what} of no team", f"use Code(lanes={LANES}, keeps={code.keeps})")
-    if code.shares > 1:
-        raise InvalidInput(f"{what}, and {code.shares} shares of a result", "use one of the two")
     if code.keeps & (code.keeps - 1) or code.keeps > LANES:
         raise InvalidInput(what, f"use a power of two up to {LANES}")
+    if code.lanes == 1:
+        raise InvalidInput(f"{what} of no team", f"use lanes={LANES}")
+    if code.shares > 1:
+        raise InvalidInput(f"{what}, and {code.shares} shares of a result", "use one of the two")
     if code.lanes > LANES and code.keeps != LANES:
         fix = f"use keeps={LANES}: a row of lanes has a block of rounds, {LANES} of each"
         raise InvalidInput(f"{what} of {code.lanes}", fix)

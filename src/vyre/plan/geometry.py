@@ -109,22 +109,39 @@ def wrapping_axis(tile: Dim3, grid: Dim3) -> int | None:
     return next((axis for axis, end in enumerate(reach) if end > U32_MAX + 1), None)
 
 
-def refuse_wrapping(workgroup: Dim3, grid: Dim3, items: Dim3 = (1, 1, 1)) -> None:
-    """Check that no position of a launch begins again at 0; an invocation takes `items` by axis.
+def refuse_wrapping(
+    workgroup: Dim3, grid: Dim3, items: Dim3 = (1, 1, 1), *, lanes: int = 1
+) -> None:
+    """Check that no position of a launch begins again at 0.
+
+    Args:
+        workgroup: its invocations, or `lanes` of each along x.
+        grid: how many workgroups there are.
+        items: how many positions an invocation takes, by axis.
+        lanes: how many stand where an invocation would.
 
     Raises:
         InvalidInput: one does.
     """
-    x, y, z = (size * each for size, each in zip(workgroup, items, strict=True))
+    x, *others = workgroup
+    stand = (max(x // lanes, 1), *others)
+    x, y, z = (size * each for size, each in zip(stand, items, strict=True))
     axis = wrapping_axis((x, y, z), grid)
     if axis is not None:
         several = f" of {items[axis]} items" if items[axis] > 1 else ""
-        powers = tuple(1 << (size.bit_length() - 1) for size in workgroup)
+        powers: object = tuple(_power_in(size) for size in workgroup)
+        if items[axis] != _power_in(items[axis]):
+            powers = f"{powers} and {_power_in(items[axis])} items"
         raise InvalidInput(
             f"{grid[axis]} workgroups {workgroup}{several} along {'xyz'[axis]} reach beyond 2**32, "
             "where positions begin again at 0",
             f"use powers of two, such as {powers}, or split the call",
         )
+
+
+def _power_in(size: int) -> int:
+    """The largest power of two in a size."""
+    return 1 << (size.bit_length() - 1)
 
 
 def admit_dispatch_grid(grid: Dim3, max_per_axis: int, backend: str) -> None:

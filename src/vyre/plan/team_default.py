@@ -26,8 +26,8 @@ SIDE_BY_SIDE = (1, 2, 4, 8, 16)
 """Teams of one row of lanes in a workgroup."""
 
 _KEEPING = (
-    *((LANES, keeps) for keeps in (4, 8, 16, 32)),
-    *((lanes, 32) for lanes in (64, 128, 256, 512, 1024)),
+    *((LANES, keeps) for keeps in (4, 8, 16, LANES)),
+    *((lanes, LANES) for lanes in (64, 128, 256, 512, 1024)),
 )
 """Lanes of teams that keep rounds, and how many each keeps."""
 _WAVES = {DeviceKind.GPU: 4, DeviceKind.CPU: 1}
@@ -53,10 +53,9 @@ def usual_on_gpu(
         yield shared
     lanes = min(_lanes_for(work, across=usual.across), most)
     code = replace(usual, lanes=lanes)
-    if device.limits.lockstep == LANES:
-        kept = next(keeping(usual, program, launch), code)
-        code = kept if kept.lanes <= most else code
-    lanes = code.lanes
+    kept = keeping_code(usual, program, launch) if device.limits.lockstep == LANES else None
+    if kept is not None and kept.lanes <= most:
+        lanes, code = kept.lanes, kept
     if lanes > LANES or device.limits.lockstep != LANES:
         yield Schedule((lanes, 1, 1), code)
     else:
@@ -154,17 +153,15 @@ def shared_by_default(
     return None
 
 
+def keeping_code(one: Code, program: Program, launch: Launch) -> Code | None:
+    """The fewest lanes, and rounds of each, that keep all rounds of a result; None: none do."""
+    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
+    for lanes, keeps in _KEEPING if rounds is not None else ():
+        if rounds is not None and rounds_kept(lanes, keeps) >= rounds:
+            return replace(one, lanes=lanes, keeps=keeps)
+    return None
+
+
 def team_code(program: Program, lanes: int, *, unchecked: bool) -> Code:
     """The code of a team of so many lanes, for each result or for a row of positions."""
     return Code(lanes=lanes, across=covers_rows(program), checked=not unchecked)
-
-
-def keeping(one: Code, program: Program, launch: Launch) -> Iterator[Code]:
-    """The fewest lanes, and rounds of each, that keep all rounds of a result."""
-    rounds = rounds_of(program, launch) if why_nothing_kept(program) is None else None
-    if rounds is None:
-        return
-    for lanes, keeps in _KEEPING:
-        if rounds_kept(lanes, keeps) >= rounds:
-            yield replace(one, lanes=lanes, keeps=keeps)
-            return

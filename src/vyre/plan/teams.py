@@ -30,7 +30,7 @@ from vyre.plan.team_default import (
     SIDE_BY_SIDE,
     WIDE,
     can_share,
-    keeping,
+    keeping_code,
     shared_by_default,
     shares_for,
     team_code,
@@ -312,11 +312,12 @@ def _teams(
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
     yield from _beside(one, program, launch, device)
-    for code in keeping(one, program, launch):
-        for count in SIDE_BY_SIDE if code.lanes == LANES else (1,):
+    kept = keeping_code(one, program, launch)
+    if kept is not None:
+        for count in SIDE_BY_SIDE if kept.lanes == LANES else (1,):
             if count == 1 or count <= several:
-                side = (LANES, count, 1) if code.across else (code.lanes * count, 1, 1)
-                yield Schedule(side if count > 1 else (code.lanes, 1, 1), code)
+                side = (LANES, count, 1) if kept.across else (kept.lanes * count, 1, 1)
+                yield Schedule(side if count > 1 else (kept.lanes, 1, 1), kept)
 
 
 def _beside(one: Code, program: Program, launch: Launch, device: DeviceInfo) -> Iterator[Schedule]:

@@ -10,7 +10,7 @@ from vyre.emit.llvm import Features, emit_llvm
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.ir.expr import Ordering
-from vyre.model import Code
+from vyre.model import Code, Order
 
 F32, U32 = DataType.F32, DataType.U32
 COPY = ir.store("out", ir.gid(), ir.load("x", ir.gid()))
@@ -55,6 +55,13 @@ class TestRefusals:
     def test_lanes_take_one_item_each(self):
         assert str(refusal(program(), Code(items=4))) == (
             "4 items on a processor that has lanes\nFix: use Code(vector=..., rows=...)"
+        )
+
+    def test_teams_have_one_result_each(self):
+        code = Code(lanes=32, items=2, order=Order.BLOCKED)
+
+        assert str(refusal(program(), code)) == (
+            "2 items on a processor that has lanes\nFix: use items=1"
         )
 
     def test_no_barrier_waits_for_the_whole_grid(self):

@@ -63,9 +63,9 @@ def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) ->
     others = [name for name in _OF_GPUS if getattr(code, name) != PARTS[name]]
     if others:
         said = ", ".join(f"{getattr(code, name)} {name}" for name in others)
-        raise UnsupportedFeature(
-            f"{said} on a processor that has lanes", "use Code(vector=..., rows=...)"
-        )
+        usual = ", ".join(f"{name}={PARTS[name]}" for name in others)
+        fix = f"use {usual}" if code.lanes > 1 else "use Code(vector=..., rows=...)"
+        raise UnsupportedFeature(f"{said} on a processor that has lanes", fix)
     if code.lanes not in (1, TEAM):
         raise UnsupportedFeature(
             f"teams of {code.lanes} lanes on a processor that has lanes", f"use Code(lanes={TEAM})"

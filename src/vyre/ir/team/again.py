@@ -8,12 +8,12 @@ rounds every time, what they come to fits into registers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Load, Unary, UnaryOp, Var
 from vyre.ir.loops import ACTS
-from vyre.ir.node import Assign, Let, Loop, Node, Reduce, While
+from vyre.ir.node import Let, Loop, Node, Reduce, While
 from vyre.ir.program import Program
 from vyre.ir.serial import Together, names_of, together
 from vyre.ir.team.loops import is_shared, stored_to
@@ -116,13 +116,11 @@ def again_in(
 ) -> Again | None:
     """What the walks of statements compute again; None where that is nothing."""
     parts = tuple(together(nodes))
-    walks = dict(_walks(parts, program, x, stored))
+    once = {name for name, times in Counter(names_of(nodes)).items() if times == 1}
+    walks = dict(_walks(parts, program, x, stored, once))
     if len(walks) < 2:
         return None
-    changed = {node.name for node in statements(nodes) if isinstance(node, Assign)}
-    bound = Counter(names_of(nodes))
-    types = _types(parts, program)
-    lasting = {n: t for n, t in types.items() if bound[n] == 1 and n not in changed}
+    lasting = {name: dtype for name, dtype in _types(parts, program).items() if name in once}
     scope = Scope({**lasting, _ROUND: DataType.U32}, {d.name: d for d in program.buffers})
     seen: dict[Expr, Value] = {}
     used: dict[Expr, Value] = {}
@@ -146,9 +144,16 @@ def again_in(
 
 
 def _walks(
-    parts: Sequence[Node | Together], program: Program, x: str | None, stored: Mapping[str, int]
+    parts: Sequence[Node | Together],
+    program: Program,
+    x: str | None,
+    stored: Mapping[str, int],
+    once: Collection[str],
 ) -> Iterator[tuple[int, Walk]]:
-    """The walks of so many rounds as are known before the first of them."""
+    """The walks of so many rounds as are known before the first of them.
+
+    What names say that are given more than `once` may be another number by then.
+    """
     before: set[str] = set()
     begun = False
     for place, part in enumerate(parts):
@@ -156,7 +161,7 @@ def _walks(
         if walk is not None and _names(walk.rounds) <= before and _may_keep(walk, program):
             yield place, walk
             begun = True
-        elif isinstance(part, Let) and not begun:
+        elif isinstance(part, Let) and part.name in once and not begun:
             before.add(part.name)
 
 

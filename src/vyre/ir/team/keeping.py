@@ -26,7 +26,7 @@ from vyre.ir.expr import (
 )
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Assign, If, Let, Loop, Node
-from vyre.ir.serial import Names, Together, u32
+from vyre.ir.serial import U32_MAX, Names, Together, u32
 from vyre.ir.team.again import Again, Body, Meanings, Value, Walk
 from vyre.ir.team.writer import LANE, Writer
 from vyre.ir.text import statement_text
@@ -120,11 +120,14 @@ class Keeping(Writer):
             self.called[statement_text(now)] = statement_text(one)
             found.append(now)
         yield from self.computed(Together(tuple(found), ()))
+        self.slot = ""  # what stands between them may reduce other rounds
         yield from self.plain(part.others)
 
     def walked(self, group: Together, count: str, whole: list[Names]) -> Iterator[Node]:
-        if not self.slot:
-            yield from Writer.walked(self, group, count, whole)
+        if not self.slot:  # of more rounds than such a code is for: as briefly as may be
+            rounds = group.rounds
+            most = int(rounds.value) if isinstance(rounds, Lit) else U32_MAX
+            yield from self.folds(count, most, whole, copies=False)
             return
         own = [self.names(held, "own") for held in self.held]
         yield from self.all_absent(own)
@@ -208,6 +211,7 @@ class Keeping(Writer):
         for old, new in zip(statements((node,)), statements((now,)), strict=True):
             self.called[statement_text(new)] = statement_text(old)
             self.note(old, new)
+            self.note(old, old)  # as it stands where there are too many rounds
         return now
 
     def in_place(self, meanings: Meanings) -> Callable[[Expr], Expr | None]:
@@ -220,7 +224,8 @@ class Keeping(Writer):
     def note(self, before: Node, now: Node) -> None:
         text = statement_text(before)
         found = self.texts.setdefault(self.called.get(text, text), [])
-        found.append(statement_text(now))
+        if (made := statement_text(now)) not in found:
+            found.append(made)
 
 
 def _needed(lets: Sequence[Node], found: Expr) -> tuple[Node, ...]:

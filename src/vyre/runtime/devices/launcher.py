@@ -350,7 +350,8 @@ class Launcher:
             )
         validate_launch_geometry(workgroup, grid, self.limits)
         tiles = tiles_of(numbers.extent, schedule)
-        refuse_wrapping(schedule.workgroup, tiles, schedule.code.items_by_axis)
+        code = schedule.code
+        refuse_wrapping(schedule.workgroup, tiles, code.items_by_axis, lanes=code.lanes)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
                 f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "

@@ -1,0 +1,54 @@
+"""What is said where the library of an adapter is not installed, and that none is loaded before."""
+
+import subprocess
+import sys
+
+import pytest
+
+LIBRARIES = {
+    "opencl": (
+        "pyopencl",
+        'vyre.opencl needs pyopencl, which is not installed\nFix: pip install "vyre[opencl]"',
+    ),
+    "torch": ("torch", "vyre.torch needs torch, which is not installed\nFix: pip install torch"),
+}
+
+
+def printed(code):
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return shown.stdout
+
+
+@pytest.mark.parametrize("adapter", LIBRARIES)
+def test_a_library_that_is_not_there_is_named_with_what_to_do(adapter):
+    library, said = LIBRARIES[adapter]
+    code = (
+        f"import sys; sys.modules[{library!r}] = None\n"
+        f"try:\n    import vyre.{adapter}\n"
+        "except ModuleNotFoundError as error:\n    print(error.name, error)"
+    )
+
+    assert printed(code) == f"{library} {said}\n"
+
+
+@pytest.mark.parametrize("adapter", LIBRARIES)
+def test_something_else_that_is_not_there_is_said_as_it_is(adapter):
+    code = (
+        f"import sys; sys.modules['vyre.adapter.{adapter}'] = None\n"
+        f"try:\n    import vyre.{adapter}\n"
+        "except ModuleNotFoundError as error:\n    print(error.name)"
+    )
+
+    assert printed(code) == f"vyre.adapter.{adapter}\n"
+
+
+def test_tuning_a_function_loads_no_library_of_others():
+    code = (
+        "import sys, vyre\n"
+        "f = vyre.tuned(lambda x, n: x, space={'n': (1, 2)}, check=True)\n"
+        "with vyre.mode('off'):\n    f(1)\n    f.explain()\n"
+        "names = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(sorted(names & {'pyopencl', 'torch', 'triton', 'cupy', 'numba', 'llvmlite'}))"
+    )
+
+    assert printed(code) == "[]\n"
