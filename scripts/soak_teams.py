@@ -1,7 +1,9 @@
 """Compares schedules of reductions with the reference: --count 5000 --seed 0 --device cpu.
 
 Each seed is a generated program with reductions, which runs under some of the schedules that may
-run it, in teams of lanes above all, also with several teams for a result; every --each'th seed is
+run it, in teams of lanes above all, also with several teams for a result, with lanes that keep
+what they compute again, with several results of a team, and with rounds that are written out. With
+--walks the programs are those that go over rounds several times. Every --each'th seed is
 followed by the kernels of `vyre.testing.reducers`, each under some schedules. Processes take turns
 with blocks of seeds; after --seconds no more are begun. The device cuda-on-host is CUDA's own text
 on this machine's processor.
@@ -13,6 +15,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from math import inf
@@ -21,11 +24,13 @@ from random import Random
 
 import vyre
 from vyre import settings
+from vyre.model import Schedule
 from vyre.runtime.devices.device import Device
 from vyre.testing.cuda_on_host import CudaOnHost
 from vyre.testing.programs import generate
 from vyre.testing.reducers import calls, deviations
-from vyre.testing.schedules import deviations_under, in_teams, numbers_of, sharing, space_for
+from vyre.testing.schedules import deviations_under, in_teams, numbers_of, pinned, space_for
+from vyre.testing.walks import walks
 
 BLOCK = 25  # seeds of one process, which keeps all that it has built
 BATCH = 5  # programs of one build
@@ -38,6 +43,8 @@ class Tally:
     programs: int = 0
     in_teams: int = 0  # of them
     shared: int = 0  # of the schedules
+    keeping: int = 0
+    beside: int = 0
     schedules: int = 0
     calls: int = 0
     bad: list[str] = field(default_factory=list)
@@ -46,6 +53,8 @@ class Tally:
         self.programs += other.programs
         self.in_teams += other.in_teams
         self.shared += other.shared
+        self.keeping += other.keeping
+        self.beside += other.beside
         self.schedules += other.schedules
         self.calls += other.calls
         self.bad += other.bad
@@ -54,8 +63,16 @@ class Tally:
         return (
             f"{self.programs} programs, {self.in_teams} of them in teams, and {self.calls} calls "
             f"under {self.schedules} schedules, {self.shared} of them with several teams for a "
-            f"result, {len(self.bad)} differences"
+            f"result, {self.keeping} with rounds that are kept, {self.beside} with several results "
+            f"of a team, {len(self.bad)} differences"
         )
+
+    def count(self, drawn: Sequence[Schedule]) -> None:
+        """Note what kinds of schedules are drawn."""
+        self.schedules += len(drawn)
+        self.shared += sum(one.code.shares > 1 for one in drawn)
+        self.keeping += sum(one.code.keeps > 0 for one in drawn)
+        self.beside += sum(one.code.lanes > 1 and one.code.items > 1 for one in drawn)
 
 
 def opened(name: str) -> Device:
@@ -63,23 +80,26 @@ def opened(name: str) -> Device:
     return Device(name, CudaOnHost()) if name == "cuda-on-host" else vyre.open(name)
 
 
-def block(name: str, seeds: range, each: int) -> Tally:
+def block(name: str, seeds: range, each: int, *, walk: bool) -> Tally:
     """What some seeds come to, found in a process of its own."""
     device, tally = opened(name), Tally()
     for first in range(seeds.start, seeds.stop, BATCH):
         chosen = range(first, min(first + BATCH, seeds.stop))
-        cases = [generate(Random(seed), reductions=True) for seed in chosen]
+        cases = [
+            walks(Random(seed)) if walk else generate(Random(seed), reductions=True)
+            for seed in chosen
+        ]
         draws = [
             [
-                *in_teams(space_for(device, case), Random(seed)),
-                *sharing(device.info, case.program, numbers_of(case), Random(seed)),
+                *in_teams(space_for(device, case), Random(seed), teams=1 if walk else 3),
+                *pinned(device.info, case.program, numbers_of(case), Random(seed)),
             ]
             for seed, case in zip(chosen, cases, strict=True)
         ]
         tally.programs += len(cases)
         tally.in_teams += sum(any(s.code.lanes > 1 for s in draw) for draw in draws)
-        tally.schedules += sum(map(len, draws))
-        tally.shared += sum(s.code.shares > 1 for draw in draws for s in draw)
+        for draw in draws:
+            tally.count(draw)
         for found in deviations_under(device, cases, draws):
             schedule = f"{found.schedule.text}, {found.schedule.code}"
             tally.bad.append(f"seed {chosen[found.case]} as {schedule}: {found.mismatch}")
@@ -87,10 +107,9 @@ def block(name: str, seeds: range, each: int) -> Tally:
         if each and seed % each == 0:
             for call in calls(seed):
                 rng = Random(seed)
-                drawn = [*in_teams(call.space(device), rng), *call.sharing(device, rng)]
+                drawn = [*in_teams(call.space(device), rng), *call.pinned(device, rng)]
                 tally.calls += 1
-                tally.shared += sum(schedule.code.shares > 1 for schedule in drawn)
-                tally.schedules += len(drawn)
+                tally.count(drawn)
                 tally.bad += (f"seed {seed}: {text}" for text in deviations(call, device, drawn))
     return tally
 
@@ -104,6 +123,7 @@ def main() -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--each", type=int, default=100)
+    parser.add_argument("--walks", action="store_true")
     parser.add_argument("--seconds", type=float, default=inf)
     given = parser.parse_args()
     settings.preset("POCL_MAX_PTHREAD_COUNT", "1")  # the processes share the cores
@@ -112,7 +132,10 @@ def main() -> int:
     blocks = [range(at, min(at + BLOCK, end)) for at in range(given.seed, end, BLOCK)]
     pool = ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
     with pool:
-        under_way = [pool.submit(block, given.device, seeds, given.each) for seeds in blocks]
+        under_way = [
+            pool.submit(block, given.device, seeds, given.each, walk=given.walks)
+            for seeds in blocks
+        ]
         for future in under_way:
             if time.monotonic() - began > given.seconds:
                 for one in under_way:

@@ -19,7 +19,7 @@ from vyre.errors import (
 )
 from vyre.lang import *  # noqa: F403  # the kernel language: types, parameters and functions, listed in its __all__
 from vyre.lang import __all__ as _language
-from vyre.learn.explain import Explanation, Stats
+from vyre.learn.explain import Explanation
 from vyre.learn.process import stats
 from vyre.learn.rules import freeze, mode, policy
 from vyre.model import (
@@ -73,7 +73,6 @@ __all__ = [
     "Schedule",
     "SlowDeviceWarning",
     "Speculation",
-    "Stats",
     "StoreFailed",
     "Timed",
     "UnsupportedFeature",

@@ -1,13 +1,17 @@
 """The text of teams: what is refused beside them, that nothing wraps, what is unchecked."""
 
+import re
+
 import pytest
 
 import vyre
-from vyre import In, Out, f32
+from vyre import In, Out, f32, ir
 from vyre.analysis import analyse
 from vyre.emit import CUDA, OPENCL, emit
 from vyre.emit.llvm import Features, emit_llvm
 from vyre.errors import UnsupportedFeature
+from vyre.ir import BufferDecl, DataType, Program, ReduceOp
+from vyre.ir.team import covers_rows
 from vyre.model import Code, Order
 from vyre.testing import reducers
 
@@ -94,6 +98,65 @@ def test_rounds_of_a_lane_are_found_from_its_first_one():
     found = text(row_sums, Code(lanes=32, checked=False))
 
     assert "p_x[(u64)(v_i * dim1_x + v_start) + (v_row * 32u)]" in found
+
+
+def test_what_is_checked_is_found_by_its_index():
+    assert "(u64)" not in text(row_sums, Code(lanes=32))
+
+
+def reading(index, *before):
+    """The text of a team that sums what is at an index of each round."""
+    rounds = ir.reduce_(
+        "s",
+        ReduceOp.SUM,
+        DataType.F32,
+        "k",
+        rounds=ir.buf_len("x"),
+        body=(*before, ir.yield_(ir.load("x", index))),
+    )
+    buffers = [BufferDecl.read("x", 0, DataType.F32), BufferDecl.write("out", 1, DataType.F32)]
+    nodes = [rounds, ir.store("out", ir.gid(), ir.var("s"))]
+    program = Program.wrapped(buffers, (32, 1, 1), nodes)
+    code = Code(lanes=32, across=covers_rows(program), checked=False)
+    return emit(program, code, CUDA, analyse(program), "kernel").text
+
+
+K, T = ir.var("k"), ir.var("t")
+
+
+@pytest.mark.parametrize(
+    ("index", "before", "ahead"),
+    [
+        (K, (), True),
+        (T, (ir.let("t", K),), True),
+        (K + ir.u32(1), (), False),
+        (K - ir.u32(1), (), False),
+        (T, (ir.let("t", K), ir.assign("t", ir.u32(0))), False),
+        (T, (ir.let("t", K), ir.if_(ir.u32(3) < K, (ir.assign("t", ir.u32(0)),))), False),
+        (T, (ir.let("t", K * ir.u32(1)),), False),
+    ],
+    ids=["round", "name", "next", "before", "changed", "changed-somewhere", "computed"],
+)
+def test_what_is_known_not_to_wrap_is_found_from_a_lanes_first_round(index, before, ahead):
+    """A sum begins again at 0 where 32 bits end, and a name that is given again is another one."""
+    found = reading(index, *before)
+
+    assert ("p_x[(u64)v_start + (v_row * 32u)]" in found) == ahead
+    assert ("(u64)v_start" in found) == ahead
+
+
+def test_what_teams_leave_for_each_other_is_found_from_a_lanes_first_block():
+    """Of what a launch asks for, no place is so far that it begins again at 0."""
+    found = text(reducers.dot, Code(lanes=64, shares=4, checked=False))
+
+    assert re.search(r"p_kept\w*\[\(u64\)\(.* \+ v_start\d*\) \+ \(v_row\d* \* 32u\)\]", found)
+
+
+@pytest.mark.parametrize(("lanes", "keeps", "room"), [(64, 32, "64, 16"), (1024, 32, "1024")])
+def test_teams_that_keep_rounds_leave_room_for_others(lanes, keeps, room):
+    found = text(reducers.softmax_rows, Code(lanes=lanes, keeps=keeps))
+
+    assert f"__launch_bounds__({room})" in found
 
 
 def test_lanes_tell_each_other_by_shuffles_or_memory():

@@ -26,7 +26,7 @@ from vyre.runtime.call.bound import Bound
 from vyre.runtime.call.kernel import Kernel
 from vyre.runtime.devices.device import Device
 from vyre.testing.compare import apart
-from vyre.testing.schedules import keeping, sharing
+from vyre.testing.schedules import keeping, pinned, sharing
 
 Array = NDArray[Any]
 
@@ -330,6 +330,24 @@ def conditional_rows(x: In[f32, 2], out: Out[f32, 2]):
         out[value, lane] = s
 
 
+@vyre.kernel
+def halved_rounds(x: In[f32, 2], out: Out[f32], n: u32):
+    i = vyre.gid()
+    rounds = n
+    kept = sum(x[i, k] for k in range(rounds))
+    rounds = rounds // 2
+    out[i] = kept + sum(x[i, k] * kept for k in range(rounds))
+
+
+@vyre.kernel
+def other_rounds_between(x: In[f32, 2], z: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    start = sum(x[i, k] for k in range(x.shape[1]))
+    slot = sum(z[k] for k in range(len(z)))
+    at = max(x[i, k] for k in range(x.shape[1]))
+    out[i] = start + slot + sum(x[i, k] - at for k in range(x.shape[1]))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A kernel and what it is called with."""
@@ -366,6 +384,11 @@ class Call:
         """A few schedules whose lanes keep what they compute again."""
         numbers, _, _ = self._bound(device).numbered
         return keeping(device.info, self.kernel.program, numbers, rng)
+
+    def pinned(self, device: Device, rng: Random) -> list[Schedule]:
+        """A few schedules of each kind of teams, whatever they are worth."""
+        numbers, _, _ = self._bound(device).numbered
+        return pinned(device.info, self.kernel.program, numbers, rng)
 
     def _bound(self, device: Device) -> Bound:
         _, given, outs = self._given(device)
@@ -530,3 +553,7 @@ def calls(seed: int) -> Iterator[Call]:
     yield of(scattered, {"x": x, "where": where}, (m,), out=zeros(*x.shape))
     k = draw.choice((1, 40, 300))
     yield of(cheap_sum, {"x": floats(rng, k), "w": floats(rng, 4)}, (k,), out=zeros(k))
+    k = n()
+    x = floats(rng, m, k)
+    yield replace(of(halved_rounds, {"x": x}, (m,), out=zeros(m)), scalars={"n": k})
+    yield of(other_rounds_between, {"x": x, "z": floats(rng, n())}, (m,), out=zeros(m))

@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from vyre.analysis import analyse
+from vyre.analysis.teams import MOST_BESIDE
 from vyre.backend.base import Unbuilt
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, why_not_shared, why_nothing_kept
-from vyre.model import Code, DeviceInfo, Schedule
+from vyre.ir.team import (
+    covers_rows,
+    why_no_team,
+    why_none_beside,
+    why_not_shared,
+    why_nothing_kept,
+)
+from vyre.model import Code, DeviceInfo, Order, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
 from vyre.plan.shares import launches_of, room_for, why_not_shares
@@ -104,18 +111,78 @@ def keeping(
     """A few schedules whose lanes keep what they compute again; none where that is nothing."""
     if why_nothing_kept(program) is not None or not (info.simd or info.limits.lockstep == LANES):
         return []
-    sizes = (LANES,) if info.simd else (LANES, LANES, 64, 128)
-    lanes = [rng.choice(sizes) for _ in range(count)]
+    lanes = [rng.choice(_lanes(info)) for _ in range(count)]
     drawn = [
         Code(
             lanes=one,
             keeps=LANES if one > LANES else rng.choice((1, 2, 4, 8, 16, 32)),
+            unroll=rng.choice(UNROLLS),
             across=covers_rows(program),
             checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
         )
         for one in lanes
     ]
-    return [Schedule((code.lanes, 1, 1), code) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+
+
+def besides(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules whose teams have several results each; none where there are no such teams."""
+    if why_none_beside(program) is not None or info.simd or info.limits.lockstep != LANES:
+        return []
+    drawn = [
+        Code(
+            lanes=rng.choice(_lanes(info)),
+            items=rng.choice((2, 2, 3, 4, 5, MOST_BESIDE)),
+            order=Order.BLOCKED,
+            unroll=rng.choice(UNROLLS),
+            checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
+        )
+        for _ in range(count)
+    ]
+    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+
+
+def unrolled(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules of teams that write some rounds one behind the other."""
+    if why_no_team(program) is not None or not (info.simd or info.limits.lockstep == LANES):
+        return []
+    drawn = [
+        Code(
+            lanes=rng.choice(_lanes(info)),
+            unroll=rng.choice(UNROLLS),
+            across=covers_rows(program),
+            checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
+        )
+        for _ in range(count)
+    ]
+    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+
+
+def pinned(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules of each kind of teams, whatever they are worth."""
+    kinds = (sharing, keeping, besides, unrolled)
+    return [one for kind in kinds for one in kind(info, program, numbers, rng, count=count)]
+
+
+UNROLLS = (1, 8, 32)
+"""Rounds that are written one behind the other in what is drawn here."""
+
+
+def _lanes(info: DeviceInfo) -> tuple[int, ...]:
+    return (LANES,) if info.simd else (LANES, LANES, LANES, 64, 64, 128, 256, 1024)
+
+
+def _grouped(code: Code, rng: Random) -> Schedule:
+    """A code in a workgroup of one team, or of several that stand side by side."""
+    teams = rng.choice((1, 1, 2, 4)) if code.lanes == LANES else 1
+    x, y = (code.lanes, teams) if code.across else (code.lanes * teams, 1)
+    return Schedule((x, y, 1), code)
 
 
 def _needs_no_checks(program: Program, numbers: Numbers) -> bool:
