@@ -60,7 +60,9 @@ def usual_on_gpu(
         yield Schedule((lanes, 1, 1), code)
     else:
         results = max(extent[1] if usual.across else extent[0], 1)
-        several = min(width // LANES, 1 << results.bit_length() - 1)
+        # At least two, and no more than leave every unit a workgroup.
+        several = min(results, max(results // max(device.compute_units, 1), 2), width // LANES)
+        several = 1 << several.bit_length() - 1
         yield Schedule((LANES, several, 1) if usual.across else (LANES * several, 1, 1), code)
     if device.limits.lockstep == LANES:
         small = replace(usual, lanes=LANES)

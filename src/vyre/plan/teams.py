@@ -70,9 +70,10 @@ def default_for(
     """What losses are counted against: a team for each result, where there can be teams.
 
     On a processor that is a vector of lanes, where those lie side by side what they read. On a GPU
-    it has a row of lanes for each block of rounds, and at most as many as a workgroup by default;
-    teams of one row stand side by side. Where the results fill the device and rounds do not lie
-    side by side in memory, or are fewer than a row of lanes, each result has an invocation.
+    it has a row of lanes for each block of rounds, and at most as many as a workgroup by default,
+    or the fewest that keep what rounds compute again; teams of one row stand side by side. Where
+    the results fill the device and rounds do not lie side by side in memory, or are fewer than a
+    row of lanes, each result has an invocation.
     """
     if device.simd is not None:
         if declared is None and why_no_team(program) is None:

@@ -97,15 +97,15 @@ class TestWalks:
         assert not found.longest.is_beside
         assert [(a.step, a.apart) for a in found.longest.accesses] == [(4, 4 * 4096), (4, 0)]
 
-    def test_rounds_inside_of_rounds(self):
-        found = walks_of(
-            nearest.program, launch((99, 1, 1), points=(99, 5), centres=(64, 5), out=(99,))
-        )
+    @pytest.mark.parametrize(("axes", "turns"), [(5, 0), (16, 0), (11, 11)])
+    def test_rounds_inside_of_rounds_cost_turns_but_for_few(self, axes, turns):
+        numbers = launch((99, 1, 1), points=(99, axes), centres=(64, axes), out=(99,))
+        found = walks_of(nearest.program, numbers)
 
-        assert (found.longest.inner, found.longest.inner_lanes) == (5, 5)
+        assert (found.longest.inner, found.longest.inner_lanes) == (turns, turns)
         assert [(a.step, a.apart, a.times) for a in found.longest.accesses] == [
-            (0, 20, 5),
-            (20, 0, 5),
+            (0, 4 * axes, axes),
+            (4 * axes, 0, axes),
         ]
 
     def test_rounds_that_data_tells_are_guessed(self):

@@ -32,7 +32,7 @@ ALIKE = 0.01
 """Log times closer than this are no reason to prefer one."""
 
 
-DOUBT = 0.03
+DOUBT = 0.05
 """Log time that another schedule must be expected to gain on a GPU's default to come before it."""
 
 

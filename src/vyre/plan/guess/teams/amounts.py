@@ -50,10 +50,12 @@ class Amounts:
     rests_some: Numbers = 0.0
     frees: Numbers = 0.0  # in an order that does not show
     frees_some: Numbers = 0.0
+    crowded: Numbers = 0.0  # of several results, none written out
     singles: Numbers = 0.0  # one by one, too few for those that are written one behind the other
     taken: Numbers = 0.0  # rounds that are kept
     kept_rounds: Numbers = 0.0  # of what was kept
     alone: Numbers = 0.0  # of an invocation alone, of one block
+    solos: Numbers = 0.0  # the same in an order that does not show
     begun: Numbers = 0.0  # lanes of blocks, each of which it goes through by itself
     long: Numbers = 0.0  # the same of many blocks
     rounds: Numbers = 0.0  # all of these that read
@@ -183,10 +185,12 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
         turns = 1.0 * teamed
         own = np.where(teamed, np.ceil(many / (t.lanes * t.shares)), many)
         rounds = own * t.rows * t.shares * t.results
-        _in_order(found, own * times * ~keeping, t)
+        _in_any_order(found, own * times * (teamed & ~keeping), t)
+        found.solos += own * times * t.alone
     own = np.where(keeping, t.keeps, own) * times
     rounds = np.where(keeping, t.keeps * t.rows * t.results, rounds)
     rounds = np.where(teamed, rounds, many * t.warps) * times
+    found.crowded += own * (teamed & (t.items > 1.0) & (t.unroll == 1.0))
     found.taken += own * (keeping & (not again))
     found.kept_rounds += own * (keeping & again)
     found.alone += own * walk.inner
@@ -226,7 +230,7 @@ def _in_blocks(found: Amounts, whole: Vector, rest: Vector, t: _Teams) -> None:
     found.singles += rest - together
 
 
-def _in_order(found: Amounts, own: Vector, t: _Teams) -> None:
+def _in_any_order(found: Amounts, own: Vector, t: _Teams) -> None:
     """The same of rounds in an order that does not show."""
     together = np.floor(own / t.unroll) * t.unroll
     found.frees += together * (t.unroll == 1.0)

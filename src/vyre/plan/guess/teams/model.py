@@ -33,10 +33,12 @@ class Constants:
     rest_some: float
     free: float
     free_some: float
+    crowded: float  # more
     single: float
     take: float
     keep: float
     lonely: float
+    solo: float
     begun: float
     long: float
     far: float  # times longer, of loads that no unit keeps
@@ -134,9 +136,11 @@ def _own(a: Amounts, c: Any, missing: Numbers) -> Numbers:
         + c.rest_some * a.rests_some
         + c.free * a.frees
         + c.free_some * a.frees_some
+        + c.crowded * a.crowded
         + c.single * a.singles
         + c.take * a.taken
         + c.lonely * a.alone
+        + c.solo * a.solos
         + c.long * a.long
     )
     far = a.far / np.maximum(a.rounds, 1.0)

@@ -17,6 +17,7 @@ from vyre.analysis.reader import GUESSED_ROUNDS, LOAD, Touch, read, read_for
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import Binary, Select, Unary, Var
 from vyre.ir.fold import BLOCK, LANES, Folding
+from vyre.ir.known import COUNTS
 from vyre.ir.loops import rounds_of
 from vyre.ir.node import Loop, Node, Reduce, While
 from vyre.ir.program import Program
@@ -27,6 +28,9 @@ from vyre.plan import simd
 from vyre.plan.geometry import ceil_div
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.shares import without
+
+_WRITTEN_OUT = 8
+"""Rounds inside of others that are written out, each under a condition where no copy knows more."""
 
 Number = Callable[[Poly], int | None]
 """What a launch makes of a form, where it knows it."""
@@ -54,7 +58,7 @@ class Walk:
     times: float  # that an invocation goes over them
     is_ordered: bool  # the order of elements shows, so that blocks of rounds stay whole
     states: int  # numbers that a lane keeps
-    inner: float  # rounds of further reductions in a round
+    inner: float  # rounds of further reductions in a round, but for few that are written out
     inner_lanes: float  # of which an invocation goes through each by itself
     operations: float  # of a round
     functions: float
@@ -122,7 +126,12 @@ def walks_of(program: Program, launch: Launch) -> Walks:
     walks, seen = [], set[str]()
     for (group, times), rest, found in zip(groups, rests, by_walk, strict=False):
         folded = [Folding(one.op, one.dtype) for one in group.reductions]
-        inner = [rounds(one) for outer in group.reductions for one in _inner(outer)]
+        inner = [
+            count
+            for outer in group.reductions
+            for one in _inner(outer)
+            if (count := rounds(one)) > _WRITTEN_OUT and count not in COUNTS
+        ]
         own = rounds(group.reductions[0])
         many = max(own * times, 1.0)
         walks.append(
