@@ -58,4 +58,5 @@ class Here:
 
     def counting(self, counter: str, dtype: DataType) -> Here:
         """The same inside a loop with that counter."""
-        return replace(self, scope={**self.scope, counter: dtype})
+        ahead = {name: of for name, of in self.ahead.items() if name != counter}
+        return replace(self, scope={**self.scope, counter: dtype}, ahead=ahead)
