@@ -123,17 +123,17 @@ def test_an_invocation_takes_at_least_one_line_and_plane(name: str, size: object
     assert caught.value.fix == "give whole numbers of at least 1"
 
 
-@pytest.mark.parametrize("name", ["depth", "loaders"])
+@pytest.mark.parametrize("name", ["depth", "loaders", "keeps"])
 @pytest.mark.parametrize("count", [-1, 1.0, True, "2", None])
-def test_what_fills_workgroup_memory_is_counted_from_0(name: str, count: object):
-    counts = {"depth": 0, "loaders": 0, name: count}
+def test_what_may_be_nothing_is_counted_from_0(name: str, count: object):
+    counts = {"depth": 0, "loaders": 0, "keeps": 0, name: count}
 
     with pytest.raises(InvalidInput) as caught:
         Code(**counts)
 
     assert str(caught.value) == (
-        f"a code of depth {counts['depth']!r}, loaders {counts['loaders']!r}\n"
-        "Fix: give whole numbers of at least 0"
+        f"a code of depth {counts['depth']!r}, loaders {counts['loaders']!r},"
+        f" keeps {counts['keeps']!r}\nFix: give whole numbers of at least 0"
     )
 
 
@@ -228,7 +228,8 @@ class TestParts:
             (
                 Schedule((64, 2, 1), Code(**ODD)),
                 "64x2, 2 items blocked, vectors of 2, 2 rows, staged, 2 lines, 2 planes, depth 2,"
-                " loaders 2, fitted, streamed, unroll 2, teams of 2, across rows, 2 shares",
+                " loaders 2, fitted, streamed, unroll 2, teams of 2, across rows, 2 shares,"
+                " 2 kept",
             ),
         ],
     )
