@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 from correction_worth import worth
-from descent import accumulate
 from fitting import (
     DATA,
     ROOT,
+    Aims,
     Outcome,
     Pool,
     Recorded,
+    Weights,
     descended,
     files_of,
     in_order,
@@ -35,10 +36,8 @@ from fitting import (
     missed,
     outcome,
     show,
-    slopes,
     summary,
     times,
-    tracked,
     worked,
 )
 
@@ -141,8 +140,6 @@ START: dict[str, float] = {
 """What each may be by what is published of such devices, or seen in a table: where a fit begins."""
 
 HELD = ("register", "register_load", "registers")  # by what compilers told, not by times
-FREE = tuple(one.name for one in fields(Constants) if one.name not in HELD)
-X0 = np.log([float(START[name]) for name in FREE])
 
 
 @dataclass(frozen=True)
@@ -185,44 +182,18 @@ def told(rows: list[list[Any]], legal: tuple[Schedule, ...]) -> tuple[tuple[int,
     return tuple(found)
 
 
-SHARP = 0.03  # of the soft choice whose loss is fitted
-WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.02, "start": 1e-3}
-
-
-def objective(
-    x: np.ndarray, pool: Pool, figures: Figures, held: dict[str, float]
-) -> tuple[float, np.ndarray]:
-    """How badly constants fit, and its slopes by their logarithms.
-
-    Squares of log times around each space's own level, what a soft choice loses, a little of the
-    level itself, and a little for leaving where the fit began.
-    """
-    constants = tracked(FREE, x, **held)
-    found = np.log(nanoseconds(pool.amounts, constants, figures))
-    space, count, weight = pool.space, pool.count, pool.near_best()
-    missed = found.value - pool.log_ns
-    level = pool.per_space(weight * missed)
-    around = missed - level[space]
-    total = WEIGHTS["fit"] * (weight * around**2).sum() / count
-    slope = WEIGHTS["fit"] * 2.0 * weight * around / count
-    near = np.abs(level) < 1.0
-    total += WEIGHTS["level"] * np.minimum(level**2, 1.0).mean()
-    slope = slope + WEIGHTS["level"] * 2.0 * (level * near)[space] * weight / count
-    chosen = pool.softly_chosen(found.value, SHARP)
-    loss = np.minimum(pool.slower, 1.0)
-    expected = pool.per_space(chosen * loss)
-    total += WEIGHTS["loss"] * expected.mean()
-    slope = slope - WEIGHTS["loss"] * chosen * (loss - expected[space]) / SHARP / count
-    accumulate(found, slope)
-    total += WEIGHTS["start"] * ((x - X0) ** 2).mean()
-    return float(total), slopes(FREE, constants) + 2.0 * WEIGHTS["start"] * (x - X0) / len(x)
+AIMS = Aims(
+    {one.name: START[one.name] for one in fields(Constants) if one.name not in HELD},
+    sharp=0.03,
+    weights=Weights(fit=1.0, loss=0.5, level=0.02, start=1e-3),
+)
 
 
 def fitted(spaces: list[OnGpu], figures: Figures, starts: int = 1, most: int = 200) -> Constants:
     """The constants that fit some spaces best, of several starts."""
     pool, held = Pool.of(spaces, [1.0] * len(spaces)), registers(spaces)
-    way = partial(objective, pool=pool, figures=figures, held=held)
-    return Constants(**descended(way, FREE, X0, starts, most), **held)
+    way = partial(nanoseconds, pool.amounts, device=figures)
+    return Constants(**descended(pool, AIMS, way, starts, most, **held), **held)
 
 
 def registers(spaces: list[OnGpu]) -> dict[str, float]:

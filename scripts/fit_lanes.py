@@ -13,20 +13,21 @@ spikes: one far above its neighbours' counts as their median.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from math import log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from descent import accumulate
 from fitting import (
     DATA,
     ROOT,
+    Aims,
     Outcome,
     Pool,
     Recorded,
+    Weights,
     descended,
     in_order,
     left_out,
@@ -35,10 +36,8 @@ from fitting import (
     outcome,
     program_of,
     show,
-    slopes,
     summary,
     times,
-    tracked,
     worked,
 )
 
@@ -101,11 +100,6 @@ START: dict[str, float] = {
     "overlap_far": 1.0,
 }
 """What each may be by what is published of processors, or seen in a table: where a fit begins."""
-
-FIRMLY = 10.0  # how much less is left of how the slowest decides, which trades with all others
-FREE = tuple(one.name for one in fields(Constants))
-X0 = np.log([START[name] for name in FREE])
-FIRM = np.array([FIRMLY if name.startswith("overlap") else 1.0 for name in FREE])
 
 
 @dataclass(frozen=True)
@@ -172,41 +166,21 @@ def calmed(schedules: tuple[Schedule, ...], times: np.ndarray) -> tuple[np.ndarr
 
 
 ALONE = 0.3  # what a space of one thread counts, which others disturbed
-SHARP = 0.04  # of the soft choice whose loss is fitted
-FAR = 0.25  # log time beyond which a miss counts by its size and not by its square
-WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 1e-2}
-
-
-def objective(x: np.ndarray, pool: Pool) -> tuple[float, np.ndarray]:
-    """How badly constants fit, and its slopes by their logarithms."""
-    constants = tracked(FREE, x)
-    found = np.log(nanoseconds(pool.amounts, constants))
-    space, per_space, weight = pool.space, pool.per_space, pool.near_best()
-    share = (pool.weights / pool.weights.sum())[space]
-    missed = found.value - pool.log_ns
-    level = per_space(weight * missed)
-    around = missed - level[space]
-    clipped = np.clip(around, -FAR, FAR)
-    total = WEIGHTS["fit"] * (share * weight * clipped * (2.0 * around - clipped)).sum()
-    slope = WEIGHTS["fit"] * 2.0 * share * weight * clipped
-    slope = slope - weight * per_space(slope)[space]
-    near = np.abs(level) < 1.0
-    total += WEIGHTS["level"] * (share * weight * np.minimum(level**2, 1.0)[space]).sum()
-    slope = slope + WEIGHTS["level"] * 2.0 * (level * near)[space] * weight * share
-    chosen = pool.softly_chosen(found.value, SHARP)
-    loss = np.minimum(pool.slower, 1.0)
-    expected = per_space(chosen * loss)
-    total += WEIGHTS["loss"] * (share * chosen * loss).sum()
-    slope = slope - WEIGHTS["loss"] * share * chosen * (loss - expected[space]) / SHARP
-    accumulate(found, slope)
-    total += WEIGHTS["start"] * (FIRM * (x - X0) ** 2).mean()
-    return float(total), slopes(FREE, constants) + 2.0 * WEIGHTS["start"] * FIRM * (x - X0) / len(x)
+AIMS = Aims(
+    START,
+    sharp=0.04,
+    weights=Weights(fit=1.0, loss=0.5, level=0.05, start=1e-2),
+    far=0.25,
+    # How the slowest decides trades with all others.
+    firm={name: 10.0 for name in START if name.startswith("overlap")},
+)
 
 
 def fitted(spaces: list[OnLanes], starts: int = 1, most: int = 150) -> Constants:
     """The constants that fit some spaces best, of several starts."""
     pool = Pool.of(spaces, [1.0 if one.threads > 1 else ALONE for one in spaces])
-    return Constants(**descended(partial(objective, pool=pool), FREE, X0, starts, most))
+    way = partial(nanoseconds, pool.amounts)
+    return Constants(**descended(pool, AIMS, way, starts, most))
 
 
 def guessed(one: OnLanes, constants: Constants) -> Outcome:

@@ -14,19 +14,20 @@ time[default] / time[best] of the default as it is now.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from descent import accumulate
 from fitting import (
     DATA,
     ROOT,
+    Aims,
     Outcome,
     Pool,
     Recorded,
+    Weights,
     descended,
     files_of,
     in_order,
@@ -36,10 +37,8 @@ from fitting import (
     outcome,
     program_of,
     show,
-    slopes,
     summary,
     times,
-    tracked,
 )
 
 from vyre.model import DeviceInfo, DeviceKind, Limits
@@ -119,10 +118,6 @@ class OnTeams(Recorded):
     program: str  # several kernels may be one program on arrays of other forms
 
 
-FREE = tuple(one.name for one in fields(Constants))
-X0 = np.log([START[name] for name in FREE])
-
-
 def spaces_of(path: Path) -> tuple[dict[str, Any], list[Recorded]]:
     """What a file says of its device, and its spaces."""
     data = read(path)
@@ -159,46 +154,14 @@ def recorded(one: Recording, info: DeviceInfo) -> OnTeams:
     return OnTeams(one["kernel"], one["size"], space, times(one), found, fingerprint)
 
 
-SHARP = 0.04  # of the soft choice whose loss is fitted
-FAR = 0.3  # log time beyond which a miss counts by its size and not by its square
-WEIGHTS = {"fit": 1.0, "loss": 0.5, "level": 0.05, "start": 3e-3}
-
-
-def objective(x: np.ndarray, pool: Pool, figures: Figures) -> tuple[float, np.ndarray]:
-    """How badly constants fit, and its slopes by their logarithms.
-
-    Log times around each space's own level, what a soft choice loses, a little of the level itself,
-    and a little for leaving where the fit began.
-    """
-    constants = tracked(FREE, x)
-    found = np.log(nanoseconds(pool.amounts, constants, figures))
-    space, per_space, weight = pool.space, pool.per_space, pool.near_best()
-    missed = found.value - pool.log_ns
-    level = per_space(weight * missed)
-    around = missed - level[space]
-    clipped = np.clip(around, -FAR, FAR)
-    share = weight / pool.count
-    total = WEIGHTS["fit"] * (share * clipped * (2.0 * around - clipped)).sum()
-    slope = WEIGHTS["fit"] * 2.0 * share * clipped
-    slope = slope - weight * per_space(slope)[space]
-    near = np.abs(level) < 1.0
-    total += WEIGHTS["level"] * np.minimum(level**2, 1.0).mean()
-    slope = slope + WEIGHTS["level"] * 2.0 * (level * near)[space] * share
-    chosen = pool.softly_chosen(found.value, SHARP)
-    loss = np.minimum(pool.slower, 1.0)
-    expected = per_space(chosen * loss)
-    total += WEIGHTS["loss"] * expected.mean()
-    slope = slope - WEIGHTS["loss"] * chosen * (loss - expected[space]) / SHARP / pool.count
-    accumulate(found, slope)
-    total += WEIGHTS["start"] * ((x - X0) ** 2).mean()
-    return float(total), slopes(FREE, constants) + 2.0 * WEIGHTS["start"] * (x - X0) / len(x)
+AIMS = Aims(START, sharp=0.04, weights=Weights(fit=1.0, loss=0.5, level=0.05, start=3e-3), far=0.3)
 
 
 def fitted(spaces: list[Recorded], figures: Figures, starts: int = 1, most: int = 200) -> Constants:
     """The constants that fit some spaces best, of several starts."""
     pool = Pool.of(spaces, [1.0] * len(spaces))
-    way = partial(objective, pool=pool, figures=figures)
-    return Constants(**descended(way, FREE, X0, starts, most))
+    way = partial(nanoseconds, pool.amounts, device=figures)
+    return Constants(**descended(pool, AIMS, way, starts, most))
 
 
 def guessed(one: Recorded, constants: Constants, figures: Figures) -> Outcome:

@@ -5,16 +5,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from descent import Tracked, least
+from descent import Tracked, accumulate, least
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -143,21 +143,82 @@ def slopes(names: Sequence[str], constants: SimpleNamespace) -> np.ndarray:
     return np.array([0.0 if one.slope is None else float(one.slope * one.value) for one in found])
 
 
+@dataclass(frozen=True)
+class Weights:
+    """How much of each a fit is after."""
+
+    fit: float  # of log times around each space's own level
+    loss: float  # of what a soft choice loses
+    level: float  # of the level itself
+    start: float  # of how far the constants are from where the fit began
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What a fit of some constants is after, and where it begins."""
+
+    start: Mapping[str, float]  # constants by name
+    sharp: float  # of the soft choice whose loss is fitted
+    weights: Weights
+    far: float = np.inf  # log time beyond which a miss counts by its size and not by its square
+    firm: Mapping[str, float] = field(default_factory=dict)  # how much less some are left; 1 else
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.start)
+
+    @property
+    def begin(self) -> np.ndarray:
+        return np.log(list(map(float, self.start.values())))
+
+
+def misfit(
+    x: np.ndarray, pool: Pool, aims: Aims, expected: Callable[[SimpleNamespace], Any], **held: float
+) -> tuple[float, np.ndarray]:
+    """How badly constants fit, and its slopes by their logarithms."""
+    constants, weights = tracked(aims.names, x, **held), aims.weights
+    found = np.log(expected(constants))
+    space, per_space, near_best = pool.space, pool.per_space, pool.near_best()
+    of_space = (pool.weights / pool.weights.sum())[space]
+    missed = found.value - pool.log_ns
+    level = per_space(near_best * missed)
+    around = missed - level[space]
+    clipped = np.clip(around, -aims.far, aims.far)
+    total = weights.fit * (of_space * near_best * clipped * (2.0 * around - clipped)).sum()
+    slope = weights.fit * 2.0 * of_space * near_best * clipped
+    slope = slope - near_best * per_space(slope)[space]
+    near = np.abs(level) < 1.0
+    total += weights.level * (of_space * near_best * np.minimum(level**2, 1.0)[space]).sum()
+    slope = slope + weights.level * 2.0 * (level * near)[space] * near_best * of_space
+    chosen = pool.softly_chosen(found.value, aims.sharp)
+    loss = np.minimum(pool.slower, 1.0)
+    lost = per_space(chosen * loss)
+    total += weights.loss * (of_space * chosen * loss).sum()
+    slope = slope - weights.loss * of_space * chosen * (loss - lost[space]) / aims.sharp
+    accumulate(found, slope)
+    firm = np.array([aims.firm.get(name, 1.0) for name in aims.names])
+    left = x - aims.begin
+    total += weights.start * (firm * left**2).mean()
+    return float(total), slopes(aims.names, constants) + 2.0 * weights.start * firm * left / len(x)
+
+
 def descended(
-    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
-    names: Sequence[str],
-    x0: np.ndarray,
+    pool: Pool,
+    aims: Aims,
+    expected: Callable[[SimpleNamespace], Any],
     starts: int,
     most: int,
+    **held: float,
 ) -> dict[str, float]:
     """The constants that fit best, of several starts."""
-    rng = np.random.default_rng(0)
+    rng, x0 = np.random.default_rng(0), aims.begin
+    objective = partial(misfit, pool=pool, aims=aims, expected=expected, **held)
     results = [
         least(objective, x0 + (rng.normal(0.0, 0.3, len(x0)) if start else 0.0), most)
         for start in range(starts)
     ]
     _, best = min(results, key=lambda result: result[0])
-    return dict(zip(names, (float(f"{v:.4g}") for v in np.exp(best)), strict=True))
+    return dict(zip(aims.names, (float(f"{v:.4g}") for v in np.exp(best)), strict=True))
 
 
 # -- how well it guesses
