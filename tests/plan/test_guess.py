@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from vyre import ir
 from vyre.analysis import analyse
 from vyre.analysis.forms import Symbol
+from vyre.backend import replayed
 from vyre.ir import BufferDecl, DataType, Node, Program
 from vyre.ir.expr import BinaryOp, UnaryOp
 from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Limits, Order, Schedule
@@ -18,20 +19,7 @@ from vyre.plan.space import Resources, Space, space
 from vyre.plan.vectors import LaunchTraits
 
 F32, U32 = DataType.F32, DataType.U32
-GPU = DeviceInfo(
-    backend="test",
-    model="a large GPU",
-    driver="",
-    compiler="",
-    kind=DeviceKind.GPU,
-    limits=Limits(
-        max_threads=1024,
-        max_block=(1024, 1024, 64),
-        max_grid=(U32_MAX, 65_535, 65_535),
-        max_threads_per_unit=2048,
-    ),
-    compute_units=100,
-)
+GPU = replace(replayed.GPU, compute_units=100)
 CPU = replace(
     GPU,
     model="a CPU",

@@ -8,8 +8,9 @@ import pytest
 import vyre
 from vyre import In, Out, f32, u32
 from vyre.analysis import analyse
+from vyre.backend import replayed
 from vyre.errors import InvalidInput
-from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule, Simd
+from vyre.model import Code, DeviceKind, Limits, Schedule, Simd
 from vyre.plan.default import default_for, space_for
 from vyre.plan.guess import guess
 from vyre.plan.space import Resources
@@ -18,20 +19,7 @@ from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.devices.launcher import Numbers
 from vyre.testing import reducers
 
-GPU = DeviceInfo(
-    backend="",
-    model="",
-    driver="",
-    compiler="",
-    kind=DeviceKind.GPU,
-    limits=Limits(
-        max_threads=1024,
-        max_block=(1024, 1024, 64),
-        max_grid=(2**31 - 1, 65_535, 65_535),
-        lockstep=32,
-    ),
-    compute_units=132,
-)
+GPU = replace(replayed.GPU, limits=replace(replayed.GPU.limits, lockstep=32))
 APART = replace(GPU, limits=replace(GPU.limits, lockstep=0))  # lanes that meet in memory alone
 SMALL = replace(GPU, limits=replace(GPU.limits, max_threads=128))
 CPU = replace(

@@ -10,8 +10,9 @@ import pytest
 
 from vyre import ir
 from vyre.analysis import analyse
+from vyre.backend import replayed
 from vyre.ir import BufferDecl, DataType, Program
-from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Limits, Schedule
+from vyre.model import Code, Schedule
 from vyre.plan.guess import Correction, Evidence, Work, correct, guess, work_of
 from vyre.plan.guess.amounts import amounts
 from vyre.plan.guess.correct import MACHINES, MOST_KERNELS, MOST_SHIFT, corrected
@@ -21,20 +22,7 @@ from vyre.plan.guess.shapes import Shapes
 from vyre.plan.launch_numbers import LaunchNumbers
 from vyre.plan.space import Space
 
-GPU = DeviceInfo(
-    backend="test",
-    model="a large GPU",
-    driver="",
-    compiler="",
-    kind=DeviceKind.GPU,
-    limits=Limits(
-        max_threads=1024,
-        max_block=(1024, 1024, 64),
-        max_grid=(U32_MAX, 65_535, 65_535),
-        max_threads_per_unit=2048,
-    ),
-    compute_units=100,
-)
+GPU = replace(replayed.GPU, compute_units=100)
 DEFAULT = Schedule((256, 1, 1), Code())
 LEGAL = tuple(
     Schedule((threads, 1, 1), Code(items=items, vector=vector))

@@ -15,7 +15,8 @@ import pytest
 import vyre
 from vyre import In, Out, f32, u32
 from vyre.analysis import analyse
-from vyre.model import Code, DeviceInfo, DeviceKind, Limits, Schedule
+from vyre.backend.replayed import GPU
+from vyre.model import Code, Schedule
 from vyre.plan.default import space_for
 from vyre.plan.guess import guess, risk
 from vyre.plan.guess.teams import amounts_of, log_times
@@ -27,20 +28,11 @@ from vyre.testing.recordings import numbers_of, read, space_of, times_of
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 RECORDED = BENCHMARKS / "data" / "spaces-h200-reductions.json.gz"
-H200 = DeviceInfo(
+H200 = replace(
+    GPU,
     backend="cuda",
     model="NVIDIA H200",
-    driver="",
-    compiler="",
-    kind=DeviceKind.GPU,
-    limits=Limits(
-        max_threads=1024,
-        max_block=(1024, 1024, 64),
-        max_grid=(2**31 - 1, 65_535, 65_535),
-        max_threads_per_unit=2048,
-        lockstep=32,
-    ),
-    compute_units=132,
+    limits=replace(GPU.limits, lockstep=32),
 )
 
 
