@@ -25,10 +25,10 @@ from vyre.ir.expr import (
 )
 from vyre.ir.node import Assign, If, Let, Loop, Node, Reduce, Yield
 from vyre.ir.program import Program
-from vyre.ir.serial import Alone, Fresh, names_of
+from vyre.ir.serial import Alone, Fresh
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
-from vyre.ir.walk import expressions, rebuild
+from vyre.ir.walk import expressions, names_of, rebuild
 
 MOST_KEPT = 32
 """Elements of a load that are kept; those behind them are loaded again."""

@@ -33,7 +33,7 @@ from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yiel
 from vyre.ir.program import Program
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
-from vyre.ir.walk import all_expressions, size_of, statements
+from vyre.ir.walk import all_expressions, names_of, size_of, statements
 
 U32_MAX = 0xFFFF_FFFF
 
@@ -94,21 +94,6 @@ class Fresh:
             found = f"{name}{number}"
         self.taken.add(found)
         return found
-
-
-def names_of(nodes: Sequence[Node]) -> Iterator[str]:
-    """Every name that statements bind or change."""
-    for node in statements(nodes):
-        match node:
-            case Let(name) | Assign(name):
-                yield name
-            case Loop(var):
-                yield var
-            case Reduce(name=name, var=var):
-                yield name
-                yield var
-            case _:
-                pass
 
 
 @dataclass(frozen=True, slots=True)

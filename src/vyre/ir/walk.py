@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, TypeVar
 
 from vyre.ir.expr import Expr
-from vyre.ir.node import Node
+from vyre.ir.node import Assign, Let, Loop, Node, Reduce
 
 _Item = TypeVar("_Item", Expr, Node)
 
@@ -55,6 +55,21 @@ def all_expressions(nodes: Iterable[Node]) -> Iterator[Expr]:
     """Every expression of every statement."""
     for node in statements(nodes):
         yield from expressions(node)
+
+
+def names_of(nodes: Sequence[Node]) -> Iterator[str]:
+    """Every name that statements bind or change."""
+    for node in statements(nodes):
+        match node:
+            case Let(name) | Assign(name):
+                yield name
+            case Loop(var):
+                yield var
+            case Reduce(name=name, var=var):
+                yield name
+                yield var
+            case _:
+                pass
 
 
 def post_order(items: Iterable[Expr | Node]) -> Iterator[Expr | Node]:

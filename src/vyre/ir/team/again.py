@@ -15,13 +15,14 @@ from vyre.ir.expr import Binary, BinaryOp, Expr, Lit, Load, Unary, UnaryOp, Var
 from vyre.ir.loops import ACTS
 from vyre.ir.node import Let, Loop, Node, Reduce, While
 from vyre.ir.program import Program
-from vyre.ir.serial import Together, names_of, together
+from vyre.ir.serial import Together, together
 from vyre.ir.team.loops import is_shared, stored_to
 from vyre.ir.types import DataType
 from vyre.ir.typing import TRANSCENDENTAL, Scope, TypeProblem, type_of
 from vyre.ir.walk import (
     all_expressions,
     expressions,
+    names_of,
     operands,
     outermost,
     rebuild,

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vyre.ir.expr import Binary, BinaryOp, Cast, Expr, FlatIndex, Lit, Load, Var
 from vyre.ir.node import Assign, Break, Continue, Let, Loop, Node, Reduce, Return, Store
-from vyre.ir.serial import names_of
 from vyre.ir.types import DataType
-from vyre.ir.walk import all_expressions, expressions, statements
+from vyre.ir.walk import all_expressions, expressions, names_of, statements
 
 _COUNTED = (DataType.U32, DataType.I32)
 

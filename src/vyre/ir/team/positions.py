@@ -9,9 +9,9 @@ from functools import partial
 from vyre.ir.expr import Expr, Id, IdKind, Load, Var
 from vyre.ir.node import Assign, Block, Let, Loop, Node, Reduce, Region, Return, Store
 from vyre.ir.program import Program
-from vyre.ir.serial import Fresh, names_of, u32
+from vyre.ir.serial import Fresh, u32
 from vyre.ir.text import statement_text
-from vyre.ir.walk import all_expressions, rebuild_node, statements
+from vyre.ir.walk import all_expressions, names_of, rebuild_node, statements
 
 
 @dataclass(frozen=True, slots=True)

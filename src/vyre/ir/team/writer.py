@@ -45,13 +45,12 @@ from vyre.ir.serial import (
     Serial,
     Together,
     as_state,
-    names_of,
     u32,
     up,
 )
 from vyre.ir.team.loops import is_shared
 from vyre.ir.types import DataType
-from vyre.ir.walk import size_of
+from vyre.ir.walk import names_of, size_of
 
 MOST_COPIED = 2_048
 """Statements and expressions of rounds that are worth two copies: with checks, and without."""
