@@ -57,6 +57,7 @@ class Folding:
 
     op: ReduceOp
     dtype: DataType
+    positive: bool = False  # no element is negative, nor -0; the states are the same in either case
 
     @property
     def is_ordered(self) -> bool:
@@ -99,26 +100,27 @@ class Folding:
 
     def element(self, value: Expr, at: Expr) -> tuple[Expr, ...]:
         """The state of one element, a name or a number, of the round `at`."""
-        if not self.op.finds:
-            return (value,)
-        key = value
-        if self.dtype.is_float:
-            bits = Bitcast(self._key, value)
-            sign = Lit.of(DataType.U32, self.dtype.bits - 1)
-            rest = Lit.of(self._key, (1 << (self.dtype.bits - 1)) - 1)
-            # As whole numbers, negative floats are in the wrong order; -0 is before +0 then.
-            key = Binary(
-                BinaryOp.BIT_XOR,
-                bits,
-                Binary(BinaryOp.BIT_AND, Binary(BinaryOp.SHR, bits, sign), rest),
-            )
-        if self.op is ReduceOp.ARGMAX:
+        return (self._key_of(value), at) if self.op.finds else (value,)
+
+    def _key_of(self, value: Expr) -> Expr:
+        """A whole number that is the less the sooner a value is what is looked for."""
+        is_least = self.op is ReduceOp.ARGMIN
+        if not self.dtype.is_float:
+            return value if is_least else Unary(UnaryOp.BIT_NOT, value)
+        if self.positive and is_least:
+            # In order as they stand, and every NaN is above infinity, whatever its sign.
+            whole = DataType.U64 if self._key == DataType.I64 else DataType.U32
+            some = Binary(BinaryOp.MIN, Bitcast(whole, value), Lit.of(whole, self._behind))
+            return Bitcast(self._key, some)
+        bits = Bitcast(self._key, value)
+        sign = Lit.of(DataType.U32, self.dtype.bits - 1)
+        rest = Lit.of(self._key, (1 << (self.dtype.bits - 1)) - 1)
+        # As whole numbers, negative floats are in the wrong order; -0 is before +0 then.
+        turned = Binary(BinaryOp.BIT_AND, Binary(BinaryOp.SHR, bits, sign), rest)
+        key: Expr = Binary(BinaryOp.BIT_XOR, bits, turned)
+        if not is_least:
             key = Unary(UnaryOp.BIT_NOT, key)
-        if self.dtype.is_float:
-            # Behind every number, and before nothing at all.
-            last = Lit.of(self._key, int_range(self._key)[1] - 1)
-            key = Select(Unary(UnaryOp.IS_NAN, value), last, key)
-        return key, at
+        return Select(Unary(UnaryOp.IS_NAN, value), Lit.of(self._key, self._behind), key)
 
     def join(self, one: tuple[Expr, ...], other: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The state of what two states stand for, the first of which stands first."""
@@ -159,6 +161,11 @@ class Folding:
         if not self.dtype.is_float:
             return self.dtype
         return DataType.I64 if self.dtype.bits == DataType.F64.bits else DataType.I32
+
+    @property
+    def _behind(self) -> int:
+        """The key of NaN: behind that of every number, and before that of nothing at all."""
+        return Lit.of(self.dtype, float("inf")).bits + 1
 
     def _furthest(self, dtype: DataType) -> Lit:
         low, high = int_range(dtype)

@@ -31,6 +31,7 @@ from vyre.ir.known import COUNTS, COUNTS_IN_ORDER, rounds_inside, with_rounds, w
 from vyre.ir.loops import ACTS
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yield
 from vyre.ir.program import Program
+from vyre.ir.signs import never_negative
 from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, names_of, size_of, statements
@@ -160,7 +161,8 @@ class Held:
 
     @classmethod
     def of(cls, reduction: Reduce, fresh: Fresh) -> Held:
-        folding = Folding(reduction.op, reduction.dtype.computed)
+        positive = reduction.op.finds and never_negative(reduction)
+        folding = Folding(reduction.op, reduction.dtype.computed, positive)
         asked = folding.tells_nothing and not always_yields(reduction.body)
         return cls(reduction, folding, fresh("some") if asked else None)
 
