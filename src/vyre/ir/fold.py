@@ -112,12 +112,13 @@ class Folding:
             whole = DataType.U64 if self._key == DataType.I64 else DataType.U32
             some = Binary(BinaryOp.MIN, Bitcast(whole, value), Lit.of(whole, self._behind))
             return Bitcast(self._key, some)
-        bits = Bitcast(self._key, value)
-        sign = Lit.of(DataType.U32, self.dtype.bits - 1)
-        rest = Lit.of(self._key, (1 << (self.dtype.bits - 1)) - 1)
-        # As whole numbers, negative floats are in the wrong order; -0 is before +0 then.
-        turned = Binary(BinaryOp.BIT_AND, Binary(BinaryOp.SHR, bits, sign), rest)
-        key: Expr = Binary(BinaryOp.BIT_XOR, bits, turned)
+        key: Expr = Bitcast(self._key, value)
+        if not self.positive:
+            # As whole numbers, negative floats are in the wrong order; -0 is before +0 then.
+            sign = Lit.of(DataType.U32, self.dtype.bits - 1)
+            rest = Lit.of(self._key, (1 << (self.dtype.bits - 1)) - 1)
+            turned = Binary(BinaryOp.BIT_AND, Binary(BinaryOp.SHR, key, sign), rest)
+            key = Binary(BinaryOp.BIT_XOR, key, turned)
         if not is_least:
             key = Unary(UnaryOp.BIT_NOT, key)
         return Select(Unary(UnaryOp.IS_NAN, value), Lit.of(self._key, self._behind), key)
