@@ -17,6 +17,7 @@ from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.trials import Check, Trials
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn import process
+from vyre.learn.conclude import conclude
 from vyre.learn.decide import Call, explain, site_of
 from vyre.learn.explain import Explanation
 from vyre.learn.rules import Rule, rule
@@ -25,7 +26,6 @@ from vyre.learn.subject import Fetched
 from vyre.model import Config, Decision, Failed, Knobs, Reason, Workload
 from vyre.policy.contest import Contest, Late, Progress
 from vyre.policy.measured import is_time
-from vyre.policy.verdict import decides, verdict
 from vyre.runtime.compile.worker import Pending, Refused
 
 _MOST_KINDS = 4096
@@ -286,27 +286,21 @@ class Entry:
             report=progress,
             told=lambda outcome: recorder.record(workload, outcome, self.call.size),
         )
-        began = time.monotonic()
-        try:
-            swept = sweep.run()
-        finally:
-            ahead.cancel()
-        given_s = time.monotonic() - began if swept.interrupted else budget_s
-        legal, known = len(question.candidates), recorder.get(workload)
-        decision = verdict(workload, swept, legal, given_s, noun="config")
-        if decides(decision, swept, legal):
-            able = frozenset(question.candidates)
-            decision = recorder.evidence(workload, able, question.default).weigh(decision)
+
+        def put(decision: Decision) -> None:
             recorder.put(decision)
             process.deciders().tuned(decision)
             self.site.hear(decision)
-        elif known is not None and not swept.interrupted:
-            why = f"{decision.detail}; what was remembered stands"
-            decision = replace(known, reason=Reason.REMEMBERED, detail=why)
-        if swept.interrupted:
-            recorder.flush()
-            raise KeyboardInterrupt
-        return decision
+
+        return conclude(
+            sweep,
+            workload,
+            question.candidates,
+            recorder,
+            over=ahead.cancel,
+            put=put,
+            noun="config",
+        )
 
     def _measure(self, knobs: Knobs, arguments: Sequence[Any], stream: int) -> float | Failed:
         """The median time of a block of launches."""

@@ -15,6 +15,7 @@ import numpy as np
 from vyre.backend.base import TimesBlocks
 from vyre.errors import VyreError
 from vyre.ir.printing import speaks
+from vyre.learn.conclude import conclude
 from vyre.learn.recorder import Recorder
 from vyre.model import (
     Config,
@@ -30,7 +31,6 @@ from vyre.plan.geometry import tile_grid
 from vyre.plan.guess import order
 from vyre.policy.contest import Contest, Late, Progress
 from vyre.policy.measured import is_time
-from vyre.policy.verdict import decides, verdict
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.compile.bundle import Bundle, Warm
 from vyre.runtime.compile.helper import CompileHelper, Ready
@@ -111,27 +111,15 @@ def tune(
         report=progress,
         told=lambda outcome: recorder.record(workload, _clocked(outcome, launcher), size),
     )
-    began = time.monotonic()
-    try:
-        swept = sweep.run()
-    finally:
-        ahead.cancel()
-    given_s = time.monotonic() - began if swept.interrupted else budget_s
-    why_not = launcher.why_alone(numbers)
-    legal = len(candidates.legal)
-    decision = verdict(workload, swept, legal, given_s, why_not=why_not)
-    if decides(decision, swept, legal):
-        decision = recorder.evidence(
-            workload, frozenset(candidates.legal), candidates.default
-        ).weigh(decision)
-        recorder.put(decision)
-    elif known is not None and not swept.interrupted:
-        why = f"{decision.detail}; what was remembered stands"
-        decision = replace(known, reason=Reason.REMEMBERED, detail=why)
-    if swept.interrupted:
-        recorder.flush()
-        raise KeyboardInterrupt
-    return decision
+    return conclude(
+        sweep,
+        workload,
+        candidates.legal,
+        recorder,
+        over=ahead.cancel,
+        put=recorder.put,
+        why_not=launcher.why_alone(numbers),
+    )
 
 
 class _Ahead:
