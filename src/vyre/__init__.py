@@ -1,7 +1,10 @@
 """The names that whoever writes kernels needs, nothing else."""
 
 import builtins
+import sys as _sys
+from importlib import import_module as _import_module
 from importlib.metadata import version
+from types import ModuleType as _ModuleType
 
 from vyre import ir, seed, substrate
 from vyre.adapter.tuned import tuned
@@ -95,4 +98,20 @@ __all__ = [
     *(name for name in _language if name not in vars(builtins)),  # a star import takes no builtin
 ]
 
-del builtins, version, _language  # nobody looks for them in dir(vyre)
+del builtins, version, _language
+
+_LOADED_BY_NAME = ("kernels", "opencl", "torch")
+"""Modules for users that load more than everybody needs: kernels, and libraries of others."""
+
+
+def __getattr__(name: str) -> _ModuleType:
+    """Load such a module where it is first named: `vyre.torch.choose` without another import."""
+    if name in _LOADED_BY_NAME:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__]
+    )
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "kernels"]

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import vyre
+
 LIBRARIES = {
     "opencl": (
         "pyopencl",
@@ -29,6 +31,35 @@ def test_a_library_that_is_not_there_is_named_with_what_to_do(adapter):
     )
 
     assert printed(code) == f"{library} {said}\n"
+
+
+@pytest.mark.parametrize("adapter", LIBRARIES)
+def test_an_adapter_is_loaded_where_it_is_first_named(adapter):
+    library, said = LIBRARIES[adapter]
+    code = (
+        f"import sys, vyre; sys.modules[{library!r}] = None\n"
+        f"print('vyre.adapter.{adapter}' in sys.modules)\n"
+        f"try:\n    vyre.{adapter}\n"
+        "except ModuleNotFoundError as error:\n    print(error)"
+    )
+
+    assert printed(code) == f"False\n{said}\n"
+
+
+def test_the_bundled_kernels_are_loaded_where_they_are_first_named():
+    code = (
+        "import sys, vyre; print('vyre.kernels' in sys.modules); print(vyre.kernels.saxpy.__name__)"
+    )
+
+    assert printed(code) == "False\nsaxpy\n"
+
+
+def test_a_name_that_vyre_does_not_have_is_an_error_as_of_any_module():
+    with pytest.raises(
+        AttributeError, match=r"^module 'vyre' has no attribute 'kernal'$"
+    ) as raised:
+        vyre.kernal  # noqa: B018  # it is asked for
+    assert (raised.value.name, raised.value.obj) == ("kernal", vyre)
 
 
 @pytest.mark.parametrize("adapter", LIBRARIES)
