@@ -164,3 +164,28 @@ def test_lanes_tell_each_other_by_shuffles_or_memory():
     assert "__syncthreads" not in text(row_sums, Code(lanes=32))
     assert "__syncthreads" in text(row_sums, Code(lanes=64))
     assert "exchange_f32[32]" in text(row_sums, Code(lanes=32), OPENCL)
+
+
+@vyre.kernel
+def far_from(points: In[f32, 2], centres: In[f32, 2], out: Out[f32]):
+    i = vyre.gid()
+    s = 0.0
+    for c in range(len(centres)):
+        s += points[i, 0] * centres[c, 0] + points[i, 1] * centres[c, 1]
+    out[i] = s + centres[0, 1]
+
+
+@pytest.mark.parametrize("dialect", [CUDA, OPENCL], ids=["cuda", "opencl"])
+def test_columns_that_are_numbers_are_found_by_one_address_of_their_row(dialect):
+    """No element's number begins again at 0, so that compilers need no addition for each."""
+    found = text(far_from, Code(checked=False), dialect)
+
+    assert len(re.findall(r"p_centres\[\(u64\)\(v_c \* dim1_centres\) \+ [01]u\]", found)) == 2
+    assert len(re.findall(r"p_points\[\(u64\)\(v_i \* dim1_points\) \+ [01]u\]", found)) == 2
+
+
+def test_an_address_that_is_a_number_or_is_checked_stays_as_it_is():
+    checked = text(far_from, Code(checked=True))
+
+    assert re.search(r"p_centres\[0u \* dim1_centres \+ 1u\]", text(far_from, Code(checked=False)))
+    assert "(u64)" not in checked

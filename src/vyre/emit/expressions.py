@@ -287,15 +287,20 @@ class Expressions:
             text, _ = self.expr(part, here)
             at = f"({at} * {self.terms.word_dim(decl, axis)} + {text})" if axis else text
         match last:
+            case Lit(DataType.U32):
+                start, by = "", self.expr(last, here)[0]
             case Var(name) if name in here.ahead:
                 start, by = here.ahead[name]
             case Binary(BinaryOp.ADD, first, Var(name)) if name in here.ahead and decl.kept:
                 start, by = here.ahead[name]  # of what a launch asks for, no index is so large
-                start = f"({self.expr(first, here)[0]} + {start})"
+                start = f"({self.expr(first, here)[0]} + {start or '0u'})"
             case _:
                 return ""
-        if at:
-            start = f"({at} * {self.terms.word_dim(decl, len(outer))} + {start})"
+        if not start and all(_is_known(part, here) for part in outer):
+            return ""
+        if at:  # of an array's elements none has a number that begins again at 0
+            row = f"{at} * {self.terms.word_dim(decl, len(outer))}"
+            start = f"({row} + {start})" if start else f"({row})"
         return f"(({self.terms.use(DataType.U64)}){start} + {by})"
 
     def by_axis(
@@ -326,6 +331,16 @@ def fixed_at(indices: tuple[Expr, ...], shape: tuple[int, ...]) -> int | None:
             return prod(shape)
         at = at * extent + int(index.value)
     return at
+
+
+def _is_known(index: Expr, here: Here) -> bool:
+    """Whether an index is a literal, or a name for one."""
+    match index:
+        case Var(name) if name in here.ahead:
+            start, _ = here.ahead[name]
+            return not start
+        case _:
+            return isinstance(index, Lit)
 
 
 def is_short(index: Expr) -> bool:

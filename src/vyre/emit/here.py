@@ -24,7 +24,7 @@ class Here:
     scope: dict[str, DataType] = field(default_factory=dict)  # the names that are bound
     loaded: dict[Element, str] = field(default_factory=dict)  # elements that are in registers
     ahead: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Names of numbers that are so much ahead of others: the text of the other, and how much."""
+    """Names of numbers so much ahead of others: the text of the other, none of 0, and how much."""
     level: int = 1  # how far in its lines are
     statement: str = ""  # the one at hand, by which its accesses are known
     items: Items = ONE_ITEM  # that an invocation takes

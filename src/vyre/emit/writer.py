@@ -142,6 +142,8 @@ class Writer:
             case Ahead(start, by):
                 texts = (self.expressions.expr(part, here)[0] for part in (start, by))
                 here.ahead[name] = next(texts), next(texts)
+            case Lit(DataType.U32):
+                here.ahead[name] = "", self.expressions.expr(value, here)[0]
             case Var(other) if other in here.ahead:
                 here.ahead[name] = here.ahead[other]
             case _:

@@ -7,7 +7,7 @@ names holds all that is not finished, however many elements there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -334,12 +334,17 @@ class Serial:
 
     def blocks_of_blocks(self, most: int, count: str, whole: list[Names]) -> Iterator[Node]:
         """Folds blocks, and blocks of blocks, into `whole`."""
+        totals = yield from self.totals(count, most)
+        yield from self.block(most - 1, totals, u32(0), whole)
+
+    def totals(self, count: str, most: int) -> Generator[Node, None, list[str]]:
+        """The names of how many rounds there are, how many blocks of them, and blocks of these."""
         totals = [count]
         for _ in range(1, most):
             total = self.fresh("blocks")
             yield Let(total, up(Var(totals[-1]), BLOCK))
             totals.append(total)
-        yield from self.block(most - 1, totals, u32(0), whole)
+        return totals
 
     # -- the rounds themselves
 

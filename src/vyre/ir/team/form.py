@@ -29,6 +29,7 @@ from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, Serial, has_reductions
 from vyre.ir.team.again import Again, again_in
 from vyre.ir.team.beside import Copy, beside, why_not_beside
+from vyre.ir.team.dealing import Dealing
 from vyre.ir.team.keeping import Keeping
 from vyre.ir.team.loops import is_read_before, stored_to
 from vyre.ir.team.positions import Rows, by_rows, moved_to, unwrapped
@@ -119,6 +120,7 @@ def team(program: Program, lanes: int, shares: int = 1, keeps: int = 0, items: i
     if items > 1:
         several = beside(source, unwrapped(source.entry), items, fresh)
         source, copies = several.program, several.copies
+        kind = Dealing if kind is Writer else kind
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
     if keeps:

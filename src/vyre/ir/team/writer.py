@@ -188,11 +188,8 @@ class Writer(Serial):
         self, count: str, rounds: int, whole: list[Names], *, copies: bool
     ) -> Iterator[Node]:
         """The same of blocks of blocks, as many as there may be."""
-        most, totals = levels(rounds), [count]
-        for _ in range(1, most):
-            total = self.fresh("blocks")
-            yield Let(total, up(Var(totals[-1]), BLOCK))
-            totals.append(total)
+        most = levels(rounds)
+        totals = yield from self.totals(count, most)
         if most == 1:
             yield from self.one_block(Var(count), u32(0), whole, copies=copies)
         else:
@@ -203,16 +200,23 @@ class Writer(Serial):
         if self.rows == 1:
             yield from self.one_block(count, u32(0), whole, copies=True)
             return
-        begin, left = self.fresh("begin"), self.fresh("left")
         each = [self.names(held, "block") for held in self.held]
         yield from self.all_absent(each)
+        begin, left = yield from self.block_of_row(count)
+        yield from self.one_block(left, begin, each, copies=True)
+        every = yield from self.of_all_rows(each)
+        yield from self.all_put_alike(whole, every)
+
+    def block_of_row(self, count: Expr) -> Generator[Node, None, tuple[Expr, Expr]]:
+        """Where the only block of a row begins, and how many rounds it has."""
+        if self.rows == 1:
+            return u32(0), count
+        begin, left = self.fresh("begin"), self.fresh("left")
         yield Let(begin, Binary(BinaryOp.MUL, self.row, u32(BLOCK)))
         behind = Binary(BinaryOp.SUB, count, Var(begin))
         inside = Binary(BinaryOp.LT, Var(begin), count)
         yield Let(left, Select(inside, behind, u32(0)))
-        yield from self.one_block(Var(left), Var(begin), each, copies=True)
-        every = yield from self.of_all_rows(each)
-        yield from self.all_put_alike(whole, every)
+        return Var(begin), Var(left)
 
     @property
     def is_ordered(self) -> bool:
@@ -266,6 +270,14 @@ class Writer(Serial):
         self, left: Expr, first: Expr, whole: list[Names], *, copies: bool
     ) -> Iterator[Node]:
         """Gives `whole` what the rounds of one block come to, for a row of lanes."""
+        own = yield from self.own_of_block(left, first, copies=copies)
+        yield from self.agreed(own)
+        yield from self.all_put_alike(whole, own)
+
+    def own_of_block(
+        self, left: Expr, first: Expr, *, copies: bool
+    ) -> Generator[Node, None, list[Names]]:
+        """What the rounds of one block come to that are a lane's own."""
         own = [self.names(held, "own") for held in self.held]
         yield from self.all_absent(own)
         lane = self.lane_in_row
@@ -297,8 +309,7 @@ class Writer(Serial):
         else:
             some = Binary(BinaryOp.MIN, up(left, LANES), u32(BLOCK // LANES))
             yield rounds(u32(0), some, checked=True)
-        yield from self.agreed(own)
-        yield from self.all_put_alike(whole, own)
+        return own
 
     def blocks(
         self,
@@ -353,6 +364,14 @@ class Writer(Serial):
 
         Blocks that are of one lane are of one row, too, so that rows need not meet in between.
         """
+        number, begin, left = yield from self.block_of_turn(totals, turn, first, some)
+        yield from self.one_block(left, begin, each, copies=copies)
+        yield from self.kept(number, own, each)
+
+    def block_of_turn(
+        self, totals: Sequence[str], turn: str, first: str, some: Expr
+    ) -> Generator[Node, None, tuple[Expr, Expr, Expr]]:
+        """The number of a row's block, where it begins, and how many rounds it has."""
         number, begin, left = self.fresh("number"), self.fresh("begin"), self.fresh("left")
         if self.rows == 1:
             yield Let(number, Var(turn))
@@ -364,8 +383,7 @@ class Writer(Serial):
         total = Var(totals[0])
         inside = Binary(BinaryOp.LT, Var(number), some)
         yield Let(left, Select(inside, Binary(BinaryOp.SUB, total, Var(begin)), u32(0)))
-        yield from self.one_block(Var(left), Var(begin), each, copies=copies)
-        yield from self.kept(Var(number), own, each)
+        return Var(number), Var(begin), Var(left)
 
     def kept(self, number: Expr, own: list[Names], each: list[Names]) -> Iterator[Node]:
         """Folds what a block came to into the lane whose turn it is."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.analysis.reader import LOAD
-from vyre.ir.fold import BLOCK, LANES
+from vyre.ir.fold import BLOCK, HALVES, LANES
 from vyre.ir.team.relay import Relay
 from vyre.model import Schedule
 from vyre.plan.geometry import tiles_of
@@ -197,8 +197,12 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
     found.begun += own * walk.inner_lanes
     found.computed += own * (walk.operations + walk.functions) * t.items
     met, states = turns * times, walk.states * t.items
+    looked = states  # at numbers of each row
+    if walk.is_ordered:
+        dealt = t.items > 1.0
+        states, looked = np.where(dealt, _dealt(states), states), np.where(dealt, 1.0, states)
     found.agreed += met * states
-    found.met += several * met * t.rows * states
+    found.met += several * met * t.rows * looked
     found.meetings += several * met
     found.walks += times
     found.ordered += times * walk.is_ordered
@@ -208,7 +212,7 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
     found.functions += rounds * walk.functions * t.items
     found.inner += rounds * walk.inner * t.items
     found.agreeing += t.warps * met * states
-    found.meeting += t.warps * several * met * states
+    found.meeting += t.warps * several * met * looked
     for access in walk.accesses:
         read = 1.0 - 1.0 * keeping * access.again  # what is kept is not read again
         _accessed(found, access, t, rounds * read, own * read)
@@ -216,6 +220,12 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
     found.rounds += reading
     if any(_is_far(access) for access in walk.accesses):
         found.far += reading
+
+
+def _dealt(states: Vector) -> Vector:
+    """As many numbers told at every step as are told where each half of lanes adds half of them."""
+    told: Vector = sum((np.ceil(states * half / LANES) for half in HALVES), np.zeros_like(states))
+    return told / len(HALVES)
 
 
 def _in_blocks(found: Amounts, whole: Vector, rest: Vector, t: _Teams) -> None:
