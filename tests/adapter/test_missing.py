@@ -6,6 +6,14 @@ import sys
 import pytest
 
 LIBRARIES = {
+    "cupy": (
+        "cupy",
+        'vyre.cupy needs cupy, which is not installed\nFix: pip install "vyre[cupy]"',
+    ),
+    "numba": (
+        "numba",
+        'vyre.numba needs numba-cuda, which is not installed\nFix: pip install "vyre[numba]"',
+    ),
     "opencl": (
         "pyopencl",
         'vyre.opencl needs pyopencl, which is not installed\nFix: pip install "vyre[opencl]"',
