@@ -260,7 +260,7 @@ class _Launching:
             entry = self._entry(args)
             if entry is None:
                 return self._given(*args)
-        return entry.launch((self, args), self._handle)
+        return entry.launch((self, args), self._handle or 0)
 
     def decision(self, *args: Any) -> Decision:
         """What is decided for such a launch, which is not made."""
@@ -278,7 +278,7 @@ class _Launching:
         return entry.tune(
             (self, args),
             copies=_on_copies,
-            stream=self._handle,
+            stream=self._handle or 0,
             budget_s=budget_s,
             progress=progress,
         )
@@ -312,7 +312,7 @@ class _Launching:
         stated = None if self._size is None else self._size(*args)
         size = () if stated is None else grids.size_of(stated, owner.name)
         launch = None if 0 in size else self._launch(size)
-        if launch is None or owner.is_copied(args):
+        if launch is None or self._handle is None or owner.is_copied(args):
             return None
         stated = tuple(stated) if isinstance(stated, list) else stated
         looked = tuple(owner.looks[type(one)](one) for one in args)
@@ -538,10 +538,14 @@ def _limits() -> Limits:
     return _LIMITS if _SIMULATED else _place().info.limits
 
 
-def _handle_of(stream: Any) -> int:
-    """A stream's number for the driver; the legacy default one is 0."""
+def _handle_of(stream: Any) -> int | None:
+    """A stream's number for the driver; the legacy default one is 0. None where it is not known."""
+    stream = getattr(stream, "stream", stream)  # of what builds a graph
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
     handle = getattr(stream, "handle", stream)
-    return int(getattr(handle, "value", handle) or 0)
+    value = getattr(handle, "value", handle) or 0
+    return int(value) if isinstance(value, (int, np.integer)) else None
 
 
 def _options(kernel: Any) -> Mapping[str, Any]:

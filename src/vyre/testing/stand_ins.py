@@ -14,7 +14,6 @@ from itertools import product
 from math import prod
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self, cast
-from unittest import mock
 
 import numpy as np
 
@@ -138,7 +137,7 @@ class Stream:
     null: Stream
 
     def __init__(self, ptr: int = 0) -> None:
-        self.ptr = ptr
+        self.ptr = self.handle = ptr
 
     def __enter__(self) -> Self:
         _here.streams = [*_streams(), self]
@@ -273,11 +272,15 @@ def cupy_by_name() -> Iterator[Any]:
         ),
         nvrtc=SimpleNamespace(getVersion=lambda: (13, 0)),
     )
-    others = [name for name in sys.modules if name in ("vyre.adapter.cupy", "vyre.cupy")]
-    with mock.patch.dict(sys.modules, {"cupy": made}):
-        for name in others:
-            del sys.modules[name]
+    names = ("cupy", "vyre.adapter.cupy", "vyre.cupy")
+    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    sys.modules["cupy"] = made
+    try:
         yield made
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(before)
 
 
 # -- Numba
