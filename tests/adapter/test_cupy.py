@@ -417,6 +417,15 @@ class TestRawKernels:
         )
 
     @pytest.mark.usefixtures("bench")
+    def test_what_nobody_can_copy_is_not_tuned_on(self, adapter, kernel):
+        with pytest.raises(vyre.InvalidInput) as caught:
+            adapter.tuned(kernel()).tune((8,), (128,), (object(),))
+
+        problem, fix = str(caught.value).splitlines()
+        assert problem.endswith(", cannot be copied")
+        assert fix == "Fix: pass arrays and plain values, or call it and let it learn"
+
+    @pytest.mark.usefixtures("bench")
     def test_what_a_kernel_is_tells_choices_apart(self, adapter, kernel, tmp_path):
         binary = tmp_path / "k.cubin"
         binary.write_bytes(b"\x7fELF")

@@ -121,6 +121,14 @@ def test_a_size_beyond_the_launch_leaves_it_as_it_is():
     )
 
 
+def test_an_axis_of_one_that_a_size_says_as_well_is_no_axis():
+    launch = Launch.of((4,), (64,), (200, 1, 1))
+
+    assert launch.size == (200,)
+    assert launch.axes == 1
+    assert Launch.of((4, 2), (64,), (200, 1)).size == (200, 1)
+
+
 def test_positions_stay_what_an_int_can_hold():
     launch = Launch.of((2**21,), (1023,), (2**31 - 1025,))
 

@@ -56,7 +56,7 @@ def place(launches, monkeypatch):
     monkeypatch.setattr(adapter, "_place", lambda: made)
     monkeypatch.setattr(adapter, "refuse_to_copy_much", lambda *_: None)  # no device tells
     monkeypatch.setattr(adapter.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(adapter, "_copied", lambda _, one: one)
+    monkeypatch.setattr(adapter, "_is_array", lambda one: isinstance(one, stand_ins.ndarray))
     with stand_ins.cupy_by_name():  # whose arrays are passed
         yield made
 
@@ -133,6 +133,24 @@ def test_tasks_are_given_threads_by_the_driver_until_others_are_faster(bench, la
     assert {one.grid for one in launches.made if one.block == FAST} == {(4, 1, 1)}
     assert len(launches.made) == called
     assert made.forall(1000).decision(x, 1000).config.text == "block=256"
+
+
+@pytest.mark.usefixtures("bench")
+class TestCopies:
+    """Whoever tunes changes nothing of the caller's."""
+
+    def test_arrays_are_copied_wherever_they_are(self, launches):
+        made, x = tuned(kernel()), floats()
+        hint = cuda.InOut(x)
+
+        for args in ((x, 3), ((x, 1), 3), (hint, 3)):
+            made[8, 128].tune(*args, budget_s=600.0)
+
+        given = [one.args[0] for one in launches.made]
+        assert {type(one) for one in given} == {stand_ins.ndarray, tuple, cuda.InOut}
+        assert all(one is not x and one is not hint for one in given)
+        assert all(one[0] is not x for one in given if isinstance(one, tuple))
+        assert all(one.value is not x for one in given if isinstance(one, cuda.InOut))
 
 
 @pytest.mark.usefixtures("bench")

@@ -430,6 +430,7 @@ class TunedElementwiseKernel:
                 return entry.launch(
                     (args, size, stream), _CURRENT if stream is None else stream.ptr
                 )
+        _place()  # or what is missing would be said after the launch
         given = self.kernel(*args, size=size, stream=stream, block_size=block_size)
         if self._calls.check is None:
             self._entry(args, size, stream, block_size)
@@ -589,18 +590,25 @@ def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
 def _elements_on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     args, size, on = arguments
     with on or nullcontext():
-        return tuple(one.copy() if _is_array(one) else one for one in args), size, on
+        made = (_copied(n, one, whole=False) for n, one in enumerate(args))
+        return tuple(made), size, on
 
 
 def _is_array(argument: Any) -> bool:
     return isinstance(argument, cupy.ndarray)
 
 
-def _copied(number: int, argument: Any) -> Any:
-    """A copy that lies in memory as the array does: a kernel sees its memory alone."""
-    if not _is_array(argument):
+def _copied(number: int, argument: Any, *, whole: bool = True) -> Any:
+    """A copy of an array, that lies in memory as it does where a kernel sees its memory alone."""
+    if isinstance(argument, _VALUES):
         return argument
-    _refuse_strided(number, argument)
+    if not _is_array(argument):
+        raise InvalidInput(
+            f"argument {number}, {shown(argument)}, cannot be copied",
+            "pass arrays and plain values, or call it and let it learn",
+        )
+    if whole:
+        _refuse_strided(number, argument)
     return argument.copy(order="K")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import gcd, prod
 from typing import Any
@@ -68,7 +68,10 @@ class Launch:
         >>> Launch.of((4,), (64, 2)).threads
         (256, 2, 1)
         """
-        return cls(grid=_three(grid), width=_three(block), size=size, way=way)
+        made = cls(grid=_three(grid), width=_three(block), way=way)
+        while size and size[-1] == made.threads[len(size) - 1] == 1:
+            size = size[:-1]  # an axis that nobody uses, so that nothing need look at it
+        return replace(made, size=size)
 
     @property
     def threads(self) -> Shape:

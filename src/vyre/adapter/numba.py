@@ -632,6 +632,11 @@ def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
 
 
 def _copied(number: int, argument: Any) -> Any:
+    if isinstance(argument, tuple):
+        made = [_copied(number, one) for one in argument]
+        return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return type(argument)(_copied(number, argument.value))
     if not _is_array(argument):
         return argument
     if not hasattr(argument, "copy_to_host"):
