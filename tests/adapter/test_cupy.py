@@ -342,6 +342,17 @@ class TestRawKernels:
         assert len(made._calls._entries) == 1
 
     @pytest.mark.usefixtures("bench")
+    def test_devices_are_told_apart(self, adapter, kernel):
+        made, x, here = adapter.tuned(kernel()), floats(), [0]
+        made._device = lambda: here[0]
+
+        for here[0] in (0, 1, 0, 1):
+            made((8,), (128,), (x, 1024))
+
+        assert len(made._calls._entries) == 2
+        assert sorted(made._texts) == [0, 1]
+
+    @pytest.mark.usefixtures("bench")
     def test_in_a_capture_what_is_given_is_launched_and_nothing_is_learned(
         self, adapter, kernel, launches, place
     ):

@@ -345,6 +345,21 @@ class TestLaunches:
         known = (0, None, Core(), Older(), Null(), Named(), Builder(), object())
         assert [adapter._handle_of(one) for one in known] == [0, 0, 7, 9, 0, 11, 11, None]
 
+    def test_what_numba_says_of_a_grid_is_said_of_the_callers_alone(self, launches):
+        launches.fewest_blocks = 1000
+        made, x = tuned(kernel()), floats()
+
+        with pytest.warns(UserWarning, match="Grid size 8 will use little of it"):
+            configured = made[8, 128]
+        for _ in range(60):
+            configured(x, 1024)  # a warning would be an error here
+        with pytest.warns(UserWarning, match="Grid size 2 will use little of it"):
+            made.forall(1024)(x, 0.5)
+        for _ in range(60):
+            made.forall(1024)(x, 0.5)
+
+        assert len(set(launches.blocks)) > 4
+
     def test_callbacks_are_of_the_configuration_that_they_are_given_to(self, launches):
         made, x, called = tuned(kernel()), floats(), []
         configured = made[8, 128]
@@ -380,6 +395,15 @@ class TestLaunches:
             "such a launch of twice is not for learning\n"
             "Fix: ask with arrays of the device and at least one thread, outside of a capture"
         )
+
+    def test_devices_are_told_apart(self):
+        made, x, here = tuned(kernel()), floats(), [0]
+        made.device = lambda: here[0]
+
+        for here[0] in (0, 1, 0, 1):
+            made[8, 128](x, 1024)
+
+        assert len(made.calls._entries) == 2
 
     def test_in_a_capture_what_is_given_is_launched_and_nothing_is_learned(self, launches, place):
         place.capturing = True
@@ -509,7 +533,7 @@ def test_the_stand_ins_take_what_the_librarys_own_take():
 
     own = type(cuda.jit(twice))
 
-    for name in ("configure", "forall", "__getitem__"):
+    for name in ("configure", "forall", "specialize", "__getitem__"):
         wanted = inspect.signature(inspect.unwrap(getattr(own, name)))
         found = inspect.signature(getattr(Dispatcher, name))
         assert [(p.name, p.default) for p in found.parameters.values()] == [

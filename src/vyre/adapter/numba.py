@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import functools
 import importlib.metadata
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -79,6 +81,7 @@ class TunedKernel:
         self.looks = Looks(_look_at)
         self.device = _device
         self.begun: set[object] = set()
+        self.tasks: dict[Any, Any] = {}
         self._configured: dict[Any, Configured] = {}
         self._read: dict[bool, Read] = {}
 
@@ -89,12 +92,9 @@ class TunedKernel:
         except (KeyError, TypeError):  # the library says what it cannot take
             pass
         made = Configured(self, self.kernel[configuration], *configuration)
-        for oldest in tuple(self._configured)[: len(self._configured) - _MOST_CONFIGURED + 1]:
-            self._configured.pop(oldest, None)
-        try:
-            return self._configured.setdefault(configuration, made)
-        except TypeError:
-            return made
+        with suppress(TypeError):  # lists, which Numba's simulator takes
+            _keep(self._configured, configuration, made)
+        return made
 
     def configure(
         self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
@@ -368,7 +368,7 @@ class Configured(_Launching):
     def under(self, block: Shape, grid: Shape) -> Callable[..., Any]:
         made = self._launches.get((block, grid))
         if made is None:
-            made = self._owner.kernel[grid, block, self.stream, self.shared_bytes]
+            made = _quietly(self._owner.kernel, (grid, block, self.stream, self.shared_bytes))
             if not _SIMULATED:  # there it is the kernel itself, whatever the configuration
                 self._launches[block, grid] = made
         return made  # type: ignore[no-any-return]  # it has no types
@@ -413,14 +413,38 @@ class ForAll(_Launching):
         threads = block[0] if block else 0
         if threads == self._tpb:
             return self._given  # type: ignore[no-any-return]  # it has no types
-        kernel, shared = self._owner.kernel, self.shared_bytes
-        made: Callable[..., Any] = kernel.forall(
-            self._tasks, tpb=threads, stream=self.stream, sharedmem=shared
-        )
-        return made
+        blocks = -(-self._tasks // threads)
+        return functools.partial(self._launched, (blocks, threads, self.stream, self.shared_bytes))
+
+    def _launched(self, configuration: tuple[Any, ...], *args: Any) -> None:
+        """What `forall` does, with threads of ours."""
+        owner = self._owner
+        kernel = owner.kernel
+        compiled = kernel if _SIMULATED or kernel.specialized else kernel.specialize(*args)
+        made = owner.tasks.get((compiled, configuration))
+        if made is None:
+            made = _quietly(compiled, configuration)
+            if not _SIMULATED:
+                _keep(owner.tasks, (compiled, configuration), made)
+        made(*args)
 
 
 _TASKS = 128
+_one_at_a_time = threading.Lock()
+
+
+def _quietly(kernel: Any, configuration: tuple[Any, ...]) -> Any:
+    """A configuration that is ours, of which nobody need be told that its grid is small."""
+    with _one_at_a_time, warnings.catch_warnings():  # whose filters are the process's
+        warnings.simplefilter("ignore")
+        return kernel[configuration]
+
+
+def _keep(kept: dict[Any, Any], key: Any, made: Any) -> None:
+    """Keep one more of what is made for launches, and forget the oldest beyond so many."""
+    for oldest in tuple(kept)[: max(len(kept) - _MOST_CONFIGURED + 1, 0)]:
+        kept.pop(oldest, None)
+    kept[key] = made
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,7 @@ class Launches:
     made: list[Launched] = field(default_factory=list)
     times_ns: Callable[[Launched], float] = lambda _: 1e6
     most_threads: int = 1024
+    fewest_blocks: int = 0  # below which Numba warns of a grid
     failing: Callable[[Launched], BaseException | None] = lambda _: None
 
     def add(self, launched: Launched, body: Callable[..., object] | None = None) -> None:
@@ -296,6 +298,8 @@ class LaunchConfiguration:
         self.griddim, self.blockdim = _three(griddim), _three(blockdim)
         self.stream, self.sharedmem = stream, sharedmem
         self.pre_launch_callbacks: list[Callable[..., object]] = []
+        if prod(self.griddim) < LAUNCHES.fewest_blocks:
+            warnings.warn(f"Grid size {prod(self.griddim)} will use little of it", stacklevel=2)
 
     def __call__(self, *args: Any) -> None:
         for callback in self.pre_launch_callbacks:
@@ -318,7 +322,8 @@ class TasksOf:
         if self.ntasks:
             block = self.tpb or 768  # what the driver thinks best
             grid = -(-self.ntasks // block)
-            self.dispatcher[grid, block, self.stream, self.sharedmem](*args)
+            specialized = self.dispatcher.specialize(*args)
+            specialized[grid, block, self.stream, self.sharedmem](*args)
 
 
 class Dispatcher:
@@ -336,6 +341,7 @@ class Dispatcher:
         self.targetoptions = dict(targetoptions or {})
         self.overloads: dict[Any, Any] = {}
         self.compiled = SimpleNamespace(launch_config_sensitive=False)
+        self.specializations: dict[Any, Dispatcher] = {}
         self._configured: dict[Any, LaunchConfiguration] = {}
 
     def typeof_pyval(self, value: Any) -> Any:
@@ -356,6 +362,14 @@ class Dispatcher:
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> TasksOf:
         return TasksOf(self, ntasks, tpb=tpb, stream=stream, sharedmem=sharedmem)
+
+    def specialize(self, *args: Any) -> Dispatcher:
+        kinds = tuple(map(type, args))
+        if kinds not in self.specializations:
+            made = Dispatcher(self.py_func, self.targetoptions, self.body)
+            made.specialized, made.compiled = True, self.compiled
+            self.specializations[kinds] = made
+        return self.specializations[kinds]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         del args, kwargs
