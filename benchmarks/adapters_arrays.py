@@ -30,6 +30,7 @@ import numpy as np
 from measure import picked
 
 from vyre import settings
+from vyre.errors import VyreError
 from vyre.learn import process
 from vyre.testing import provenance, stand_ins
 
@@ -126,9 +127,13 @@ def measured(make: Callable[[int], Case], size: int, calls: int, *, dry: bool) -
     configs = entry.call.subject.question().candidates
     starts = {one.text: entry.made(one) for one in configs}
     times: dict[str, list[float]] = {name: [] for name in starts}
-    for start in starts.values():
+    for name, start in tuple(starts.items()):
         case.clear()
-        start(case.arguments(), 0)
+        try:
+            start(case.arguments(), 0)
+        except VyreError:  # calls drop it, too
+            del starts[name], times[name]
+            continue
         found.differ += differs()
         case.elapsed_us(lambda: start(case.arguments(), 0), 2)  # noqa: B023  # at once
     for _ in range(3 if dry else ROUNDS):

@@ -549,5 +549,5 @@ def test_a_kernel_of_the_librarys_own_is_taken():
 
     assert made.name == "twice"
     assert made.read(steps=False).sign is None
-    assert "launch_bounds None" in made.text().splitlines()
+    assert "fastmath False" in made.text().splitlines()
     assert Launched((1, 1, 1), (2, 1, 1)).positions == {(0, 0, 0), (1, 0, 0)}

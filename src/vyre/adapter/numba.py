@@ -15,8 +15,8 @@ from typing import Any
 
 import cloudpickle
 import numba
+import numba.cuda as cuda
 import numpy as np
-from numba import cuda
 
 from vyre.adapter import grids
 from vyre.adapter.alike import alike, sizes_in, traits_in
@@ -581,7 +581,7 @@ def _options(kernel: Any) -> Mapping[str, Any]:
 @functools.cache
 def _versions() -> str:
     """Of the library, and of what it compiles with."""
-    found = []
+    found = [str(getattr(cuda, "implementation", "numba.cuda"))]
     for name in _LIBRARIES:
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
