@@ -485,13 +485,13 @@ class TestLaunches:
 
     def test_what_a_kernel_is_tells_choices_apart(self):
         texts = [
-            tuned(one).text()
+            tuned(one).text
             for one in (kernel(), kernel(thrice), kernel(fastmath=True), kernel(max_registers=32))
         ]
 
         assert len(set(texts)) == 4
-        assert texts[0] == tuned(kernel()).text()
-        assert "numba " in texts[0].splitlines()[1]
+        assert texts[0] == tuned(kernel()).text
+        assert "numba " in tuned(kernel()).parts()[1]
 
     def test_a_kernel_of_a_class_is_bound_as_a_function_is(self):
         class Held:
@@ -549,5 +549,5 @@ def test_a_kernel_of_the_librarys_own_is_taken():
 
     assert made.name == "twice"
     assert made.read(steps=False).sign is None
-    assert "fastmath False" in made.text().splitlines()
+    assert "fastmath False" in made.parts()
     assert Launched((1, 1, 1), (2, 1, 1)).positions == {(0, 0, 0), (1, 0, 0)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
@@ -104,7 +105,8 @@ def said(sizes: Iterable[int]) -> str:
     return "x".join(map(str, sizes))
 
 
-def knobs_of(block: Sequence[int], name: str) -> Knobs:
+@functools.lru_cache(maxsize=1024)
+def knobs_of(block: Shape, name: str) -> Knobs:
     """A size as a config.
 
     >>> knobs_of((16, 4), "local").text, knobs_of((64,), "block").text

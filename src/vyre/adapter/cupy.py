@@ -23,6 +23,7 @@ from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.cuda_text import sign_in
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
+from vyre.adapter.identity import digest_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start
 from vyre.adapter.looks import Look, Looks
 from vyre.adapter.places import cuda
@@ -270,12 +271,13 @@ class TunedRawKernel:
             code = kernel.code
             if code is None:
                 code = blake3.blake3(Path(kernel.file_path).read_bytes()).hexdigest()
-            parts = (
-                *(self.name, _versions(), kernel.backend, *kernel.options),
-                *(f"{name} {number}" for name, number in sorted(kernel.attributes.items())),
-                code,
+            self._texts[ordinal] = digest_of(
+                (
+                    *(self.name, _versions(), kernel.backend, *kernel.options),
+                    *(f"{name} {number}" for name, number in sorted(kernel.attributes.items())),
+                    code,
+                )
             )
-            self._texts[ordinal] = "\n".join(parts)
         return self._texts[ordinal]
 
 
@@ -465,7 +467,7 @@ class TunedElementwiseKernel:
         if place.is_capturing(_CURRENT if stream is None else stream.ptr):
             return None
         if self._text is None:
-            self._text = "\n".join((self.name, _versions(), _described(self.kernel)))
+            self._text = digest_of((self.name, _versions(), _described(self.kernel)))
         common = alike(args)
         count = int(size) if size > 0 else elements_in(common)
         limits = place.info.limits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import gcd, prod
 from typing import Any
@@ -58,6 +58,14 @@ class Launch:
     width: Shape
     size: Shape = ()
     way: Grid = Grid.THREADS
+    threads: Shape = field(init=False)  # along each axis
+    axes: int = field(init=False)  # that have more than one; one at least
+
+    def __post_init__(self) -> None:
+        threads = tuple(n * m for n, m in zip(self.grid, self.width, strict=True))
+        axes = max(len(self.size), 1, *(n + 1 for n, one in enumerate(threads) if one > 1))
+        object.__setattr__(self, "threads", threads)
+        object.__setattr__(self, "axes", axes)
 
     @classmethod
     def of(
@@ -68,23 +76,10 @@ class Launch:
         >>> Launch.of((4,), (64, 2)).threads
         (256, 2, 1)
         """
-        made = cls(grid=_three(grid), width=_three(block), way=way)
-        while size and size[-1] == made.threads[len(size) - 1] == 1:
+        whole, width = _three(grid), _three(block)
+        while size and size[-1] == whole[len(size) - 1] == width[len(size) - 1] == 1:
             size = size[:-1]  # an axis that nobody uses, so that nothing need look at it
-        return replace(made, size=size)
-
-    @property
-    def threads(self) -> Shape:
-        """How many there are along each axis."""
-        return tuple(n * m for n, m in zip(self.grid, self.width, strict=True))
-
-    @property
-    def axes(self) -> int:
-        """How many axes have more than one thread; one at least."""
-        return max(
-            len(self.size),
-            *(axis + 1 for axis, n in enumerate(self.threads) if n > 1 or not axis),
-        )
+        return cls(grid=whole, width=width, size=size, way=way)
 
     @property
     def default(self) -> Knobs:

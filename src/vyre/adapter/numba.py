@@ -25,7 +25,7 @@ from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
-from vyre.adapter.identity import text_of
+from vyre.adapter.identity import digest_of, text_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start
 from vyre.adapter.looks import Look, Looks
 from vyre.adapter.numba_code import Read, read
@@ -152,19 +152,21 @@ class TunedKernel:
         overloads = () if _SIMULATED else tuple(self.kernel.overloads.values())
         return any(getattr(one, "launch_config_sensitive", False) for one in overloads)
 
-    def text(self) -> str:
+    def parts(self) -> tuple[str, ...]:
         """All of the kernel, as far as it can be known."""
-        constants = self.read(steps=True).constants
         options = sorted(_options(self.kernel).items())
-        return "\n".join(
-            (
-                self.name,
-                _versions(),
-                *(f"{name} {value!r}" for name, value in options),
-                text_of(self.kernel.py_func),
-                *constants,
-            )
+        return (
+            self.name,
+            _versions(),
+            *(f"{name} {value!r}" for name, value in options),
+            text_of(self.kernel.py_func),
+            *self.read(steps=True).constants,
         )
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The same for a store, as it was when it was first launched."""
+        return digest_of(self.parts())
 
     def entry(
         self, key: Any, args: tuple[Any, ...], launching: _Launching, launch: Launch
@@ -178,7 +180,7 @@ class TunedKernel:
         shared_bytes = launching.shared_bytes
         kind = Kind(
             name=self.name,
-            text=self.text(),
+            text=self.text,
             place=_place(),
             configs=configs,
             sizes=(*launch.sizes, *sizes_in(common)),
