@@ -133,9 +133,28 @@ class TestRawKernels:
         assert tried(made) == [(n,) for n in (128, 32, 64, 256, 512, 1024)]
         entry = entry_of(made)
         start = entry.made(adapter.Launch.of((8,), (128,)).config((256,)))
-        start(((x, 600), None), 0)
-        assert launches.made[-1].grid == (3, 1, 1)
-        assert len(made._calls._entries) == 3
+        for n, blocks in ((600, 3), (1000, 4), (600, 3)):
+            start(((x, n), None, (8,), n), 0)
+            assert launches.made[-1].grid == (blocks, 1, 1)
+        assert len(set(made._calls._entries.values())) == 1
+        made((4,), (128,), (x, 1000))  # which has fewer threads than it says
+        assert tried(made) == [(128,)]
+
+    def test_sizes_that_are_ever_new_are_learned_together(self, bench, adapter, kernel, launches):
+        made, x, sizes = adapter.tuned(kernel(), size=lambda _, n: n), floats(), iter(range(10**6))
+
+        def launch():
+            n = 2**20 + next(sizes)
+            made((-(-n // 128),), (128,), (x, n))
+
+        assert bench.call(launch, 600, lambda: entry_of(made).chosen["block"] == 256)
+        bench.call(launch, 20)
+
+        assert len(set(made._calls._entries.values())) == 1
+        assert launches.blocks[-20:].count(FAST) > 10
+        for one in launches.made:
+            n, threads = one.args[1], one.grid[0] * one.block[0]
+            assert n <= threads < n + one.block[0]
 
     @pytest.mark.usefixtures("bench")
     def test_sizes_of_several_axes_and_in_lists(self, adapter, kernel):
@@ -144,7 +163,7 @@ class TestRawKernels:
         made((4, 2), (8, 16), (x, 30))
         made((4, 2), (8, 16), (x, 30))
 
-        assert len(made._calls._entries) == 1
+        assert len(set(made._calls._entries.values())) == 1
         assert (32, 32) in tried(made)
 
     @pytest.mark.usefixtures("bench")
@@ -175,7 +194,9 @@ class TestRawKernels:
         made = adapter.tuned(kernel("x[threadIdx.x]"), blocks=(64,), grid="same")
 
         made((7,), (128,), (floats(), 1))
-        entry_of(made).made(adapter.Launch.of((7,), (64,)).default)(((floats(), 1), None), 0)
+        entry_of(made).made(adapter.Launch.of((7,), (64,)).default)(
+            ((floats(), 1), None, (7,), None), 0
+        )
 
         assert [one.grid for one in launches.made] == [(7, 1, 1)] * 2
         assert launches.blocks[-1] == (64, 1, 1)
@@ -468,7 +489,7 @@ class TestTrials:
         monkeypatch.setattr(adapter, "pickled", lambda _: b"kernel")
         monkeypatch.setattr(adapter.cloudpickle, "loads", lambda _: one)
 
-        taken = variants.portable(((floats(), np.int32(3), 2, None), None))
+        taken = variants.portable(((floats(), np.int32(3), 2, None), None, (8,), 1000))
         written = adapter.runs(taken.kernel)({"block": 256}, list(taken.arguments))
 
         assert taken.names == ("argument 0",)
@@ -496,7 +517,9 @@ class TestTrials:
     def test_memory_of_a_modules_own_is_not_there(self, adapter, kernel, code):
         launch = adapter.Launch.of((8,), (128,))
         with pytest.raises(vyre.InvalidInput) as caught:
-            adapter._Raw(kernel(code), launch, 0, frozenset()).portable(((floats(),), None))
+            adapter._Raw(kernel(code), launch, 0, frozenset()).portable(
+                ((floats(),), None, (8,), None)
+            )
 
         assert str(caught.value) == (
             "check= of twice, whose source has memory of its own, which another process does not "
@@ -511,7 +534,7 @@ class TestTrials:
         variants = adapter._Raw(kernel(), adapter.Launch.of((8,), (128,)), 0, frozenset())
 
         with pytest.raises(vyre.InvalidInput) as caught:
-            variants.portable(((floats(), object()), None))
+            variants.portable(((floats(), object()), None, (8,), None))
 
         problem, fix = str(caught.value).splitlines()
         assert problem.startswith("argument 1, <object object at ")

@@ -130,27 +130,29 @@ class TunedRawKernel:
     ) -> None:
         """Launch it once."""
         looks, size = self._looks, self._size
+        stated = None if size is None else size(*args)
         try:
             key = (
                 self._device(),
                 grid,
                 block,
                 shared_mem,
-                None if size is None else size(*args),
+                stated,
                 *[looks[type(one)](one) for one in args],
             )
             entry = self._calls.find(key)
         except TypeError:  # lists, which the library refuses
             entry = None
         if entry is None:
-            entry = self._entry(grid, block, args, shared_mem, stream)
+            stated = tuple(stated) if isinstance(stated, list) else stated
+            entry = self._entry(grid, block, args, shared_mem, stream, stated)
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
                 return
         if stream is None:
-            entry.launch((args, None), _CURRENT)
+            entry.launch((args, None, grid, stated), _CURRENT)
         else:
-            entry.launch((args, stream), stream.ptr)
+            entry.launch((args, stream, grid, stated), stream.ptr)
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides."""
@@ -166,7 +168,7 @@ class TunedRawKernel:
         stream: Any = None,
     ) -> Decision:
         """What is decided for such a launch, which is not made."""
-        return self._known(grid, block, args, shared_mem, stream).decision
+        return self._known(grid, block, args, shared_mem, stream)[0].decision
 
     def tune(
         self,
@@ -180,10 +182,10 @@ class TunedRawKernel:
         progress: Callable[[Progress], None] | None = None,
     ) -> Decision:
         """Look for the fastest block at once, on copies of the arrays, and remember it."""
-        entry = self._known(grid, block, args, shared_mem, stream)
+        entry, stated = self._known(grid, block, args, shared_mem, stream)
         refuse_to_copy_much(tuple(args), f"tuning {self.name}")
         return entry.tune(
-            (args, stream),
+            (args, stream, grid, stated),
             copies=_on_copies,
             stream=_CURRENT if stream is None else stream.ptr,
             budget_s=budget_s,
@@ -195,26 +197,32 @@ class TunedRawKernel:
 
     def _known(
         self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stream: Any
-    ) -> Entry:
-        entry = self._entry(grid, block, args, shared_mem, stream)
+    ) -> tuple[Entry, Any]:
+        stated = None if self._size is None else self._size(*args)
+        stated = tuple(stated) if isinstance(stated, list) else stated
+        entry = self._entry(grid, block, args, shared_mem, stream, stated)
         if entry is None:
             raise InvalidInput(
                 f"{self.name} over a grid of {shown(grid)} of {shown(block)} is not for learning",
                 "give whole numbers of at least 1 in tuples, and ask outside of a capture",
             )
-        return entry
+        return entry, stated
 
     def _entry(
-        self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stream: Any
+        self,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        shared_mem: int,
+        stream: Any,
+        stated: Any,
     ) -> Entry | None:
         """Where such launches are made from; None where there is nothing to learn from them."""
         if not (_is_shape(grid) and _is_shape(block) and _is_whole(shared_mem)):
             return None
         if not isinstance(args, (tuple, list)):
             return None
-        stated = None if self._size is None else self._size(*args)
         size = () if stated is None else grids.size_of(stated, self.name)
-        stated = tuple(stated) if isinstance(stated, list) else stated
         looked = tuple(self._looks[type(one)](one) for one in args)
         key = (self._device(), grid, block, shared_mem, stated, *looked)
         found = self._calls.find(key)
@@ -224,6 +232,11 @@ class TunedRawKernel:
         if 0 in size or place.is_capturing(_CURRENT if stream is None else stream.ptr):
             return None
         launch = Launch.of(grid, block, size, self._way)
+        free = launch.is_free
+        like = (self._device(), launch.like, shared_mem, *looked)
+        known = self._calls.find(like) if free else None
+        if known is not None:
+            return self._calls.alike(key, known)
         able, left_out = grids.able(
             launch,
             self._named,
@@ -247,7 +260,8 @@ class TunedRawKernel:
             warm=True,
         )
         variants = _Raw(self.kernel, launch, shared_mem, frozenset(able))
-        return self._calls.add(key, kind, variants, (args, stream))
+        entry = self._calls.add(like if free else key, kind, variants, (args, stream, grid, stated))
+        return self._calls.alike(key, entry) if free else entry
 
     def _sign(self, shared_mem: int) -> str | None:
         """What may make results depend on the block."""
@@ -305,12 +319,18 @@ class _Raw:
         kernel, shared = self.kernel, self.shared_bytes
         block = self.launch.block(config)
         grid = self.launch.under(block)
+        covering = grids.Covering(self.launch, block) if self.launch.is_free else None
+        is_default, name = block == self.launch.width, str(kernel.name)
 
         def start(arguments: Sequence[Any], stream: int) -> None:
             del stream  # a launch has its own, or the thread's
-            args, on = arguments
+            args, on, given, stated = arguments
+            if is_default:
+                used = given
+            else:
+                used = grid if covering is None else covering.grid(given, stated, name)
             try:
-                kernel(grid, block, args, shared_mem=shared, stream=on)
+                kernel(used, block, args, shared_mem=shared, stream=on)
             except _REFUSED as error:
                 raise Raised(error) from error
 
@@ -318,7 +338,7 @@ class _Raw:
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The kernel with its source, and its arrays as NumPy's."""
-        args, on = arguments
+        args, on, *_ = arguments
         self._refuse_own_memory()
         more = {
             "grid": list(self.launch.grid),
@@ -584,9 +604,9 @@ def _is_whole(given: Any) -> bool:
 
 def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its arrays."""
-    args, on = arguments
+    args, on, *grid = arguments
     with on or nullcontext():
-        return tuple(_copied(number, one) for number, one in enumerate(args)), on
+        return tuple(_copied(number, one) for number, one in enumerate(args)), on, *grid
 
 
 def _elements_on_copies(arguments: Sequence[Any]) -> Sequence[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import gcd, prod
@@ -16,6 +16,9 @@ from vyre.plain import shown
 
 _MOST_THREADS = 2**31
 """Along one axis; from there on a position that is an `int` would be negative."""
+
+_MOST_BLOCKS = 65536
+"""Along y and z."""
 
 _STEPS = 1024
 _WARP = 32
@@ -136,6 +139,19 @@ class Launch:
         return None
 
     @property
+    def is_free(self) -> bool:
+        """Whether the same blocks can run it as any other launch of about this size."""
+        covers = self.way is Grid.STRIDE or len(self.size) >= self.axes
+        few = self.threads[0] < _MOST_THREADS // 2 and max(self.threads[1:]) < _MOST_BLOCKS
+        return covers and few and self.way is not Grid.SAME and self.too_small is None
+
+    @property
+    def like(self) -> tuple[Hashable, ...]:
+        """What free launches have in common that are made from one entry."""
+        sizes = (*self.threads, *self.size)
+        return (self.width, self.axes, len(self.size), *(n.bit_length() for n in sizes))
+
+    @property
     def traits(self) -> tuple[str, ...]:
         """What tells launches apart besides their sizes: which blocks can run them, and how."""
         exact = self.threads[len(self.size) : self.axes] if self.way is Grid.THREADS else ()
@@ -236,3 +252,27 @@ def sizing(
         return given  # type: ignore[no-any-return]  # what it gives is looked at
     size = size_of(given, name)
     return lambda *_: size
+
+
+class Covering:
+    """The grids of free launches under one block, each found out once."""
+
+    __slots__ = ("_block", "_known", "_way", "_width")
+
+    def __init__(self, launch: Launch, block: Shape) -> None:
+        self._block, self._width, self._way = block, launch.width, launch.way
+        self._known: dict[Any, Shape] = {}
+
+    def grid(self, given: Any, stated: Any, name: str) -> Shape:
+        """The grid in the place of the one that a caller gave, over what `size=` said of it."""
+        found = self._known.get((given, stated))
+        if found is None:
+            size = () if stated is None else size_of(stated, name)
+            found = Launch.of(given, self._width, size, self._way).under(self._block)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[given, stated] = found
+        return found
+
+
+_MOST_KNOWN = 4096
