@@ -225,7 +225,7 @@ def raw(cupy: Any, adapter: Any, *, dry: bool) -> Callable[[int], Case]:
             clear=lambda: None if dry else count.fill(-1),
             wait=waiting(cupy, dry=dry),
             elapsed_us=cupy_events(cupy, dry=dry),
-            arguments=lambda: (args, None),
+            arguments=lambda: (args, None, grid, size),
         )
 
     return case

@@ -396,6 +396,38 @@ class TestLaunches:
             "Fix: ask with arrays of the device and at least one thread, outside of a capture"
         )
 
+    def test_sizes_that_are_ever_new_are_learned_together(self, bench, launches):
+        made, x, sizes = tuned(kernel(), size=lambda _, n: n), floats(), iter(range(10**6))
+
+        def launch():
+            n = 2**20 + next(sizes)
+            made[-(-n // 128), 128](x, n)
+
+        assert bench.call(
+            launch,
+            600,
+            lambda: made.calls._entries and entry_of(made).chosen["block"] == 256,
+        )
+        bench.call(launch, 20)
+
+        assert len(set(made.calls._entries.values())) == 1
+        assert launches.blocks[-20:].count(FAST) > 10
+        for one in launches.made:
+            n, threads = one.args[1], one.grid[0] * one.block[0]
+            assert n <= threads < n + one.block[0]
+
+    def test_a_launch_stays_as_it_is_written_whatever_its_size(self, launches):
+        made, x = tuned(kernel(), size=lambda _, n: n), floats()
+        for n in (1000, 1000, 900, 1020):
+            made[8, 128](x, n)
+
+        entry = entry_of(made)
+        start = entry.made(entry.made.default)
+        start((made[9, 128], (x, 1000)), 0)
+
+        assert launches.made[-1].grid == (9, 1, 1)
+        assert len(set(made.calls._entries.values())) == 1
+
     def test_devices_are_told_apart(self):
         made, x, here = tuned(kernel()), floats(), [0]
         made.device = lambda: here[0]

@@ -194,7 +194,8 @@ class TunedKernel:
             left_out=left_out,
             warm=True,
         )
-        variants = _Blocks(self.kernel, launch, shared_bytes, frozenset(configs))
+        covers = launching.like(launch) is not None
+        variants = _Blocks(self.kernel, launch, shared_bytes, frozenset(configs), covers)
         return self.calls.add(key, kind, variants, (launching, args))
 
     def sign(self, shared_bytes: int, *, steps: bool) -> str | None:
@@ -295,6 +296,16 @@ class _Launching:
         """What launches it with a block, and a grid that goes with it."""
         raise NotImplementedError
 
+    def like(self, launch: Launch) -> tuple[Any, ...] | None:
+        """What it has in common with launches of other sizes that are made as it is, if any are."""
+        del launch
+        return None
+
+    def stated(self, args: tuple[Any, ...]) -> Any:
+        """What `size=` says of a launch."""
+        found = None if self._size is None else self._size(*args)
+        return tuple(found) if isinstance(found, list) else found
+
     def _launch(self, size: Shape) -> Launch | None:
         """What is launched; None for what has no thread."""
         raise NotImplementedError
@@ -311,12 +322,11 @@ class _Launching:
     def _entry(self, args: tuple[Any, ...], *, asks: bool = False) -> Entry | None:
         """Where such launches are made from; None where there is nothing to learn from this one."""
         owner = self._owner
-        stated = None if self._size is None else self._size(*args)
+        stated = self.stated(args)
         size = () if stated is None else grids.size_of(stated, owner.name)
         launch = None if 0 in size else self._launch(size)
         if launch is None or self._handle is None or owner.is_copied(args):
             return None
-        stated = tuple(stated) if isinstance(stated, list) else stated
         looked = tuple(owner.looks[type(one)](one) for one in args)
         key = (owner.device(), self._what, stated, *looked)
         found = owner.calls.find(key)
@@ -324,9 +334,17 @@ class _Launching:
             return found
         if _place().is_capturing(self._handle):
             return None
-        if not asks and not owner.is_begun(type(self), args):
-            return None
-        return owner.entry(key, args, self, launch)
+        like = self.like(launch)
+        if like is None:
+            begun = asks or owner.is_begun(type(self), args)
+            return owner.entry(key, args, self, launch) if begun else None
+        of_all = (owner.device(), *like, *looked)
+        entry = owner.calls.find(of_all)
+        if entry is None:
+            if not asks and not owner.is_begun(type(self), args):
+                return None
+            entry = owner.entry(of_all, args, self, launch)
+        return owner.calls.alike(key, entry)
 
 
 class Configured(_Launching):
@@ -352,6 +370,17 @@ class Configured(_Launching):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_given"), name)
+
+    def like(self, launch: Launch) -> tuple[Any, ...] | None:
+        return ("configured", launch.like, self.shared_bytes) if launch.is_free else None
+
+    def covering(self, covering: grids.Covering, args: tuple[Any, ...]) -> Shape:
+        """The grid that goes with another block."""
+        return covering.grid(self._written.grid, self.stated(args), self._owner.name)
+
+    def as_written(self) -> Callable[..., Any]:
+        """What the library made of it."""
+        return self._given  # type: ignore[no-any-return]  # it has no types
 
     def _launch(self, size: Shape) -> Launch | None:
         written = self._written
@@ -457,6 +486,7 @@ class _Blocks:
     launch: Launch
     shared_bytes: int
     able: frozenset[Knobs]
+    covers: bool  # launches of other sizes as well
 
     def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
         return True
@@ -471,18 +501,14 @@ class _Blocks:
                 "choose among those that explain() shows",
             )
         block, grid = self._shapes(config)
-
-        def start(arguments: Sequence[Any], stream: int) -> Any:
-            del stream  # a launch has its own
-            launching, args = arguments
-            try:
-                return launching.under(block, grid)(*args)
-            except Exception as error:
-                if type(error).__name__ in _REFUSED:
-                    raise Raised(error) from error
-                raise
-
-        return start
+        if not self.covers:
+            return _starting(lambda launching, _: launching.under(block, grid))
+        if block == self.launch.width:
+            return _starting(lambda launching, _: launching.as_written())
+        covering = grids.Covering(self.launch, block)
+        return _starting(
+            lambda launching, args: launching.under(block, launching.covering(covering, args))
+        )
 
     def _shapes(self, config: Knobs) -> tuple[Shape, Shape]:
         if config == _DRIVERS:
@@ -515,6 +541,22 @@ class _Blocks:
             arguments=tuple(_on_host(one) if _is_array(one) else one for one in args),
             names=tuple(f"argument {number}" for number in arrays),
         )
+
+
+def _starting(launch: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> Start:
+    """Launches what is found for a launch and its arguments."""
+
+    def start(arguments: Sequence[Any], stream: int) -> Any:
+        del stream  # a launch has its own
+        launching, args = arguments
+        try:
+            return launch(launching, args)(*args)
+        except Exception as error:
+            if type(error).__name__ in _REFUSED:
+                raise Raised(error) from error
+            raise
+
+    return start
 
 
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
