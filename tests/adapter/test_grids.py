@@ -181,6 +181,10 @@ def test_launches_are_told_apart_by_what_can_run_them():
             "blocks=64 of f\nFix: give a list, such as (64, 128)",
         ),
         (
+            lambda: grids.named(3.5, "f"),
+            "blocks=3.5 of f\nFix: give a list, such as (64, 128)",
+        ),
+        (
             lambda: grids.named((64, None), "f"),
             "blocks=(64, None) of f\nFix: give sizes, such as (64, 128)",
         ),

@@ -72,7 +72,7 @@ def stated(given: Any, option: str, what: str, name: str) -> tuple[Shape | None,
     Raises:
         InvalidInput: it is no list of them.
     """
-    if isinstance(given, (int, np.integer, str, bytes)):
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise InvalidInput(f"{option}={shown(given)} of {name}", "give a list, such as (64, 128)")
     sizes = tuple(None if one is None else shape_of(one, what, name) for one in given)
     if not sizes or any(one is not None and 0 in one for one in sizes):
