@@ -41,6 +41,12 @@ _GROUPS = re.compile(
 )
 """What makes a result depend on the local size, if anything does."""
 
+_HIDING = re.compile(r"# *include\b(?! *<pyopencl-[\w-]+\.h>)|##")
+"""What may hide such a word."""
+
+_DEFINED = re.compile(r"-D *(\S+)")
+"""What options define: it is part of a source."""
+
 _VECTOR = re.compile(r"([a-z]+)\d*\*$")
 
 _ITS_OWN = re.compile(r"-I *(\"[^\"]*pyopencl.cl\"|\S*pyopencl.cl)(?=\s|$)")
@@ -443,7 +449,9 @@ def _able(
         return (knobs_of(given),), (why,)
     if stated is None:
         text = source_of(kernel.program)
-        sign = _GROUPS.search(bare(text)) if text is not None else None
+        defined = _DEFINED.findall(_options(kernel.program, device))
+        plain = "" if text is None else bare("\n".join((*defined, text)))
+        sign = _GROUPS.search(plain) or _HIDING.search(plain)
         if text is None or sign is not None:
             why = "its source is not known" if sign is None else f"its source says {sign[0]}"
             return blocks.alone(knobs_of(given), why, "local", "local sizes")
