@@ -8,6 +8,14 @@ import pytest
 import vyre
 
 LIBRARIES = {
+    "cupy": (
+        "cupy",
+        'vyre.cupy needs cupy, which is not installed\nFix: pip install "vyre[cupy]"',
+    ),
+    "numba": (
+        "numba",
+        'vyre.numba needs numba-cuda, which is not installed\nFix: pip install "vyre[numba]"',
+    ),
     "opencl": (
         "pyopencl",
         'vyre.opencl needs pyopencl, which is not installed\nFix: pip install "vyre[opencl]"',

@@ -229,6 +229,26 @@ class TestTheSpace:
         )
         assert self.able(queue, kernel(name), (64,), stated=((8,),))[0] == [None, (8,)]
 
+    @pytest.mark.parametrize(
+        ("text", "options", "sign"),
+        [
+            ("x[get_global_id(0)] = AT;", ["-DAT=get_local_id(0)"], "get_local_id"),
+            ("x[get_global_id(0)] = AT;", ["-D", "AT=get_local_id(0)"], "get_local_id"),
+            ('printf("//"); x[get_global_id(0)] = get_local_id(0);', [], "get_local_id"),
+            ("\n#define C(a, b) a##b\nx[0] = C(get_local, _id)(0);", [], "##"),
+            ("x[get_global_id(0)] = AT; /* get_local_id */", ["-DAT=3"], None),
+        ],
+    )
+    def test_what_may_hide_such_a_word_counts_as_well(self, queue, context, text, options, sign):
+        source = f"kernel void f(global int *x) {{ {text} }}"
+        program = cl.Program(context, source).build(options)
+
+        able, left_out = self.able(queue, cl.Kernel(program, "f"), (64,))
+
+        assert (len(able) > 1) is (sign is None)
+        if sign is not None:
+            assert left_out[0].startswith(f"all other local sizes: its source says {sign}, so ")
+
     def test_a_program_of_a_binary_has_those_that_are_stated(self, queue, context, programs):
         binary = programs[SOURCE].get_info(cl.program_info.BINARIES)[0]
         program = cl.Program(context, [queue.device], [binary]).build()

@@ -1,5 +1,6 @@
 """Every code block of the guide runs, every link leads somewhere, and the site builds."""
 
+import importlib
 import linecache
 import os
 import re
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from vyre.testing import stand_ins
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide"
@@ -63,9 +66,36 @@ def test_what_needs_a_library_of_others_runs_where_it_is_installed(
     pytest.importorskip(library)
     if library == "pyopencl":
         request.getfixturevalue("opencl")
-    (block,) = [block for name in PAGES for block in blocks(GUIDE / name) if block.title == title]
+    run(title, titled(title).text, monkeypatch)
 
-    run(title, block.text, monkeypatch)
+
+def titled(title: str) -> Block:
+    (block,) = [block for name in PAGES for block in blocks(GUIDE / name) if block.title == title]
+    return block
+
+
+def test_what_needs_cupy_runs_with_its_names(monkeypatch):
+    with stand_ins.cupy_by_name():
+        adapter = importlib.import_module("vyre.adapter.cupy")
+        monkeypatch.setattr(adapter, "_place", stand_ins.LAUNCHES.place)
+        run("with_cupy.py", titled("with_cupy.py").text, monkeypatch)
+
+
+def test_what_needs_numba_runs_in_its_simulator(tmp_path):
+    pytest.importorskip("numba.cuda")
+    script = tmp_path / "with_numba.py"
+    script.write_text(titled("with_numba.py").text)
+
+    shown = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "VYRE_CACHE_DIR": str(tmp_path / "cache")},
+    )
+
+    assert shown.returncode == 0, shown.stderr
+    assert "scale: that its configs compute the same" in shown.stdout
 
 
 @pytest.mark.slow

@@ -71,6 +71,11 @@ class Calls:
         _forget_oldest(self._entries, _MOST_KINDS)
         return self._entries.setdefault((by, key), entry)
 
+    def alike(self, key: Hashable, entry: Entry) -> Entry:
+        """An entry as that of calls under another key as well."""
+        _forget_oldest(self._entries, _MOST_KINDS)
+        return self._entries.setdefault((rule(), key), entry)
+
     def _tried(
         self, kind: Kind, variants: Variants, arguments: Sequence[Any], check: Check
     ) -> Admitted:

@@ -6,18 +6,20 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
+from vyre.adapter import blocks
+from vyre.adapter.blocks import Shape, shape_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.copying import refuse_beyond
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.places import sooner
+from vyre.adapter.sources import bare
 from vyre.adapter.trials import Check
 from vyre.backend import host
 from vyre.backend import opencl as backend
@@ -28,23 +30,22 @@ from vyre.model import Clocks, Decision, DeviceInfo, DeviceKind, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
 
-Shape = tuple[int, ...]
 Local = Shape | None
 
 DRIVERS = "driver"
 """What a config says whose local size is left to the driver."""
 
-_AXES = ("x", "y", "z")
-_WIDTHS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-_SQUARES = (
-    *((8, 8), (16, 4), (16, 8), (16, 16), (32, 1), (32, 4), (32, 8), (32, 32), (64, 1), (64, 2)),
-    *((64, 4), (128, 1), (128, 2), (256, 1), (512, 1), (1024, 1)),
-)
 _GROUPS = re.compile(
     r"\b(get_local_id|get_local_size|get_enqueued_local_size|get_group_id|get_num_groups"
     r"|get_local_linear_id|barrier|work_group_\w+|sub_group_\w+|__local|local)\b"
 )
 """What makes a result depend on the local size, if anything does."""
+
+_HIDING = re.compile(r"# *include\b(?! *<pyopencl-[\w-]+\.h>)|##")
+"""What may hide such a word."""
+
+_DEFINED = re.compile(r"-D *(\S+)")
+"""What options define: it is part of a source."""
 
 _VECTOR = re.compile(r"([a-z]+)\d*\*$")
 
@@ -170,8 +171,8 @@ class TunedKernel:
         )
 
     def _sizes(self, global_size: object, local_size: object) -> tuple[Shape, Local]:
-        size = _shape(global_size, "global_size", self.name)
-        local = None if local_size is None else _shape(local_size, "local_size", self.name)
+        size = shape_of(global_size, "global_size", self.name)
+        local = None if local_size is None else shape_of(local_size, "local_size", self.name)
         if local is not None and (len(local) != len(size) or 0 in local):
             raise InvalidInput(
                 f"local_size of {self.name} is {shown(local)}, and global_size {shown(size)}",
@@ -448,25 +449,20 @@ def _able(
         return (knobs_of(given),), (why,)
     if stated is None:
         text = source_of(kernel.program)
-        sign = _GROUPS.search(_without_comments(text)) if text is not None else None
+        defined = _DEFINED.findall(_options(kernel.program, device))
+        plain = "" if text is None else bare("\n".join((*defined, text)))
+        sign = _GROUPS.search(plain) or _HIDING.search(plain)
         if text is None or sign is not None:
             why = "its source is not known" if sign is None else f"its source says {sign[0]}"
-            return (knobs_of(given),), (
-                f"all other local sizes: {why}, so what it gives may depend on them; "
-                "local= names those that give the same",
-            )
-        stated = _usual(len(size))
+            return blocks.alone(knobs_of(given), why, "local", "local sizes")
+        stated = (None, *blocks.usual(len(size)))
     most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)
-    able, left_out = {knobs_of(given): None}, []
-    for local in stated:
-        why_not = _why_not(local, size, most, device.max_work_item_sizes, pad=pad)
-        if why_not is None:
-            able[knobs_of(local)] = None
-        else:
-            left_out.append(f"{_said(local)}: {why_not}")
-    if len(able) == 1:
-        left_out.append(f"{name} has no other local size for {_said(size)} items")
-    return tuple(able), tuple(left_out)
+    axes = device.max_work_item_sizes
+    return blocks.sorted_out(
+        knobs_of(given),
+        ((knobs_of(one), _said(one), _why_not(one, size, most, axes, pad=pad)) for one in stated),
+        f"{name} has no other local size for {_said(size)} items",
+    )
 
 
 def _why_not(local: Local, size: Shape, most: int, axes: Sequence[int], *, pad: bool) -> str | None:
@@ -476,26 +472,15 @@ def _why_not(local: Local, size: Shape, most: int, axes: Sequence[int], *, pad: 
         return f"it has {len(local)} axes, and the launch {len(size)}"
     if prod(local) > most or any(a > b for a, b in zip(local, axes, strict=False)):
         return f"the device allows {most} of this kernel"
-    if not pad and any(n % m for n, m in zip(size, local, strict=True)):
+    if not pad and not blocks.divides(local, size):
         return f"it does not divide {_said(size)}"
     return None
-
-
-def _usual(axes: int) -> tuple[Local, ...]:
-    if axes == 1:
-        return (None, *((n,) for n in _WIDTHS))
-    if axes == 2:
-        return (None, *_SQUARES)
-    cubes = [
-        one for one in product((1, 2, 4, 8, 16, 32, 64), repeat=axes) if 32 <= prod(one) <= 512
-    ]
-    return (None, *(one for one in cubes if one == tuple(sorted(one, reverse=True))))
 
 
 def _padded(size: Shape, local: Local) -> Shape:
     if local is None:
         return size
-    return tuple(-(-n // m) * m for n, m in zip(size, local, strict=True))
+    return blocks.padded(size, local)
 
 
 def knobs_of(local: Local) -> Knobs:
@@ -506,38 +491,16 @@ def knobs_of(local: Local) -> Knobs:
     """
     if local is None:
         return Knobs.of({"local": DRIVERS})
-    if len(local) == 1:
-        return Knobs.of({"local": local[0]})
-    return Knobs.of({f"local_{axis}": n for axis, n in zip(_AXES, local, strict=False)})
+    return blocks.knobs_of(local, "local")
 
 
 def local_of(config: Knobs) -> Local:
     """The local size of a config."""
-    sizes = tuple(one for _, one in config.settings if isinstance(one, int))
-    return sizes or None
-
-
-def _shape(given: object, what: str, name: str) -> Shape:
-    listed = (given,) if isinstance(given, (int, np.integer)) else given
-    if isinstance(listed, Iterable) and not isinstance(listed, (str, bytes)):
-        sizes = tuple(listed)
-        whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in sizes)
-        if whole and 1 <= len(sizes) <= len(_AXES) and all(n >= 0 for n in sizes):
-            return tuple(map(int, sizes))
-    raise InvalidInput(
-        f"{what} of {name} is {shown(given)}", "give one to three whole numbers of at least 0"
-    )
+    return blocks.block_of(config) or None
 
 
 def _said(sizes: Local) -> str:
-    return "the driver's" if sizes is None else "x".join(map(str, sizes))
-
-
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-
-
-def _without_comments(text: str) -> str:
-    return _COMMENT.sub(" ", text)
+    return "the driver's" if sizes is None else blocks.said(sizes)
 
 
 def tuned(
@@ -569,13 +532,5 @@ def tuned(
             "give one, such as pyopencl.Kernel(program, name)",
         )
     name = kernel.function_name
-    stated = None
-    if local is not None:
-        if isinstance(local, (int, np.integer, str, bytes)):
-            raise InvalidInput(f"local={shown(local)} of {name}", "give a list, such as (64, 128)")
-        stated = tuple(None if one is None else _shape(one, "a local size", name) for one in local)
-        if not stated or any(one is not None and 0 in one for one in stated):
-            raise InvalidInput(
-                f"local={shown(local)} of {name}", "give at least one, of sizes of at least 1"
-            )
+    stated = None if local is None else blocks.stated(local, "local", "a local size", name)
     return TunedKernel(kernel, stated, bool(pad), Check.of(check, rtol, atol))

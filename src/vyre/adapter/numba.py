@@ -1,0 +1,757 @@
+"""Kernels of Numba's: their block, learned from the launches that are made anyway."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import importlib.metadata
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
+import numba
+import numba.cuda as cuda
+import numpy as np
+
+from vyre.adapter import grids
+from vyre.adapter.alike import alike, sizes_in, traits_in
+from vyre.adapter.blocks import Shape, said
+from vyre.adapter.calls import Calls, Entry
+from vyre.adapter.copying import copied, refuse_to_copy_much
+from vyre.adapter.failure import Raised
+from vyre.adapter.grids import Grid, Launch
+from vyre.adapter.identity import digest_of, text_of
+from vyre.adapter.kind import Job, Kind, Place, Portable, Start
+from vyre.adapter.looks import Look, Looks
+from vyre.adapter.numba_code import Read, read
+from vyre.adapter.places import HOST
+from vyre.adapter.places import cuda as cuda_place
+from vyre.adapter.portable import as_numpy
+from vyre.adapter.trials import Check, pickled
+from vyre.errors import InvalidInput
+from vyre.learn.explain import Explanation
+from vyre.model import Decision, Knobs, Limits
+from vyre.plain import shown
+from vyre.policy.contest import Progress
+from vyre.runtime.arrays.foreign_kinds import kind_of
+
+_SIMULATED = bool(numba.config.ENABLE_CUDASIM)
+"""Whether Numba runs kernels as Python: then there is one configuration, which it changes."""
+
+_DRIVERS = Knobs.of({"block": "driver"})
+"""What `forall` launches where nobody says how many threads: what the driver thinks best."""
+
+_MOST_CONFIGURED = 128
+_REFUSED = ("CUDAError", "CudaAPIError")
+"""By name, because they are the bindings' own: what says that a launch could not be made."""
+
+_COPIED = (np.ndarray, np.void, bytes, bytearray, memoryview)
+_LIBRARIES = (
+    *("numba", "numba-cuda", "cuda-core", "nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-nvjitlink"),
+    *("nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12"),
+)
+_LIMITS = Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(2**31 - 1, 65535, 65535))
+
+
+class HostArraysWarning(UserWarning):
+    """Launches on arrays of the host, which Numba copies, so that nothing can be learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the author of a kernel says of it."""
+
+    named: tuple[Shape, ...] | None
+    size: Callable[..., Any] | None
+    way: Grid
+
+
+class TunedKernel:
+    """A kernel that is configured and called as before; the block it is given is the default."""
+
+    def __init__(self, kernel: Any, said: _Said, check: Check | None) -> None:
+        self.kernel, self.said = kernel, said
+        self.name = str(kernel.py_func.__name__)
+        self.calls = Calls(self.name, check=check)
+        self.looks = Looks(_look_at)
+        self.device = _device
+        self.begun: set[object] = set()
+        self.tasks: dict[Any, Any] = {}
+        self._configured: dict[Any, Configured] = {}
+        self._read: dict[bool, Read] = {}
+
+    def __getitem__(self, configuration: Any) -> Configured:
+        """A launch of it: `kernel[grid, block]`, and a stream and shared memory where needed."""
+        try:
+            return self._configured[configuration]
+        except (KeyError, TypeError):  # the library says what it cannot take
+            pass
+        made = Configured(self, self.kernel[configuration], *configuration)
+        with suppress(TypeError):  # lists, which Numba's simulator takes
+            _keep(self._configured, configuration, made)
+        return made
+
+    def configure(
+        self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
+    ) -> Configured:
+        """The same in other words."""
+        return self[griddim, blockdim, stream, sharedmem]
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
+        """A launch over so many tasks, each of which is one thread's."""
+        return ForAll(self, ntasks, tpb, stream, sharedmem)
+
+    def __call__(self, *args: Any) -> Any:
+        """What the library says of a call without a configuration."""
+        return self.kernel(*args)
+
+    def explain(self) -> Explanation:
+        """What runs, why, and what is known besides."""
+        return self.calls.explain()
+
+    def __repr__(self) -> str:
+        return f"<tuned {self.name}>"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    # -- what its launches ask for
+
+    def read(self, *, steps: bool) -> Read:
+        """What is known of its function."""
+        if steps not in self._read:
+            self._read[steps] = read(self.kernel.py_func, steps=steps)
+        return self._read[steps]
+
+    def most(self, args: Sequence[Any], limits: Limits) -> int:
+        """How many threads a block of it can have."""
+        bounds = _options(self.kernel).get("launch_bounds")
+        first = bounds[0] if isinstance(bounds, (tuple, list)) and bounds else bounds
+        most = min(limits.max_threads, int(first)) if first else limits.max_threads
+        compiled = self._compiled(args)
+        return min(most, int(compiled.max_threads_per_block)) if compiled is not None else most
+
+    def _compiled(self, args: Sequence[Any]) -> Any:
+        """What the library has compiled for such arguments; None where it has nothing yet."""
+        kernel = self.kernel
+        overloads = {} if _SIMULATED else kernel.overloads
+        if not overloads:
+            return None
+        if kernel.specialized:
+            return next(iter(overloads.values()))
+        return overloads.get(tuple(kernel.typeof_pyval(one) for one in args))
+
+    @property
+    def is_compiled_anew(self) -> bool:
+        """Whether the library compiles it for each launch configuration."""
+        overloads = () if _SIMULATED else tuple(self.kernel.overloads.values())
+        return any(getattr(one, "launch_config_sensitive", False) for one in overloads)
+
+    def parts(self) -> tuple[str, ...]:
+        """All of the kernel, as far as it can be known."""
+        options = sorted(_options(self.kernel).items())
+        return (
+            self.name,
+            _versions(),
+            *(f"{name} {value!r}" for name, value in options),
+            text_of(self.kernel.py_func),
+            *self.read(steps=True).constants,
+        )
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The same for a store, as it was when it was first launched."""
+        return digest_of(self.parts())
+
+    def entry(
+        self, key: Any, args: tuple[Any, ...], launching: _Launching, launch: Launch
+    ) -> Entry:
+        """Where launches of a new kind are made from."""
+        configs, left_out = launching.space(args, launch)
+        if self.is_compiled_anew and len(configs) > 1:
+            why = "all other blocks: Numba compiles it anew for each launch configuration"
+            configs, left_out = configs[:1], (why,)
+        common = alike(args)
+        shared_bytes = launching.shared_bytes
+        kind = Kind(
+            name=self.name,
+            text=self.text,
+            place=_place(),
+            configs=configs,
+            sizes=(*launch.sizes, *sizes_in(common)),
+            traits=(
+                f"runs {configs[0].text}",
+                *launch.traits,
+                f"{shared_bytes} bytes",
+                *traits_in(common),
+            ),
+            size=launch.count,
+            left_out=left_out,
+            warm=True,
+        )
+        covers = launching.like(launch) is not None
+        variants = _Blocks(self.kernel, launch, shared_bytes, frozenset(configs), covers)
+        return self.calls.add(key, kind, variants, (launching, args))
+
+    def sign(self, shared_bytes: int, *, steps: bool) -> str | None:
+        """What may make results depend on the block."""
+        if shared_bytes:
+            return f"it is given {shared_bytes} bytes of shared memory for each block"
+        return self.read(steps=steps).sign
+
+    def is_begun(self, what: object, args: tuple[Any, ...]) -> bool:
+        """Whether the library has compiled for such a launch; it is about to, where it has not."""
+        if self.calls.check is not None or _SIMULATED:
+            return True
+        kind = (self.device(), what, traits_in(alike(args)))
+        if kind in self.begun:
+            return True
+        self.begun.add(kind)
+        return False
+
+    def is_copied(self, args: tuple[Any, ...]) -> bool:
+        """Whether the library copies arguments for each launch; that is said once."""
+        if _SIMULATED or not any(map(_is_copied, args)):
+            return False
+        kinds = ("copied", *map(type, args))
+        if kinds not in self.begun:
+            self.begun.add(kinds)
+            warnings.warn(
+                f"{self.name} is launched on arrays of the host, which Numba copies for each "
+                "launch, so nothing is learned; pass numba.cuda.to_device(array)",
+                HostArraysWarning,
+                stacklevel=4,
+            )
+        return True
+
+
+class _Launching:
+    """A launch of a kernel that is ready to be called: what both ways of writing one have."""
+
+    __slots__ = ("_given", "_handle", "_owner", "_size", "_what", "shared_bytes", "stream")
+    _callbacks: Sequence[Any] = ()
+
+    def __init__(self, owner: TunedKernel, given: Any, stream: Any, shared_bytes: int) -> None:
+        self._owner, self._given = owner, given
+        self.stream, self.shared_bytes = stream, shared_bytes
+        self._handle = _handle_of(stream)
+        self._what: Any = None
+        self._size: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """Launch it once."""
+        if self._callbacks:  # which are this configuration's own
+            return self._given(*args)
+        owner, size = self._owner, self._size
+        looks = owner.looks
+        try:
+            key = (
+                owner.device(),
+                self._what,
+                None if size is None else size(*args),
+                *[looks[type(one)](one) for one in args],
+            )
+            entry = owner.calls.find(key)
+        except TypeError:  # what the library cannot take either
+            entry = None
+        if entry is None:
+            entry = self._entry(args)
+            if entry is None:
+                return self._given(*args)
+        return entry.launch((self, args), self._handle or 0)
+
+    def decision(self, *args: Any) -> Decision:
+        """What is decided for such a launch, which is not made."""
+        return self._known(args).decision
+
+    def tune(
+        self,
+        *args: Any,
+        budget_s: float = 2.0,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Decision:
+        """Look for the fastest block at once, on copies of the arrays, and remember it."""
+        entry = self._known(args)
+        refuse_to_copy_much(args, f"tuning {self._owner.name}")
+        return entry.tune(
+            (self, args),
+            copies=_on_copies,
+            stream=self._handle or 0,
+            budget_s=budget_s,
+            progress=progress,
+        )
+
+    def space(
+        self, args: tuple[Any, ...], launch: Launch
+    ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
+        """The blocks that can run it, and what cannot."""
+        raise NotImplementedError
+
+    def under(self, block: Shape, grid: Shape) -> Callable[..., Any]:
+        """What launches it with a block, and a grid that goes with it."""
+        raise NotImplementedError
+
+    def like(self, launch: Launch) -> tuple[Any, ...] | None:
+        """What it has in common with launches of other sizes that are made as it is, if any are."""
+        del launch
+        return None
+
+    def stated(self, args: tuple[Any, ...]) -> Any:
+        """What `size=` says of a launch."""
+        found = None if self._size is None else self._size(*args)
+        return tuple(found) if isinstance(found, list) else found
+
+    def _launch(self, size: Shape) -> Launch | None:
+        """What is launched; None for what has no thread."""
+        raise NotImplementedError
+
+    def _known(self, args: tuple[Any, ...]) -> Entry:
+        entry = self._entry(args, asks=True)
+        if entry is None:
+            raise InvalidInput(
+                f"such a launch of {self._owner.name} is not for learning",
+                "ask with arrays of the device and at least one thread, outside of a capture",
+            )
+        return entry
+
+    def _entry(self, args: tuple[Any, ...], *, asks: bool = False) -> Entry | None:
+        """Where such launches are made from; None where there is nothing to learn from this one."""
+        owner = self._owner
+        stated = self.stated(args)
+        size = () if stated is None else grids.size_of(stated, owner.name)
+        launch = None if 0 in size else self._launch(size)
+        if launch is None or self._handle is None or owner.is_copied(args):
+            return None
+        looked = tuple(owner.looks[type(one)](one) for one in args)
+        key = (owner.device(), self._what, stated, *looked)
+        found = owner.calls.find(key)
+        if found is not None:
+            return found
+        if _place().is_capturing(self._handle):
+            return None
+        like = self.like(launch)
+        if like is None:
+            begun = asks or owner.is_begun(type(self), args)
+            return owner.entry(key, args, self, launch) if begun else None
+        of_all = (owner.device(), *like, *looked)
+        entry = owner.calls.find(of_all)
+        if entry is None:
+            if not asks and not owner.is_begun(type(self), args):
+                return None
+            entry = owner.entry(of_all, args, self, launch)
+        return owner.calls.alike(key, entry)
+
+
+class Configured(_Launching):
+    """A kernel with a grid and a block, as `kernel[grid, block]` gives it."""
+
+    __slots__ = ("_callbacks", "_launches", "_written")
+
+    def __init__(
+        self,
+        owner: TunedKernel,
+        given: Any,
+        grid: Any,
+        block: Any,
+        stream: Any = 0,
+        sharedmem: int = 0,
+    ) -> None:
+        super().__init__(owner, given, stream, int(sharedmem))
+        self._callbacks = getattr(given, "pre_launch_callbacks", ())
+        self._size = owner.said.size
+        self._written = Launch.of(_listed(grid), _listed(block), (), owner.said.way)
+        self._what = (self._written.grid, self._written.width, self.shared_bytes)
+        self._launches = {} if _SIMULATED else {(self._written.width, self._written.grid): given}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_given"), name)
+
+    def like(self, launch: Launch) -> tuple[Any, ...] | None:
+        return ("configured", launch.like, self.shared_bytes) if launch.is_free else None
+
+    def covering(self, covering: grids.Covering, args: tuple[Any, ...]) -> Shape:
+        """The grid that goes with another block."""
+        return covering.grid(self._written.grid, self.stated(args), self._owner.name)
+
+    def as_written(self) -> Callable[..., Any]:
+        """What the library made of it."""
+        return self._given  # type: ignore[no-any-return]  # it has no types
+
+    def _launch(self, size: Shape) -> Launch | None:
+        written = self._written
+        if min(written.threads) < 1:
+            return None
+        return Launch.of(written.grid, written.width, size, written.way)
+
+    def space(
+        self, args: tuple[Any, ...], launch: Launch
+    ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
+        owner, limits = self._owner, _limits()
+        steps = not launch.size and launch.way is not Grid.SAME
+        sign = owner.sign(self.shared_bytes, steps=steps)
+        return grids.able(launch, owner.said.named, sign, owner.most(args, limits), limits)
+
+    def under(self, block: Shape, grid: Shape) -> Callable[..., Any]:
+        made = self._launches.get((block, grid))
+        if made is None:
+            made = _quietly(self._owner.kernel, (grid, block, self.stream, self.shared_bytes))
+            if not _SIMULATED:  # there it is the kernel itself, whatever the configuration
+                self._launches[block, grid] = made
+        return made  # type: ignore[no-any-return]  # it has no types
+
+
+class ForAll(_Launching):
+    """A kernel over so many tasks, as `kernel.forall(n)` gives it."""
+
+    __slots__ = ("_tasks", "_tpb")
+
+    def __init__(
+        self, owner: TunedKernel, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
+    ) -> None:
+        given = owner.kernel.forall(ntasks, tpb=tpb, stream=stream, sharedmem=sharedmem)
+        super().__init__(owner, given, stream, int(sharedmem))
+        self._tasks, self._tpb = ntasks, tpb
+        self._what = ("forall", int(ntasks).bit_length(), tpb, self.shared_bytes)
+
+    def _launch(self, size: Shape) -> Launch | None:
+        del size  # what it says itself
+        if self._tasks < 1 or self._tpb < 0:
+            return None
+        named = self._owner.said.named or ((_TASKS,),)
+        threads = int(self._tpb or named[0][0])
+        return Launch.of((-(-self._tasks // threads),), (threads,), (int(self._tasks),))
+
+    def space(
+        self, args: tuple[Any, ...], launch: Launch
+    ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
+        owner, limits = self._owner, _limits()
+        sign = owner.sign(self.shared_bytes, steps=False)
+        able, left_out = grids.able(
+            launch, owner.said.named, sign, owner.most(args, limits), limits
+        )
+        if self._tpb:
+            return able, left_out
+        free = owner.said.named is not None or sign is None
+        return (_DRIVERS, *able) if free else (_DRIVERS,), left_out
+
+    def under(self, block: Shape, grid: Shape) -> Callable[..., Any]:
+        del grid  # it follows from the block
+        threads = block[0] if block else 0
+        if threads == self._tpb:
+            return self._given  # type: ignore[no-any-return]  # it has no types
+        blocks = -(-self._tasks // threads)
+        return functools.partial(self._launched, (blocks, threads, self.stream, self.shared_bytes))
+
+    def _launched(self, configuration: tuple[Any, ...], *args: Any) -> None:
+        """What `forall` does, with threads of ours."""
+        owner = self._owner
+        kernel = owner.kernel
+        compiled = kernel if _SIMULATED or kernel.specialized else kernel.specialize(*args)
+        made = owner.tasks.get((compiled, configuration))
+        if made is None:
+            made = _quietly(compiled, configuration)
+            if not _SIMULATED:
+                _keep(owner.tasks, (compiled, configuration), made)
+        made(*args)
+
+
+_TASKS = 128
+_one_at_a_time = threading.Lock()
+
+
+def _quietly(kernel: Any, configuration: tuple[Any, ...]) -> Any:
+    """A configuration that is ours, of which nobody need be told that its grid is small."""
+    with _one_at_a_time, warnings.catch_warnings():  # whose filters are the process's
+        warnings.simplefilter("ignore")
+        return kernel[configuration]
+
+
+def _keep(kept: dict[Any, Any], key: Any, made: Any) -> None:
+    """Keep one more of what is made for launches, and forget the oldest beyond so many."""
+    for oldest in tuple(kept)[: max(len(kept) - _MOST_CONFIGURED + 1, 0)]:
+        kept.pop(oldest, None)
+    kept[key] = made
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """How a kernel is launched under each block: Numba has it compiled for all of them."""
+
+    kernel: Any
+    launch: Launch
+    shared_bytes: int
+    able: frozenset[Knobs]
+    covers: bool  # launches of other sizes as well
+
+    def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
+        return True
+
+    def job(self, config: Knobs) -> Job | None:  # noqa: ARG002  # all are ready
+        return None
+
+    def make(self, config: Knobs) -> Start:
+        if config not in self.able:  # it is for other launches of this size
+            raise InvalidInput(
+                f"{config.text} cannot run {said(self.launch.threads)} threads",
+                "choose among those that explain() shows",
+            )
+        block, grid = self._shapes(config)
+        if not self.covers:
+            return _starting(lambda launching, _: launching.under(block, grid))
+        if block == self.launch.width:
+            return _starting(lambda launching, _: launching.as_written())
+        covering = grids.Covering(self.launch, block)
+        return _starting(
+            lambda launching, args: launching.under(block, launching.covering(covering, args))
+        )
+
+    def _shapes(self, config: Knobs) -> tuple[Shape, Shape]:
+        if config == _DRIVERS:
+            return (), ()
+        block = self.launch.block(config)
+        return block, self.launch.under(block)
+
+    def portable(self, arguments: Sequence[Any]) -> Portable:
+        """The function with how it is compiled, and its arrays as NumPy's."""
+        _, args = arguments
+        refuse_to_copy_much(args, "check=")
+        arrays = [number for number, one in enumerate(args) if _is_array(one)]
+        for number in arrays:
+            _refuse_strided(number, args[number])
+        whole = (self.kernel.py_func, _options(self.kernel))
+        launch = self.launch
+        taken = {
+            "kernel": base64.b64encode(pickled(whole)).decode(),
+            "device": _device(),
+            "grid": list(launch.grid),
+            "width": list(launch.width),
+            "size": list(launch.size),
+            "way": str(launch.way),
+            "shared": self.shared_bytes,
+            "arrays": arrays,
+        }
+        return Portable(
+            entry="vyre.adapter.numba:runs",
+            kernel=taken,
+            arguments=tuple(_on_host(one) if _is_array(one) else one for one in args),
+            names=tuple(f"argument {number}" for number in arrays),
+        )
+
+
+def _starting(launch: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> Start:
+    """Launches what is found for a launch and its arguments."""
+
+    def start(arguments: Sequence[Any], stream: int) -> Any:
+        del stream  # a launch has its own
+        launching, args = arguments
+        try:
+            return launch(launching, args)(*args)
+        except Exception as error:
+            if type(error).__name__ in _REFUSED:
+                raise Raised(error) from error
+            raise
+
+    return start
+
+
+def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
+    """What runs a kernel on copies of its arrays, in the process that may die."""
+    function, options = cloudpickle.loads(base64.b64decode(kernel["kernel"]))
+    cuda.select_device(kernel["device"])
+    made = cuda.jit(**options)(function)
+    launch = Launch(
+        grid=tuple(kernel["grid"]),
+        width=tuple(kernel["width"]),
+        size=tuple(kernel["size"]),
+        way=Grid(kernel["way"]),
+    )
+    arrays = frozenset(kernel["arrays"])
+
+    def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
+        given = [cuda.to_device(one) if n in arrays else one for n, one in enumerate(values)]
+        config = Knobs.of(settings)
+        if config == _DRIVERS:
+            made.forall(launch.size[0], 0, 0, kernel["shared"])(*given)
+        else:
+            block = launch.block(config)
+            made[launch.under(block), block, 0, kernel["shared"]](*given)
+        cuda.synchronize()
+        return [given[number].copy_to_host() for number in kernel["arrays"]]
+
+    return run
+
+
+def _device() -> int:
+    """The number of the device on which a launch here and now runs."""
+    if _SIMULATED or _is_only():
+        return 0
+    return int(cuda.current_context().device.id)
+
+
+@functools.cache
+def _is_only() -> bool:
+    return len(cuda.gpus) == 1
+
+
+def _place() -> Place:
+    return HOST if _SIMULATED else cuda_place(_device())
+
+
+def _limits() -> Limits:
+    return _LIMITS if _SIMULATED else _place().info.limits
+
+
+def _handle_of(stream: Any) -> int | None:
+    """A stream's number for the driver; the legacy default one is 0. None where it is not known."""
+    stream = getattr(stream, "stream", stream)  # of what builds a graph
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    handle = getattr(stream, "handle", stream)
+    value = getattr(handle, "value", handle) or 0
+    return int(value) if isinstance(value, (int, np.integer)) else None
+
+
+def _options(kernel: Any) -> Mapping[str, Any]:
+    """How a kernel is compiled, as `cuda.jit` was told."""
+    found: Mapping[str, Any] = getattr(kernel, "targetoptions", {})
+    return found
+
+
+@functools.cache
+def _versions() -> str:
+    """Of the library, and of what it compiles with."""
+    found = [str(getattr(cuda, "implementation", "numba.cuda"))]
+    for name in _LIBRARIES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def _listed(sizes: Any) -> Sequence[int]:
+    return sizes if isinstance(sizes, (tuple, list)) else (sizes,)
+
+
+def _is_copied(argument: Any) -> bool:
+    """Whether the library brings an argument to the device for each launch."""
+    if isinstance(argument, tuple):
+        return any(map(_is_copied, argument))
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return _is_copied(argument.value)
+    return isinstance(argument, _COPIED) and not hasattr(argument, "__cuda_array_interface__")
+
+
+def _is_array(argument: Any) -> bool:
+    return kind_of(argument) is not None or isinstance(argument, np.ndarray) or _is_fake(argument)
+
+
+def _is_fake(argument: Any) -> bool:
+    return _SIMULATED and hasattr(argument, "copy_to_host")
+
+
+def _look_at(kind: type) -> Look | None:
+    """How arrays of a type are looked at."""
+    if kind.__module__.partition(".")[0] == "torch":
+        return lambda x: (kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous())
+    if all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
+        kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
+    ):
+        return _look_at_array
+    if hasattr(kind, "__cuda_array_interface__"):
+        return lambda x: alike((x,))
+    return None
+
+
+def _look_at_array(x: Any) -> Any:
+    # Numba compiles for the order of axes; the last axis tells most of it.
+    dtype, strides = x.dtype, x.strides
+    last = strides[-1] == dtype.itemsize if strides else True
+    return type(x), dtype, x.ndim, int(x.size).bit_length(), last
+
+
+def _refuse_strided(number: int, array: Any) -> None:
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None and interface.get("strides") is not None:
+        raise InvalidInput(
+            f"argument {number} is a part of an array, of shape {tuple(array.shape)}, and its copy "
+            "would be another kind of array",
+            "pass a contiguous array, or call it and let it learn without check=",
+        )
+
+
+def _on_host(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    return array.copy_to_host() if hasattr(array, "copy_to_host") else as_numpy(array)
+
+
+def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
+    """The same launch on copies of its arrays."""
+    launching, args = arguments
+    made = tuple(_copied(number, one) for number, one in enumerate(args))
+    cuda.synchronize()  # its stream may be another one
+    return launching, made
+
+
+def _copied(number: int, argument: Any) -> Any:
+    if isinstance(argument, tuple):
+        made = [_copied(number, one) for one in argument]
+        return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return type(argument)(_copied(number, argument.value))
+    if not _is_array(argument):
+        return argument
+    if not hasattr(argument, "copy_to_host"):
+        return copied(argument)
+    _refuse_strided(number, argument)
+    made = cuda.device_array_like(argument)
+    made.copy_to_device(argument)
+    return made
+
+
+def tuned(
+    kernel: Any,
+    blocks: Iterable[int | Sequence[int]] | None = None,
+    *,
+    size: Any = None,
+    grid: str | None = None,
+    check: bool = False,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+) -> TunedKernel:
+    """Let Vyre choose the block of a kernel of Numba's: launches go on as before.
+
+    Args:
+        kernel: what `numba.cuda.jit` made; the result is configured and called as it is, and the
+            block that it is given is the default.
+        blocks: the blocks that may run it, by its author's word. Left out, the usual ones are
+            tried, unless the function asks for its threads in another way than `cuda.grid`, or for
+            shared memory: then what it gives may depend on them.
+        size: how many positions a launch covers, along the first axes, or a function of the
+            kernel's arguments that says it: the grid is as many blocks as that takes, and the
+            kernel must do nothing beyond. Left out, only those blocks are tried under which there
+            are as many threads as before. `forall` says it itself.
+        grid: `"stride"` for a kernel that goes on by `cuda.gridsize` until all is done, so that any
+            number of threads is right; `"same"` for one in which each block does a piece of its
+            own, so that their number stays: then `blocks` must name some.
+        check: try each on copies of the arrays, in another process, before it serves.
+        rtol: how close results must be, for arrays of floats; 0 with `atol` is bitwise.
+        atol: the same, absolutely.
+    """
+    function = getattr(kernel, "py_func", None)
+    if not (isinstance(function, FunctionType) and hasattr(kernel, "forall")):
+        raise InvalidInput(
+            f"{shown(kernel)} is no kernel of Numba's", "give what numba.cuda.jit made"
+        )
+    name = function.__name__
+    if _options(kernel).get("device"):
+        raise InvalidInput(f"{name} is a device function", "give the kernel that calls it")
+    named, way = grids.named(blocks, name), Grid.of(grid, name)
+    says = _Said(named, grids.sizing(size, named, way, name), way)
+    return TunedKernel(kernel, says, Check.of(check, rtol, atol))
