@@ -4,6 +4,7 @@ import builtins
 from importlib.metadata import version
 
 from vyre import ir, seed, substrate
+from vyre.adapter.template.templated import template
 from vyre.adapter.tuned import tuned
 from vyre.errors import (
     AssertionFailed,
@@ -91,6 +92,7 @@ __all__ = [
     "speculate",
     "stats",
     "substrate",
+    "template",
     "tuned",
     *(name for name in _language if name not in vars(builtins)),  # a star import takes no builtin
 ]
