@@ -157,12 +157,14 @@ class OpenCLTexts:
             return
         context, queue = self._opened()
         kernel = cl.Kernel(program, text.entry)
+        held: list[Any] = []  # a kernel's argument keeps no buffer
         for position, given in enumerate(rehearsal.arguments):
             match given:
                 case ("array", dtype, elements):
                     ones = np.ones(max(elements, 1), dtype)
                     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-                    kernel.set_arg(position, cl.Buffer(context, flags, hostbuf=ones))
+                    held.append(cl.Buffer(context, flags, hostbuf=ones))
+                    kernel.set_arg(position, held[-1])
                 case ("number", dtype, value):
                     kernel._set_arg_buf(position, np.dtype(dtype).type(value))
                 case (_, nbytes):

@@ -1,1 +1,1 @@
-"""Kernels as source with macros: a choice for each macro, and how each configuration is launched."""
+"""Kernels as source with macros: a choice for each, and how a configuration is launched."""

@@ -112,9 +112,9 @@ def not_built(unbuilt: Unbuilt, name: str, where: str, settings: Settings) -> De
 
 
 def first_error(log: str) -> str:
-    """The first line of a compiler's log that tells of an error; its first line where none does.
+    r"""The first line of a compiler's log that tells of an error; its first line where none does.
 
-    >>> first_error("k.cu(1): warning: x\\nk.cu(3): error: identifier y is undefined\\n")
+    >>> first_error("k.cu(1): warning: x\nk.cu(3): error: identifier y is undefined\n")
     'k.cu(3): error: identifier y is undefined'
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]

@@ -51,9 +51,12 @@ _CUDA = {
     "longlong": "i8",
     "ulonglong": "u8",
 }
-_IGNORED = frozenset(
-    ["const", "volatile", "restrict", "__restrict", "__restrict__", "global", "__global", "constant", "__constant", "local", "__local", "private", "__private", "__global__", "read_only", "write_only", "__read_only", "__write_only", "__grid_constant__", "struct", "register"]
+_IGNORED_TEXT = (
+    "const volatile restrict __restrict __restrict__ global __global constant "
+    "__constant local __local private __private __global__ read_only write_only "
+    "__read_only __write_only __grid_constant__ struct register"
 )
+_IGNORED = frozenset(_IGNORED_TEXT.split())
 _LOCAL = frozenset(("local", "__local"))
 _MARK = {
     "opencl": re.compile(r"\b(?:__kernel|kernel)\b"),

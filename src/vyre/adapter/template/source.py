@@ -18,9 +18,13 @@ LANGUAGES = {"cuda": (".cu", ".cuh"), "opencl": (".cl", ".ocl")}
 
 _UNROLL = "loop_unroll_factor"
 _RESERVED = ("time", "kernel_tuner", "defined", *GRID_NAMES)
-_KEYWORDS = frozenset(
-    ["auto", "bool", "break", "case", "char", "const", "constexpr", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "half", "if", "inline", "int", "kernel", "global", "local", "long", "private", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "typedef", "typename", "union", "unsigned", "using", "void", "volatile", "while"]
+_KEYWORDS_TEXT = (
+    "auto bool break case char const constexpr continue default do double else enum "
+    "extern float for goto half if inline int kernel global local long private register "
+    "restrict return short signed sizeof static struct switch template typedef typename "
+    "union unsigned using void volatile while"
 )
+_KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS = re.compile(r"([A-Za-z0-9_]+)")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
