@@ -74,7 +74,7 @@ def texts_of(device: Device, recipe: Recipe) -> Texts:
     if texts is None or texts.language != language:
         raise InvalidInput(
             f"{device.name} runs no source in {language}, and {recipe.name} is one",
-            f'use device="{language}", and arrays of that device',
+            f"use the device {language}, and arrays of it",
         )
     return texts
 

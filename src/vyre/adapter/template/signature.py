@@ -202,7 +202,7 @@ def _parameter(text: str, language: str) -> Parameter | None:
     simple = all(re.match(r"[A-Za-z_]", one) or one in "*[]" or one.isdigit() for one in tokens)
     return Parameter(
         name=name,
-        number=_number(" ".join(kinds), language, pointer=bool(stars)) if simple else "",
+        number=number_named(" ".join(kinds), language, pointer=bool(stars)) if simple else "",
         is_pointer=bool(stars),
         is_const=bool(stars)
         and ("const" in pointed or bool({"constant", "__constant"} & set(pointed))),
@@ -211,8 +211,12 @@ def _parameter(text: str, language: str) -> Parameter | None:
     )
 
 
-def _number(kinds: str, language: str, *, pointer: bool) -> str:
-    """The type of a number, or what arrays of vectors are made of."""
+def number_named(kinds: str, language: str, *, pointer: bool = False) -> str:
+    """A type's number as NumPy writes it, or what arrays of vectors are made of; "" of any other.
+
+    >>> number_named("unsigned int", "cuda"), number_named("float4", "cuda", pointer=True)
+    ('u4', 'f4')
+    """
     words = kinds.split()
     if (
         len(words) > 1

@@ -154,6 +154,15 @@ class Template:
         whole = sizes.size_of(chosen, self._size(size), self.name)
         return text_for(self._recipe.source, chosen, sizes.launch(chosen, whole))
 
+    @property
+    def device(self) -> Device:
+        """Where it runs, where no array says another."""
+        if self._device is not None:
+            return self._device
+        if self._usual is None:
+            self._usual = _device_for(self._recipe)
+        return self._usual
+
     def __repr__(self) -> str:
         return f"<template {self.name}, {len(self.space.configs):,} configs>"
 
@@ -174,20 +183,13 @@ class Template:
                     )
                 here = one.device
         if here is None:
-            here = self._own_device()
+            here = self.device
         elif self._device is not None and here is not self._device:
             raise InvalidInput(
                 f"arrays of {self.name} are on {here.name}, and it runs on {self._device.name}",
                 "bring them there, or leave device= out",
             )
         return here
-
-    def _own_device(self) -> Device:
-        if self._device is not None:
-            return self._device
-        if self._usual is None:
-            self._usual = _device_for(self._recipe)
-        return self._usual
 
     def _stream(self, device: Device, held: Sequence[Value], stream: Any) -> int:
         """Where a call runs, which then follows what was done to its arrays elsewhere."""
@@ -436,10 +438,13 @@ def template(
     )
     _refuse_opencl(recipe)
     text_for(read, dict(space.configs[0].settings), None)  # or it says which value is no macro
+    where = open_device(device) if isinstance(device, str) else device
+    if where is not None:
+        texts_of(where, recipe)
     return Template(
         recipe,
         space,
-        device=open_device(device) if isinstance(device, str) else device,
+        device=where,
         key=_key_of(key, recipe),
         check=Check.of(check, rtol, atol),
     )
