@@ -382,6 +382,7 @@ class TestWhatFails:
             "mend k.cl, or restrict the parameters; source() of the template shows what is compiled"
         )
 
+    @pytest.mark.usefixtures("ran")
     def test_a_config_that_does_not_compile_is_dropped_with_what_the_compiler_said(
         self, bench, opencl
     ):

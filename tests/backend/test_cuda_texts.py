@@ -13,6 +13,7 @@ from vyre.adapter.template.variants import OnTexts
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.backend.cuda import nvrtc
 from vyre.backend.cuda.discover import found
+from vyre.runtime.arrays import shared
 from vyre.runtime.devices.device import Device
 from vyre.testing.foreign import AT_ONCE, Bench, failures, learning
 from vyre.testing.here import compiled_here
@@ -44,7 +45,25 @@ def device(cuda, monkeypatch):
         "vyre.adapter.template.compiling.open_device", lambda name: {"cuda:0": made}[name]
     )
     monkeypatch.setattr(OnTexts, "pace", AT_ONCE)
+    monkeypatch.setattr(shared, "_find", lambda _: (made,))
     return made
+
+
+class Theirs:
+    """An array of another library's, whose contents come to be on a stream."""
+
+    def __init__(self, array, stream):
+        self.array, self.stream = array, stream
+
+    @property
+    def __cuda_array_interface__(self):
+        return {
+            "shape": self.array.shape,
+            "typestr": self.array.dtype.str,
+            "data": (self.array.argument, False),
+            "version": 3,
+            "stream": self.stream,
+        }
 
 
 @pytest.fixture
@@ -56,8 +75,8 @@ def bench():
 def template(**said):
     return vyre.template(
         said.pop("text", ADD),
-        "add<T, VW>",
-        params={"block_size_x": [64, 128], "VW": [1, 4], "T": ["float"]},
+        "add<real, VW>",
+        params={"block_size_x": [64, 128], "VW": [1, 4], "real": ["float"]},
         **{"grid_div_x": ("block_size_x", "VW"), "shared": "block_size_x * 4", **said},
     )
 
@@ -90,6 +109,7 @@ def test_a_call_is_one_launch_with_the_block_grid_and_memory_of_its_config(array
     assert "cuMemcpyDtoHAsync" not in driver.calls
 
 
+@pytest.mark.usefixtures("bench", "device")
 def test_numpy_arrays_go_there_and_come_back_unless_they_are_const(driver):
     c, a = np.zeros(8, "f4"), np.ones(8, "f4")
 
@@ -107,6 +127,19 @@ def test_it_runs_on_the_stream_that_is_asked_for_after_what_came_before(arrays, 
     assert driver.launches[-1][3] == 0x77
     assert driver.ordered == (1, 0x77)
     assert c.memory.stream == 0x77
+
+
+def test_arrays_of_others_are_used_in_place_on_their_stream(arrays, driver):
+    c, a = arrays
+
+    template()(Theirs(c, 0x99), Theirs(a, 0x99), 2, 1000, True, size=1000)
+
+    assert driver.launches[-1][3] == 0x99
+    assert values(driver, "QQ") == [c.argument, a.argument]
+    assert "cuMemcpyDtoDAsync" not in driver.calls
+    with pytest.raises(vyre.InvalidInput) as caught:
+        template()(Theirs(c, 0x98), Theirs(a, 0x99), 2, 1000, True, size=1000)
+    assert caught.value.problem.startswith("the arrays of add<real, VW> are on different streams: ")
 
 
 def test_others_are_compiled_in_their_turn_and_the_best_is_found(bench, arrays, driver):
@@ -138,8 +171,8 @@ def test_a_mistake_names_the_line_of_the_users_source(arrays):
         made(c, a, 2, 8, True, size=8)
 
     assert caught.value.problem == (
-        "add<T, VW> does not compile under block_size_x=64, VW=1, T=float: "
-        '<add<T, VW>>(4): error: identifier "nothing" is undefined'
+        "add<real, VW> does not compile under block_size_x=64, VW=1, real=float: "
+        '<add>(4): error: identifier "nothing" is undefined'
     )
 
 
@@ -158,7 +191,7 @@ def test_a_config_that_takes_too_many_registers_is_dropped(bench, arrays, driver
         (entry,) = made._calls._entries.values()
 
     assert set(failures(entry).values()) == {
-        "block (128, 1, 1) of add<T, VW> is 128 threads, and its registers leave 100"
+        "block (128, 1, 1) of add<real, VW> is 128 threads, and its registers leave 100"
     }
 
 

@@ -81,7 +81,11 @@ def source_of(given: object, name: str, language: object = None) -> Source:
         )
     path = _path_of(given)
     if path is None:
-        text, where, folder = _plain(str(given), f"the source of {name}"), f"<{name}>", None
+        text, where, folder = (
+            _plain(str(given), f"the source of {name}"),
+            f"<{base_name(name)}>",
+            None,
+        )
     else:
         text, where, folder = _read(path), path.name, path.resolve().parent
     spoken = str(language) if language is not None else _language_of(text, path, name)
