@@ -114,8 +114,13 @@ class Template:
         budget_s: float = 2.0,
         progress: Callable[[Progress], None] | None = None,
     ) -> Decision:
-        """Look for the fastest configuration at once, on copies of the arrays, and remember it."""
+        """Look for the fastest configuration at once, on copies of the arrays, and remember it.
+
+        Raises:
+            DeviceFailed: the first one does not compile.
+        """
         entry, bound, where = self._known(args, size, stream)
+        entry.made(None)
         device = self._where(bound.held)
         refuse_to_copy_much(bound.held, f"tuning {self.name}")
 
