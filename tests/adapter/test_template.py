@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import vyre
 from vyre.adapter import beside
-from vyre.adapter.template import variants
+from vyre.adapter.template import templated, variants
 from vyre.adapter.template.arguments import Bound, arguments_in
 from vyre.backend.base import Rehearsal, Text
 from vyre.learn.subject import Elapsed
@@ -306,6 +307,27 @@ class TestArguments:
 
         assert str(caught.value) == message
 
+    def test_a_call_like_an_earlier_one_takes_the_short_way(self, opencl, monkeypatch):
+        template = made()
+        c, a = arrays(opencl)
+        template(c, a, 2, SIZE, size=SIZE)
+        monkeypatch.setattr(templated, "taken", lambda *_: pytest.fail("it was looked at again"))
+
+        for by in (3, 0.5, np.float32(0.5)):
+            with pytest.raises(pytest.fail.Exception) if by != 3 else nullcontext():
+                template(c, a, by, SIZE, size=SIZE)
+        assert (np.asarray(c) == 5 * np.arange(SIZE)).all()
+
+    def test_the_short_way_is_not_taken_under_another_mode(self, opencl):
+        template = made()
+        c, a = arrays(opencl)
+        template(c, a, 2, SIZE, size=SIZE)
+
+        with vyre.mode("off"):
+            template(c, a, 2, SIZE, size=SIZE)
+
+        assert len(template._calls._entries) == 2
+
     def test_a_stream_has_no_place_on_opencl(self, opencl):
         with pytest.raises(vyre.InvalidInput) as caught:
             made()(*arrays(opencl), 1, 3, size=3, stream=1)
@@ -399,12 +421,12 @@ class TestWhatFails:
         assert set(dropped) == {"block_size_x=4, VW=2", "block_size_x=8, VW=2"}
         assert all("<add>:2:2: no such way" in why for why in dropped.values())
 
-    def test_blocks_beyond_the_device_are_left_out_and_counted(self, opencl):
+    def test_blocks_beyond_the_device_are_left_out_and_counted(self, bench, opencl):
         most = opencl.info.limits.max_threads
         template = made(params={"block_size_x": [4, most * 2, most * 4], "VW": [1, 2]})
         c, a = arrays(opencl)
 
-        template(c, a, 1, SIZE, size=SIZE)
+        bench.call(lambda: template(c, a, 1, SIZE, size=SIZE), 1)
 
         (explained,) = template.explain().workloads
         assert explained.legal == 2

@@ -195,11 +195,11 @@ def test_a_config_that_takes_too_many_registers_is_dropped(bench, arrays, driver
     }
 
 
-def test_a_block_with_more_memory_than_there_is_is_left_out(arrays):
+def test_a_block_with_more_memory_than_there_is_is_left_out(bench, arrays):
     c, a = arrays
     made = template(shared="block_size_x * 512")
 
-    made(c, a, 2, 8, True, size=8)
+    bench.call(lambda: made(c, a, 2, 8, True, size=8), 1)
 
     (explained,) = made.explain().workloads
     assert explained.refused == (

@@ -33,7 +33,7 @@ def compiled_here() -> Iterator[Here]:
     """Let configs be compiled in this process, at once."""
     here = Here()
     with (
-        mock.patch.object(made, "compiling", lambda: here),
-        mock.patch.object(calls, "compiling", lambda: here),
+        mock.patch.object(made, "compiling", return_value=here),
+        mock.patch.object(calls, "compiling", return_value=here),
     ):
         yield here

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,6 +179,34 @@ def _converted(where: str, parameter: Parameter, dtype: np.dtype[Any], value: An
         )
     made = dtype.type(value)
     return made
+
+
+def converter(recipe: Recipe, number: int, like: Any) -> Callable[[Any], np.generic]:
+    """What makes numbers of Python's, or NumPy's, that are like one the kernel's own."""
+    if isinstance(like, np.generic):
+        return _as_it_is
+    assert recipe.parameters is not None, "such a number is refused where nothing says its type"
+    parameter = recipe.parameters[number]
+    dtype, where = np.dtype(parameter.number), f"{parameter.name} of {recipe.name}"
+    make: Callable[[Any], np.generic] = dtype.type
+    low: float
+    high: float
+    if dtype.kind == "f":
+        high = float(np.finfo(dtype).max)
+        low = -high
+    else:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+
+    def convert(value: Any) -> np.generic:
+        if low <= value <= high:
+            return make(value)
+        return _converted(where, parameter, dtype, value)
+
+    return convert
+
+
+def _as_it_is(value: np.generic) -> np.generic:
+    return value
 
 
 class Bound(NamedTuple):

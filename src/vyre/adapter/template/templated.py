@@ -23,6 +23,7 @@ from vyre.adapter.template.arguments import (
     written,
 )
 from vyre.adapter.template.recipe import Recipe, texts_of
+from vyre.adapter.template.short import Short
 from vyre.adapter.template.signature import Unread
 from vyre.adapter.template.sizes import Size, Sizes, size_given
 from vyre.adapter.template.source import (
@@ -71,6 +72,7 @@ class Template:
         self._calls = Calls(self.name, check=check)
         self._checked = check is not None
         self._loaded: Loaded = {}
+        self._short = Short()
         self._able: dict[Hashable, tuple[tuple[Knobs, ...], tuple[str, ...]]] = {}
 
     def __call__(
@@ -87,6 +89,8 @@ class Template:
             size: of the problem, one to three numbers, where the template does not fix it.
             stream: to launch on: CUDA's, of any library.
         """
+        if stream is None and self._short.launch(args, size):
+            return
         held, given = taken(self._recipe, args), self._size(size)
         device = self._where(held)
         if given is not None and 0 in given:
@@ -97,6 +101,8 @@ class Template:
         where = self._stream(device, held, stream)
         entry = self._entry(device, args, held, given, where)
         entry.launch(Bound(given, arguments_in(held), held), where)
+        if where == 0 and self._key is None:
+            self._short.add(self._recipe, args, size, entry, given, device.backend)
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides."""
