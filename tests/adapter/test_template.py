@@ -11,7 +11,7 @@ import pytest
 import vyre
 from vyre.adapter import beside
 from vyre.adapter.template import templated, variants
-from vyre.adapter.template.arguments import Bound, arguments_in
+from vyre.adapter.template.arguments import Bound, arguments_in, described
 from vyre.backend.base import Rehearsal, Text
 from vyre.learn.subject import Elapsed
 from vyre.model import Reason
@@ -562,6 +562,22 @@ class TestProcesses:
         assert "checked: each ran on copies first, and wrote what the first does, bitwise" in str(
             template.explain()
         )
+        assert bench.deciders.desk.drained(60)
+
+    def test_a_compile_that_does_not_end_is_ended_with_its_process(self, opencl, bench):
+        hangs = made(ADD.replace("int first", "for (;;) c[0] += VW; int first"))
+        one = variants.Compiled(
+            hangs._recipe,
+            variants.OnTexts(opencl, opencl.backend.texts),
+            (SIZE,),
+            described((*arrays(opencl), *numbers(1))),
+            {},
+        )
+
+        job = replace(one.job(vyre.Knobs.of(FAST)), limit_s=20.0)
+        answer = beside.compiling().submit(job).wait(600)
+
+        assert answer.reason == "compiling took more than 20 s"
         assert bench.deciders.desk.drained(60)
 
     def test_what_another_process_has_compiled_is_loaded_here(self, opencl, bench, monkeypatch):
