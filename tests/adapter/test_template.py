@@ -347,6 +347,21 @@ class TestSizes:
         assert made()(c, np.ones(1, "f4"), 1, 1, size=size) is None
         assert not c.any()
 
+    @pytest.mark.usefixtures("ran")
+    def test_a_grid_of_nothing_is_nothing_to_do_or_no_config(self, bench, opencl):
+        c, a = arrays(opencl)
+        nothing = made(grid_div_x=None, grid="size // 100")
+        nothing(c, a, 1, SIZE, size=SIZE)
+        assert not np.asarray(c).any()
+
+        template = made(grid_div_x=None, grid="size * (VW == 1)")
+        bench.call(
+            lambda: template(c, a, 1, SIZE, size=SIZE),
+            400,
+            lambda: len(failures(entry_of(template))) == 2,
+        )
+        assert set(failures(entry_of(template)).values()) == {"add: grid (0, 1, 1) does nothing"}
+
     def test_one_element_is_one(self):
         c = np.zeros(3, "f4")
 

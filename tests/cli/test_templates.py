@@ -57,7 +57,8 @@ T1 = {
 def files(tmp_path, opencl):  # noqa: ARG001  # or there is nothing to run it
     (tmp_path / "add.cl").write_text(ADD)
     (tmp_path / "p.json").write_text(json.dumps(PARAMS))
-    (tmp_path / "t1.json").write_text(json.dumps(T1))
+    for name in ("t1.json", "t1.txt"):
+        (tmp_path / name).write_text(json.dumps(T1))
 
 
 def test_a_source_is_tuned_remembered_and_shown_like_any_other(run):
@@ -74,7 +75,7 @@ def test_a_source_is_tuned_remembered_and_shown_like_any_other(run):
     assert "add" in listed.stdout
 
 
-@pytest.mark.parametrize("words", [("t1.json",), ("--t1", "t1.json")])
+@pytest.mark.parametrize("words", [("t1.json",), ("--t1", "t1.txt")])
 def test_a_t1_description_is_tuned(run, words):
     shown = run("tune", *words, "--budget", "60s")
 

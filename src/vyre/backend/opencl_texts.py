@@ -77,6 +77,7 @@ class OpenCLTexts:
 
     def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:  # noqa: ARG002  # arguments tell
         """Launches with kernel objects that are used again: each has arguments of its own."""
+        self._check()  # PoCL compiles for this block when it is first launched
         free, model = loaded.free, self._info.model
         _, queue = self._opened()
 
@@ -108,14 +109,12 @@ class OpenCLTexts:
 
         return start
 
-    def time(self, stream: int, launch: Callable[[], Any]) -> OpenCLTicket | None:
-        """By the launch's own event; there is none where there was nothing to launch."""
+    def time(self, stream: int, launch: Callable[[], Any]) -> OpenCLTicket:
+        """By the launch's own event."""
         del stream
-        event = launch()
-        if event is None:
-            return None
+        ticket = OpenCLTicket(launch())
         self._opened()[1].flush()  # or a driver may leave it where it is
-        return OpenCLTicket(event)
+        return ticket
 
     def _built(self, text: Text) -> Any | Unbuilt:
         context, _ = self._opened()

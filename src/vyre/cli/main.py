@@ -127,13 +127,13 @@ def tune(
     """
     sizes = [parse_size(word) for word in size or [SIZE]]
     budget_s = parse_span(budget)
-    words = [*(files or ()), *([] if t1 is None else [str(t1)])]
+    words = files or []
     progress = console(stderr=True)
     with rules.mode("natural"):  # whoever tunes on purpose wants it kept, whatever the mode
-        if params is not None or any(map(is_description, words)):
+        if params is not None or t1 is not None or any(map(is_description, words)):
             if size:
                 raise typer.BadParameter("--size: the file says the size of the problem")
-            found = described(words, params)
+            found = described(words, params, t1)
             there = None if device is None else _device(device)
             _refuse_unkept()
             outcome = tune_described(found, there, budget_s=budget_s, again=again, console=progress)

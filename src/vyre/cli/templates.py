@@ -29,7 +29,9 @@ def is_description(word: str) -> bool:
     return word.endswith((*_SOURCES, ".json"))
 
 
-def described(words: Sequence[str], params: Path | None) -> tuple[Description, ...]:
+def described(
+    words: Sequence[str], params: Path | None, t1: Path | None = None
+) -> tuple[Description, ...]:
     """What the words of the command describe: a source and its parameters, or T1 files.
 
     Raises:
@@ -37,7 +39,7 @@ def described(words: Sequence[str], params: Path | None) -> tuple[Description, .
     """
     sources = [word for word in words if word.endswith(_SOURCES)]
     if params is not None:
-        if len(words) != 1 or not sources:
+        if len(words) != 1 or not sources or t1 is not None:
             raise InvalidInput(
                 f"--params {params} for {', '.join(words) or 'no kernel'}",
                 "name one source, such as vyre tune kernel.cu --params params.json",
@@ -53,7 +55,8 @@ def described(words: Sequence[str], params: Path | None) -> tuple[Description, .
             raise InvalidInput(
                 f"{word} beside a description in JSON", "tune kernels of the two kinds in turn"
             )
-    return tuple(described_by_t1(Path(word)) for word in words)
+    files = [*map(Path, words), *([] if t1 is None else [t1])]
+    return tuple(described_by_t1(file) for file in files)
 
 
 def tune_described(

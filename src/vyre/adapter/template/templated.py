@@ -22,7 +22,7 @@ from vyre.adapter.template.arguments import (
     taken,
     written,
 )
-from vyre.adapter.template.recipe import Recipe, texts_of
+from vyre.adapter.template.recipe import Recipe, launch_of, texts_of
 from vyre.adapter.template.short import Short
 from vyre.adapter.template.signature import Unread
 from vyre.adapter.template.sizes import Size, Sizes, size_given
@@ -93,7 +93,7 @@ class Template:
             return
         held, given = taken(self._recipe, args), self._size(size)
         device = self._where(held)
-        if given is not None and 0 in given:
+        if self._is_empty(given):
             return
         if any(isinstance(one, np.ndarray) for one in held):
             device.loans.during(lambda loan: self._on_host(loan, device, args, held, given, stream))
@@ -181,6 +181,13 @@ class Template:
 
     def _size(self, size: object) -> Size | None:
         return None if size is None else size_given(size, self.name)
+
+    def _is_empty(self, size: Size | None) -> bool:
+        """Whether a call has nothing to do, by the first configuration's word."""
+        if size is not None and 0 in size:
+            return True
+        first = dict(self.space.configs[0].settings)
+        return 0 in launch_of(self._recipe, first, size).grid
 
     def _where(self, held: Iterable[Value]) -> Device:
         """The device that a call's arrays are on; where none is on any, the template's own."""

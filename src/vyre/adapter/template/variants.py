@@ -107,8 +107,6 @@ class Compiled:
                 if len(launches) >= _MOST_SIZES:
                     launches.clear()
                 launch = launches[size] = self._allowed(config, size)
-            if 0 in launch.grid:
-                return None
             if local_at is not None:
                 values = recipe.whole(values, launch)
             return enqueue(launch.grid, launch.block, launch.shared_bytes, values, stream)
@@ -130,6 +128,8 @@ class Compiled:
         """
         launch = launch_of(self.recipe, dict(config.settings), size)
         why = launch.refusal(self.place.info.limits)
+        if 0 in launch.grid:  # and the default has something to do: this would be the fastest
+            why = f"grid {launch.grid} does nothing"
         if why is not None:
             raise DeviceFailed(
                 f"{self.recipe.name}: {why}", "split the problem, or restrict the parameters"
