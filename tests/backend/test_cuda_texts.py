@@ -163,6 +163,35 @@ def test_others_are_compiled_in_their_turn_and_the_best_is_found(bench, arrays, 
     assert driver.calls.count("cuModuleLoadData") == 4 + driver.gate_launches.__bool__()
 
 
+@pytest.mark.usefixtures("bench")
+def test_a_file_finds_what_it_includes_beside_it(device, driver, tmp_path):
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    (folder / "by.h").write_text("#pragma once\nconstexpr int by = 3;\n")
+    path = folder / "k.cu"
+    path.write_text('#include "by.h"\r\n__global__ void f(int *x) { *x = by * VW; }')
+    made = vyre.template(path, "f", params={"VW": [2]}, grid=1, block="VW * 16")
+
+    made(device.array(np.zeros(1, "i4")))
+
+    assert driver.launches[-1][:3] == ("_Z1fPi", (1, 1, 1), (32, 1, 1))
+
+
+@pytest.mark.usefixtures("bench")
+def test_templates_that_never_end_are_a_mistake_like_any_other(device):
+    text = "template <int N> struct F { static const int v = F<N + 1>::v; };\n" + (
+        "__global__ void f(int *x) { *x = F<VW>::v; }"
+    )
+    made = vyre.template(text, "f", params={"VW": [2]}, grid=1)
+
+    with pytest.raises(vyre.DeviceFailed) as caught:
+        made(device.array(np.zeros(1, "i4")))
+
+    assert "f does not compile under VW=2: <f>(1): error: excessive recursion" in (
+        caught.value.problem
+    )
+
+
 def test_a_mistake_names_the_line_of_the_users_source(arrays):
     c, a = arrays
     made = template(text=ADD.replace("held[threadIdx.x] = by", "held[threadIdx.x] = nothing"))
