@@ -26,7 +26,7 @@ from vyre.testing import provenance
 ALLOWED = 1.02
 
 SECONDS = 28
-"""Over which the calls of a template are spread, so that its configs can be compiled beside them."""
+"""Over which the calls of a template are spread: its configs are compiled beside them."""
 
 WORDS = {
     "cuda": {
