@@ -7,6 +7,7 @@ from importlib.metadata import version
 from types import ModuleType as _ModuleType
 
 from vyre import ir, seed, substrate
+from vyre.adapter.template.templated import template
 from vyre.adapter.tuned import tuned
 from vyre.errors import (
     AssertionFailed,
@@ -94,6 +95,7 @@ __all__ = [
     "speculate",
     "stats",
     "substrate",
+    "template",
     "tuned",
     *(name for name in _language if name not in vars(builtins)),  # a star import takes no builtin
 ]

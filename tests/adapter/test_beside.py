@@ -72,6 +72,31 @@ def test_where_no_thread_can_be_started_it_is_refused_and_tried_again_later(monk
     assert ran == ["later"]
 
 
+def test_what_is_being_made_when_the_process_ends_is_not_cut_short():
+    begun, may_end, ran = threading.Event(), threading.Event(), []
+
+    def work():
+        begun.set()
+        assert may_end.wait(LONGEST_S)
+        ran.append("first")
+
+    aside = Aside()
+    first = aside.submit(work, lambda: None)
+    second = aside.submit(lambda: ran.append("second"), lambda: None)
+    assert begun.wait(LONGEST_S)
+    closing = threading.Thread(target=aside.close)
+    closing.start()
+    while not aside._closed:
+        pass
+    may_end.set()
+    closing.join(LONGEST_S)
+    third = aside.submit(lambda: ran.append("third"), lambda: None)
+
+    assert ran == ["first"]
+    assert not isinstance(first.poll(), Refused)
+    assert second.poll() == third.poll() == Refused("this process is ending")
+
+
 def test_there_is_one_of_each_in_a_process_and_others_in_a_fork_of_it():
     before = beside.compiling(), beside.trying(), beside.aside()
     assert before == (beside.compiling(), beside.trying(), beside.aside())

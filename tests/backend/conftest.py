@@ -43,6 +43,8 @@ class FakeDriver:
         self.busy = set()  # streams with work before what is enqueued
         self.ids = {}  # of streams by their handles; another stream may get a handle again
         self.captures = {}  # the number of what each stream captures
+        self.takes_shared = False  # whether launches may ask for workgroup memory
+        self.shared = []  # bytes of it that they asked for
         self.cleared = []  # addresses, and the streams on which they were filled with zeros
 
     def __getattr__(self, name):
@@ -319,13 +321,15 @@ class FakeDriver:
 
     def _cuLaunchKernel(self, function, *rest):
         grid, workgroup, shared, stream, address, extra = rest[:3], rest[3:6], *rest[6:]
-        assert (shared, extra) == (0, 0)
+        assert extra == 0
+        assert shared == 0 or self.takes_shared
         if int(stream) in self.capturing:
             self.recorded += 1
         if function == "vyre_gate":
             self.gate_launches += 1
             self._close(int(stream), address)
             return
+        self.shared.append(shared)
         self.launches.append((function, grid, workgroup, int(stream), address))
         self._enqueue(stream, self._run)
 

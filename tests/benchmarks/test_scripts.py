@@ -1,5 +1,6 @@
 """Every benchmark and script starts: what they import is there."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,23 @@ def test_first_calls_of_recorded_launches_are_near_the_best():
         assert float(paced[at_100]) <= 1.05
         assert float(paced[at_1000]) <= 1.03
         assert max(float(line[worst]) for line in (flat, paced)) <= 1.3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("opencl")
+def test_templates_are_compared_on_any_opencl_device(tmp_path):
+    """No time of it is judged; what differs is."""
+    shown = subprocess.run(
+        [sys.executable, "benchmarks/adapters_template.py", "--dry", "--out", tmp_path / "x.json"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=600,
+    )
+
+    assert shown.returncode == 0, shown.stderr
+    rows = json.loads((tmp_path / "x.json").read_text())["results"]["rows"]
+    assert [(row["template"], row["differed"], row["failed"]) for row in rows] == [
+        ("product", 0, {}),
+        ("neighbours", 0, {}),
+    ]

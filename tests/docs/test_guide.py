@@ -58,7 +58,12 @@ def run(name: str, source: str, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "library"), [("with_opencl.py", "pyopencl"), ("with_torch.py", "torch")]
+    ("title", "library"),
+    [
+        ("with_opencl.py", "pyopencl"),
+        ("with_template.py", "pyopencl"),
+        ("with_torch.py", "torch"),
+    ],
 )
 def test_what_needs_a_library_of_others_runs_where_it_is_installed(
     title, library, monkeypatch, request
@@ -102,7 +107,9 @@ def test_what_needs_numba_runs_in_its_simulator(tmp_path):
 @pytest.mark.parametrize(
     "name", [n for n in PAGES if any(b.kind == "sh" for b in blocks(GUIDE / n))]
 )
-def test_the_commands_of_a_page_run(name, tmp_path):
+def test_the_commands_of_a_page_run(name, tmp_path, request):
+    if any(block.title.endswith(".cl") for block in blocks(GUIDE / name)):
+        request.getfixturevalue("opencl")
     lines = ["set -euo pipefail"]
     for block in blocks(GUIDE / name):
         if block.title:

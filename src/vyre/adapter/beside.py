@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import queue
@@ -17,6 +18,8 @@ from vyre.runtime.compile.worker import Pending, Refused, Worker, python_command
 
 _SERVER = "vyre.adapter.server"
 _TO_COME_UP_S = 60.0  # libraries of others are loaded there
+_TO_CLOSE_S = 10.0  # for what is being made here when the process ends
+_ENDING = "this process is ending"
 
 
 class Jobs(Worker[Job, Mapping[str, Any]]):
@@ -62,18 +65,34 @@ class Aside:
         self._begin()
 
     def _begin(self) -> None:
-        self._waiting: queue.SimpleQueue[tuple[Callable[[], None], Pending[None]]] = (
+        self._closed = False
+        self._waiting: queue.SimpleQueue[tuple[Callable[[], None], Pending[None]] | None] = (
             queue.SimpleQueue()
         )
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
+    def close(self) -> None:
+        """Take nothing more, and end with what is being done, so that it is not cut short.
+
+        A thread that comes back to an interpreter which is ending takes the process down, where it
+        stands in a library of C++.
+        """
+        with self._lock:
+            self._closed, thread = True, self._thread
+        self._waiting.put(None)
+        if thread is not None:
+            thread.join(_TO_CLOSE_S)
+
     def submit(self, work: Callable[[], None], then: Callable[[], object]) -> Pending[None]:
         """Do this soon; a `VyreError` of it is a refusal, and `then` says that it is over."""
         pending: Pending[None] = Pending(then)
-        self._waiting.put((work, pending))
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
+            if not self._closed:
+                self._waiting.put((work, pending))
+            if self._closed:
+                pending.settle(Refused(_ENDING, by_helper=True))
+            elif self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._run, name="vyre-making", daemon=True)
                 try:
                     thread.start()
@@ -84,9 +103,12 @@ class Aside:
         return pending
 
     def _run(self) -> None:
-        while True:
-            work, pending = self._waiting.get()
+        while (asked := self._waiting.get()) is not None:
+            work, pending = asked
             if pending.poll() is not None:
+                continue
+            if self._closed:
+                pending.settle(Refused(_ENDING, by_helper=True))
                 continue
             try:
                 work()
@@ -108,10 +130,26 @@ _DONE: Any = _Done()
 @functools.cache
 def aside() -> Aside:
     """The thread of this process for what cannot be made elsewhere."""
-    return Aside()
+    made = Aside()
+    _made.append(made)
+    return made
+
+
+_made: list[Aside] = []
+
+
+def _at_exit() -> None:
+    """Runs after workers have closed: what those refuse then is not begun here."""
+    for made in _made:
+        made.close()
+
+
+# Now, and not when one is made: functions that are registered while others run are left out.
+atexit.register(_at_exit)
 
 
 def _after_fork() -> None:
+    _made.clear()
     for made in (compiling, trying, aside):
         made.cache_clear()  # what was started belongs to the process before the fork
 

@@ -7,6 +7,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from vyre.errors import InvalidInput
 from vyre.model import Knobs
 from vyre.plain import shown
@@ -55,9 +57,12 @@ def configs_of(space: object, what: str) -> tuple[Knobs, ...]:
     return tuple(seen)
 
 
-def _combined(space: Mapping[Any, Any], what: str) -> tuple[Knobs, ...]:
-    if not space:
-        return ()
+def choices_of(space: Mapping[Any, Any], what: str) -> dict[Any, tuple[Any, ...]]:
+    """The choices of each parameter, as plain values; there may be no parameter.
+
+    Raises:
+        InvalidInput: one has none, or something that is no list of them.
+    """
     choices: dict[Any, tuple[Any, ...]] = {}
     for name, values in space.items():
         if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
@@ -65,9 +70,16 @@ def _combined(space: Mapping[Any, Any], what: str) -> tuple[Knobs, ...]:
                 f"{shown(name)} of {what} may be {shown(values)}, which is no list of choices",
                 f"give a list, such as {{{name!r}: [{values!r}]}}",
             )
-        choices[name] = tuple(values)
+        choices[name] = tuple(one.item() if isinstance(one, np.generic) else one for one in values)
         if not choices[name]:
             raise InvalidInput(f"{shown(name)} of {what} without a choice", "give at least one")
+    return choices
+
+
+def _combined(space: Mapping[Any, Any], what: str) -> tuple[Knobs, ...]:
+    if not space:
+        return ()
+    choices = choices_of(space, what)
     count = prod(map(len, choices.values()))
     if count > MOST_CONFIGS:
         raise InvalidInput(

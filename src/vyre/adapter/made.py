@@ -141,9 +141,11 @@ class ForeignSubject:
 
         Callers of a device may enqueue hundreds of launches by then.
         """
+        if not self.kind.warm:
+            return None
         default = self.made.default
         ready = [one for one in self.kind.configs if one != default and self.made.is_ready(one)]
-        if not self.kind.warm or not ready:
+        if not ready:
             return None
         return Opening(
             config=default,

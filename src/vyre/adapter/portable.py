@@ -12,7 +12,7 @@ import numpy as np
 
 from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.kind import Portable
-from vyre.adapter.trials import pickled
+from vyre.adapter.trials import packed
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import kind_of
 
@@ -25,7 +25,7 @@ def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portab
     refuse_to_copy_much((args, kwargs), "check=")
     return Portable(
         entry=entry,
-        kernel={"function": base64.b64encode(pickled(function)).decode()},
+        kernel={"function": packed(function)},
         arguments=(copied(tuple(args)), copied(kwargs)),
         names=tuple(name for name, _ in _arrays_of(args, kwargs)),
     )

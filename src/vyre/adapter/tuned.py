@@ -117,7 +117,7 @@ class Tuned:
         """Where such calls are launched from, and on which stream; None in a capture, at first."""
         common = alike(args) + tuple(named(name, one) for name, one in sorted(kwargs.items()))
         place, stream = self._where(args, kwargs)
-        given = None if self._key is None else _plain_key(self._key(*args, **kwargs), self.name)
+        given = None if self._key is None else plain_key(self._key(*args, **kwargs), self.name)
         state = self._state()
         key: Hashable = (place.info.identity, common if given is None else given, state)
         entry = self._calls.find(key)
@@ -188,7 +188,7 @@ def calling(function: Function) -> Start:
     return start
 
 
-def _plain_key(found: Any, name: str) -> tuple[str, ...]:
+def plain_key(found: Any, name: str) -> tuple[str, ...]:
     """What `key=` said of a call, as texts: 1 and True are two, and a NaN is one."""
     parts = found if isinstance(found, tuple) else (found,)
     for part in parts:

@@ -32,6 +32,7 @@ class AtOnce:
     loads_together = 1
     builds_first = 2  # one after the other, some 20 to 100 ms each
     sharing = None
+    texts = None
     shortest_ns = 0
     strayed = False
     streams = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -277,6 +277,11 @@ class Backend(Queue, Transfers, Borrowing, Protocol):
         """Whose memory it uses besides its own; None where an array has to be copied first."""
         ...
 
+    @property
+    def texts(self) -> Texts | None:
+        """How it runs kernels of others from their source; None where it cannot."""
+        ...
+
     def clocks(self) -> Clocks | None:
         """How fast it runs now, as of a few milliseconds ago; None where it does not tell.
 
@@ -315,4 +320,75 @@ class Loads(Protocol):
 
     def load(self, jobs: Sequence[Job], made: Sequence[Compiled]) -> Sequence[Any | Unbuilt]:
         """What `build` would give; it is built where it is not kept, or no longer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Source of somebody else's, and the one kernel of it that is launched.
+
+    Args:
+        source: what is compiled.
+        entry: the kernel's name there.
+        options: for the compiler, beside those that the device needs.
+        included: all that the source takes from files, so that it is another text when they change.
+    """
+
+    source: str
+    entry: str
+    options: tuple[str, ...] = ()
+    included: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """A launch as like as may be to those that are to come, for drivers that compile for each.
+
+    Args:
+        grid: workgroups along each axis.
+        block: threads of one along each axis.
+        arguments: `("array", dtype, elements)`, `("number", dtype, value)` or `("local", bytes)`.
+    """
+
+    grid: Dim3
+    block: Dim3
+    arguments: tuple[tuple[Any, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedText:
+    """A kernel of a text, ready to be launched."""
+
+    kernel: Any
+    max_threads: int  # of a workgroup, as its registers allow; 0 where that is not known
+    parameters: int | None = None  # how many it takes; None where the driver does not tell
+    free: list[Any] = field(default_factory=list, compare=False)
+
+
+StartText = Callable[[Dim3, Dim3, int, Sequence[Any], int], Any]
+"""Launches a grid of blocks with so many bytes of workgroup memory, arguments and a stream."""
+
+
+class Texts(Protocol):
+    """Compiles and launches kernels of others from their source."""
+
+    @property
+    def language(self) -> str:
+        """What the source is written in: `cuda` or `opencl`."""
+        ...
+
+    def compile(self, text: Text, rehearsal: Rehearsal) -> bool | Unbuilt:
+        """Compile it, and say whether `load` of any process finds what came of it."""
+        ...
+
+    def load(self, text: Text, rehearsal: Rehearsal) -> LoadedText | Unbuilt:
+        """What was compiled, or else what is compiled now."""
+        ...
+
+    def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:
+        """The quickest way to launch it with such arguments: None is memory."""
+        ...
+
+    def time(self, stream: int, launch: Callable[[], Any]) -> Ticket | None:
+        """Call `launch`, which launches one, and give a ticket of its time."""
         ...

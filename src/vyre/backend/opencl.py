@@ -19,6 +19,9 @@ from vyre import settings
 from vyre.backend import cpufreq, host, pocl, scratch
 from vyre.backend.base import Array, Compiled, Fixed, Job, Start, Unbuilt, Unusable
 from vyre.backend.binaries import Binaries, name_of
+from vyre.backend.opencl_texts import OpenCLTexts
+from vyre.backend.opencl_time import OpenCLTicket as OpenCLTicket
+from vyre.backend.opencl_time import cause
 from vyre.emit import OPENCL, OPENCL_BY_CLANG, WordLayout, bundle, emit
 from vyre.emit.layout import arguments_of, taken
 from vyre.errors import DeviceFailed, UnsupportedFeature
@@ -112,31 +115,6 @@ class OpenCLBinary:
             return _kernel(self.program, self.made.entry)
 
 
-class OpenCLTicket:
-    """A launch under way, by its event. Not a dataclass: one is made on every call."""
-
-    __slots__ = ("event",)
-    rough = False
-
-    def __init__(self, event: Any) -> None:
-        self.event = event
-
-    def elapsed_ns(self) -> int | None:
-        """Kernel time from the event's profile, or None while it runs."""
-        status = self.event.command_execution_status
-        if status < 0:
-            raise DeviceFailed(
-                f"a launch ended with OpenCL's error {status}",
-                "make the arrays that it writes anew, and run it again",
-            )
-        if status != cl.command_execution_status.COMPLETE:
-            return None
-        return int(self.event.profile.end - self.event.profile.start)
-
-    def wait(self) -> None:
-        self.event.wait()
-
-
 class MarkedTicket:
     """What was launched between two markers."""
 
@@ -183,6 +161,14 @@ class OpenCL:
         is_cpu = self.info.kind is DeviceKind.CPU
         self.every_threads = self.info.limits.max_threads if is_cpu else 0
         self._dialect = OPENCL_BY_CLANG if is_pocl and is_cpu else OPENCL
+        self.texts = OpenCLTexts(
+            self.info,
+            device,
+            opened=self._open,
+            check=self._refuse_full,
+            kept=kept,
+            rehearses=is_pocl,
+        )
 
     def _open(self) -> tuple[Any, Any]:
         """The context and the queue."""
@@ -367,7 +353,7 @@ class OpenCL:
             event = cl.enqueue_nd_range_kernel(queue, kernel, size, workgroup)
         except cl.Error as error:
             raise DeviceFailed(
-                f"{self.info.model} refused to launch grid {grid} of {workgroup}: {_cause(error)}",
+                f"{self.info.model} refused to launch grid {grid} of {workgroup}: {cause(error)}",
                 "use a smaller workgroup, or free device memory",
             ) from None
         binary.free.append(kernel)
@@ -536,10 +522,6 @@ def described(device: Any) -> DeviceInfo:
         memory_bytes=device.global_mem_size,
         traits=traits,
     )
-
-
-def _cause(error: Exception) -> str:
-    return str(error).partition(" failed: ")[2] or str(error)
 
 
 def _exhausted(info: DeviceInfo, nbytes: int, free: int | None = None) -> DeviceFailed:

@@ -17,6 +17,7 @@ from vyre.cli import read, store
 from vyre.cli.output import console, give_up_on_stdout, say, say_json
 from vyre.cli.scan import patterns_in, patterns_of, scan_files
 from vyre.cli.targets import bundled, one_target, targets_of
+from vyre.cli.templates import described, is_description, tune_described
 from vyre.cli.tune import print_outcome, tune_all
 from vyre.cli.words import parse_size, parse_span
 from vyre.errors import VyreError
@@ -94,7 +95,8 @@ def tune(
         list[str] | None,
         typer.Argument(
             metavar="[FILE.py[:KERNEL] ...]",
-            help="Kernels of your own; without any, the bundled ones.",
+            help="Kernels of your own; without any, the bundled ones. Or a source with macros, "
+            "FILE.cu or FILE.cl, with --params, or T1 descriptions, FILE.json.",
             autocompletion=_names,
             show_default=False,
         ),
@@ -107,6 +109,13 @@ def tune(
     again: Annotated[
         bool, typer.Option("--again", help="Measure what is remembered, too.")
     ] = False,
+    params: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.json", help="Parameters and arguments of a source with macros."),
+    ] = None,
+    t1: Annotated[
+        Path | None, typer.Option("--t1", metavar="FILE.json", help="The same as naming the file.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Find the fastest way to run kernels on this machine, and remember it.
@@ -118,13 +127,23 @@ def tune(
     """
     sizes = [parse_size(word) for word in size or [SIZE]]
     budget_s = parse_span(budget)
+    words = files or []
+    progress = console(stderr=True)
     with rules.mode("natural"):  # whoever tunes on purpose wants it kept, whatever the mode
-        targets = [one for word in files for one in targets_of(word)] if files else bundled()
-        where = _device(device)
-        with store.opened(read_only=False):
-            pass  # to hear now, not in a minute, that nothing could be kept
-        progress = console(stderr=True)
-        outcome = tune_all(targets, sizes, where, budget_s=budget_s, again=again, console=progress)
+        if params is not None or t1 is not None or any(map(is_description, words)):
+            if size:
+                raise typer.BadParameter("--size: the file says the size of the problem")
+            found = described(words, params, t1)
+            there = None if device is None else _device(device)
+            _refuse_unkept()
+            outcome = tune_described(found, there, budget_s=budget_s, again=again, console=progress)
+        else:
+            targets = [one for word in words for one in targets_of(word)] if words else bundled()
+            where = _device(device)
+            _refuse_unkept()
+            outcome = tune_all(
+                targets, sizes, where, budget_s=budget_s, again=again, console=progress
+            )
     if json:
         say_json(outcome.value())
     else:
@@ -257,6 +276,12 @@ def _device(name: str | None) -> Device:
     with warnings.catch_warnings():  # said in our own words
         warnings.simplefilter("ignore")
         return open_device(name)
+
+
+def _refuse_unkept() -> None:
+    """Hear now, not in a minute, that nothing could be kept."""
+    with store.opened(read_only=False):
+        pass
 
 
 class _Notes(logging.Handler):

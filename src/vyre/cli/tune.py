@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -110,16 +111,27 @@ def tune_all(
             f"{device.name} runs every schedule alike, so there is nothing to tune on it",
             'run "vyre devices" to see what can be installed here',
         )
-    todo = [(target, size) for target in targets for size in sizes]
+    pieces = [
+        Piece(target.name, partial(_tune, target, size, device))
+        for target in targets
+        for size in sizes
+    ]
+    return tune_each(pieces, device, budget_s=budget_s, again=again, console=console)
+
+
+def tune_each(
+    pieces: Sequence[Piece], device: Device, *, budget_s: float, again: bool, console: Console
+) -> Outcome:
+    """Do each piece of a run of the command, sharing the time between them."""
     outcome = Outcome([], device)
     end = time.monotonic() + budget_s
     with _live(console, budget_s, end) as show:
         try:
-            for number, (target, size) in enumerate(todo):
-                share_s = max(LEAST_S, (end - time.monotonic()) / (len(todo) - number))
-                even_s = 0.0 if again else max(LEAST_S, budget_s / len(todo))
-                show(target.name, None)
-                outcome.rows.append(_tune(target, size, device, share_s, even_s, show))
+            for number, piece in enumerate(pieces):
+                share_s = max(LEAST_S, (end - time.monotonic()) / (len(pieces) - number))
+                even_s = 0.0 if again else max(LEAST_S, budget_s / len(pieces))
+                show(piece.name, None)
+                outcome.rows.append(piece.tune(share_s, even_s, show))
         except KeyboardInterrupt:
             outcome.stopped = True
     outcome.saved = process.recorder().flush() and bool(saved_in())
@@ -127,6 +139,20 @@ def tune_all(
 
 
 Show = Callable[[str, contest.Progress | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One row of a result to come: what is tuned for so many seconds.
+
+    Args:
+        name: what people call it.
+        tune: takes its seconds, those from which what is remembered is no answer (0: it never is),
+            and what shows how far it is.
+    """
+
+    name: str
+    tune: Callable[[float, float, Show], Tuned]
 
 
 def _tune(

@@ -59,7 +59,7 @@ class Builder:
         """Emit, compile in one build what the cache does not hold, and load."""
         sources = _sources(jobs)
         _, together = self._compile(sources)
-        loaded = together if isinstance(together, Unbuilt) else self._load(together.image)
+        loaded = together if isinstance(together, Unbuilt) else self.load_image(together.image)
         if isinstance(loaded, Unbuilt):
             if len(jobs) > 1:
                 return [built for job in jobs for built in self.build([job])]
@@ -88,7 +88,7 @@ class Builder:
         found: dict[int, CudaBinary | Unbuilt] = {}
         for name, numbers in _by_name(made):
             kept = self._cache.get(name) if name else None
-            module = Unbuilt("it is not kept") if kept is None else self._load(kept.image)
+            module = Unbuilt("it is not kept") if kept is None else self.load_image(kept.image)
             if isinstance(module, Unbuilt):
                 built = self.build([jobs[number] for number in numbers])
                 found |= zip(numbers, built, strict=True)
@@ -100,8 +100,8 @@ class Builder:
     def gate(self) -> Any | Unbuilt:
         """The kernel of `gate.TEXT`, loaded."""
         _, made = self._compile_text(gate.TEXT)
-        loaded = made if isinstance(made, Unbuilt) else self._load(made.image)
-        return loaded if isinstance(loaded, Unbuilt) else self._function(loaded, gate.ENTRY)
+        loaded = made if isinstance(made, Unbuilt) else self.load_image(made.image)
+        return loaded if isinstance(loaded, Unbuilt) else self.function_of(loaded, gate.ENTRY)
 
     def _compile(self, sources: Sequence[Source]) -> tuple[str, nvrtc.Cubin | Unbuilt]:
         return self._compile_text(bundle(sources))
@@ -112,7 +112,8 @@ class Builder:
         name = name_of(text, given, nvrtc.version())
         return name, self._cache.get_or_compile(name, text, given, nvrtc.compile)
 
-    def _load(self, image: bytes) -> Any | Unbuilt:
+    def load_image(self, image: bytes) -> Any | Unbuilt:
+        """A module of machine code."""
         with self._context.apart_from_captures():
             code, module = self._context.driver.cuModuleLoadData(image)
         if code:
@@ -120,7 +121,8 @@ class Builder:
             return Unbuilt(f"{self._context.model} could not load the kernel: {code.name}")
         return module
 
-    def _function(self, module: Any, entry: str) -> Any | Unbuilt:
+    def function_of(self, module: Any, entry: str) -> Any | Unbuilt:
+        """A kernel of a module, loaded now."""
         driver = self._context.driver
         with self._context.apart_from_captures():
             found = driver.cuModuleGetFunction(module, entry.encode())
@@ -133,11 +135,11 @@ class Builder:
         return function
 
     def _binary(self, module: Any, job: Job, made: Compiled) -> CudaBinary | Unbuilt:
-        function = self._function(module, made.entry)
+        function = self.function_of(module, made.entry)
         if isinstance(function, Unbuilt):
             return function
         with self._context.apart_from_captures():
-            resources = self._resources(function)
+            resources = self.resources_of(function)
         declared, layout = arguments_of(job.program), WordLayout.of(job.program)
         names = tuple(decl.name for decl in declared)
         if job.code.shares > 1:
@@ -146,7 +148,8 @@ class Builder:
         frames = Frames(dtypes, made.words)
         return CudaBinary(function, layout, names, made.guarded, resources, frames)
 
-    def _resources(self, function: Any) -> Resources:
+    def resources_of(self, function: Any) -> Resources:
+        """What a kernel takes; outside of captures."""
         names = self._context.driver.CUfunction_attribute
         threads, registers, shared, local = (
             self._context.value(

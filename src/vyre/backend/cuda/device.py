@@ -20,6 +20,7 @@ from vyre.backend.cuda.gate import Gate
 from vyre.backend.cuda.memory import Bytes, CudaMemory, Pool, Staging
 from vyre.backend.cuda.nvml import Nvml
 from vyre.backend.cuda.rooms import IN_A_ROW, Room, Rooms
+from vyre.backend.cuda.texts import CudaTexts
 from vyre.backend.cuda.timing import Timing
 from vyre.emit import CUDA, emit
 from vyre.ir.declare import Dim3
@@ -80,6 +81,14 @@ class Cuda:
         self._rooms = Rooms(self._context)
         self._untimed = UntimedTicket(self._context, self._legacy)
         self._start = driver.cuLaunchKernel
+        self.texts = CudaTexts(
+            self._context,
+            self._builder,
+            architecture,
+            cache.folder,
+            launch=self._launch_started,
+            time=self.time,
+        )
         self.strayed = False  # whether memory was ever used on a stream that is not our own
 
     @property
@@ -244,6 +253,13 @@ class Cuda:
     def time(self, stream: int, launch: Callable[[], object]) -> TimedTicket | None:
         """Call `launch`, which is another library's, between two events."""
         return self._timing.around(stream or self._legacy, launch)
+
+    def _launch_started(self, start: partial[Any], stream: int, address: int) -> None:
+        """Make a launch of which the stream and the arguments' address are to come."""
+        where = stream or self._legacy
+        answer = start(where, address, 0)
+        if answer[0]:
+            self._start_again(start, where, address, answer)
 
     def _start_again(self, start: Any, where: Any, address: int, answer: tuple[Any, ...]) -> None:
         """Launch what was refused once more, with the device's context current.

@@ -26,6 +26,7 @@ class Cubin:
 
     image: bytes
     registers: Mapping[str, int] = field(default_factory=dict)
+    lowered: str = ""  # what the kernel that was asked for is called there
 
 
 def version() -> str:
@@ -47,21 +48,31 @@ def options(architecture: str) -> tuple[str, ...]:
     return (f"--gpu-architecture={architecture}", *_EXACT, *_ALWAYS)
 
 
-def compile(text: str, given: tuple[str, ...]) -> Cubin | Unbuilt:  # noqa: A001  # read as nvrtc.compile
-    """The machine code of `text`, or what the compiler said."""
+def compile(text: str, given: tuple[str, ...], entry: str = "") -> Cubin | Unbuilt:  # noqa: A001  # read as nvrtc.compile
+    """The machine code of `text`, or what the compiler said.
+
+    Args:
+        text: in CUDA C++.
+        given: the compiler's options.
+        entry: a kernel that need not be of C, such as `add<float>`; its name in the machine code is
+            the `lowered` one.
+    """
     code, program = nvrtc.nvrtcCreateProgram(text.encode(), b"vyre.cu", 0, [], [])
     if code:
         return Unbuilt(f"NVRTC {version()} could not start: {code.name}")
     try:
+        if entry:
+            nvrtc.nvrtcAddNameExpression(program, entry.encode())
         (code,) = nvrtc.nvrtcCompileProgram(program, len(given), [one.encode() for one in given])
         log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
         said = log.rstrip(b"\0").decode(errors="replace")
         if code:
             return Unbuilt(f"NVRTC {version()} could not build the kernel ({code.name})", said)
         image = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        lowered = nvrtc.nvrtcGetLoweredName(program, entry.encode())[1] if entry else b""
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return Cubin(image, registers_in(said))
+    return Cubin(image, registers_in(said), (lowered or b"").decode())
 
 
 def registers_in(log: str) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -100,6 +100,26 @@ def view(value: object, *, where: str, dtype: DataType, written: bool) -> Foreig
         InvalidInput: it is on the host, not contiguous, of another type, read-only where it is
             written, or on a device that Vyre does not see.
     """
+    return _viewed(
+        value,
+        where,
+        lambda kind, seen: _storage(kind, seen, where, dtype, written=written),
+        written=written,
+    )
+
+
+def view_as_it_is(value: object, *, where: str, written: bool) -> ForeignArray | None:
+    """A foreign array as an argument of whatever type it has; None for what is none.
+
+    Raises:
+        InvalidInput: as `view`, and of a type that NumPy has no numbers for.
+    """
+    return _viewed(value, where, lambda _, seen: _own_storage(seen, where), written=written)
+
+
+def _viewed(
+    value: object, where: str, storage: Callable[[Kind, Seen], np.dtype[Any]], *, written: bool
+) -> ForeignArray | None:
     kind = kind_of(value)
     if kind is None:
         return None
@@ -118,7 +138,7 @@ def view(value: object, *, where: str, dtype: DataType, written: bool) -> Foreig
             f"{where} is a {kind.name} array in host memory",
             (kind.to_device_written if written else kind.to_device).format(name=name),
         )
-    storage = _storage(kind, seen, where, dtype, written=written)
+    dtype = storage(kind, seen)
     if not seen.contiguous:
         make = kind.make_contiguous.format(name=name)
         raise InvalidInput(
@@ -133,7 +153,18 @@ def view(value: object, *, where: str, dtype: DataType, written: bool) -> Foreig
             f"{where} is on CUDA device {seen.device}; Vyre sees {len(here)}",
             "set CUDA_VISIBLE_DEVICES before the first library uses CUDA, and not afterwards",
         )
-    return ForeignArray(here[seen.device], value, kind, seen, storage)
+    return ForeignArray(here[seen.device], value, kind, seen, dtype)
+
+
+def _own_storage(seen: Seen, where: str) -> np.dtype[Any]:
+    """How NumPy holds the elements of an array; patterns of 16 bits for a bfloat16."""
+    try:
+        return np.dtype("u2" if seen.dtype == BFLOAT16 else seen.dtype)
+    except TypeError:
+        raise InvalidInput(
+            f"{where} is {seen.dtype}, which NumPy has no numbers for",
+            "pass it as whole numbers of as many bits",
+        ) from None
 
 
 def result_of(array: DeviceArray) -> Any:

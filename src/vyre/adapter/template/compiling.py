@@ -1,0 +1,116 @@
+"""What other processes do for a template: compile a configuration, and run one on copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from vyre.adapter.kind import Job, Portable
+from vyre.adapter.portable import unpacked
+from vyre.adapter.template.arguments import (
+    Bound,
+    arguments_in,
+    described,
+    name_of,
+    types_in,
+    written,
+)
+from vyre.adapter.template.recipe import (
+    Recipe,
+    Settings,
+    launch_of,
+    loaded,
+    not_built,
+    rehearsal_of,
+    texts_of,
+)
+from vyre.adapter.template.sizes import Launch
+from vyre.adapter.trials import packed
+from vyre.backend.base import Rehearsal, Text, Unbuilt
+from vyre.runtime.devices.device import Device
+from vyre.runtime.devices.opened import open as open_device
+
+LIMIT_S = 60.0
+"""For one compile, before its process is ended."""
+
+
+def job_of(
+    device: Device, recipe: Recipe, settings: Settings, launch: Launch, rehearsal: Rehearsal
+) -> Job:
+    """What another process is asked to compile."""
+    given = {
+        "device": device.name,
+        "text": asdict(recipe.text(settings, launch)),
+        "rehearsal": asdict(rehearsal),
+        "name": recipe.name,
+        "where": recipe.source.where,
+        "settings": dict(settings),
+    }
+    return Job(entry="vyre.adapter.template.compiling:compiled", given=given, limit_s=LIMIT_S)
+
+
+def compiled(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Compile a text where whoever asked finds it.
+
+    Raises:
+        DeviceFailed: the compiler refused it.
+    """
+    texts = open_device(given["device"]).backend.texts
+    assert texts is not None, "whoever asks has it on the same device"
+    text, plan = given["text"], given["rehearsal"]
+    made = texts.compile(
+        Text(**{**text, "options": tuple(text["options"])}),
+        Rehearsal(
+            grid=tuple(plan["grid"]),
+            block=tuple(plan["block"]),
+            arguments=tuple(tuple(one) for one in plan["arguments"]),
+        ),
+    )
+    if isinstance(made, Unbuilt):
+        raise not_built(made, given["name"], given["where"], given["settings"])
+    return {}
+
+
+def portable_of(device: Device, recipe: Recipe, bound: Bound) -> Portable:
+    """A template and copies of a call's arguments, as another process can have them."""
+    held = bound.held
+    return Portable(
+        entry="vyre.adapter.template.compiling:runs",
+        # Functions beside what holds them, so that their modules are found.
+        kernel={
+            "device": device.name,
+            "function": packed((recipe, bound.size, recipe.sizes.functions)),
+        },
+        arguments=tuple(one if isinstance(one, np.generic) else np.asarray(one) for one in held),
+        names=tuple(name_of(recipe, n) for n in _written_in(recipe, held)),
+    )
+
+
+def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
+    """What runs a configuration on copies, and gives what it wrote."""
+    recipe, size, _ = unpacked(kernel)
+    device = open_device(kernel["device"])
+    texts = texts_of(device, recipe)
+
+    def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
+        held = tuple(device.array(one) if isinstance(one, np.ndarray) else one for one in values)
+        launch = launch_of(recipe, settings, size)
+        if 0 not in launch.grid:
+            said = described(held)
+            found = loaded(texts, recipe, settings, launch, rehearsal_of(launch, recipe, said))
+            start = texts.bind(found, types_in(said))
+            arguments = recipe.whole(arguments_in(held), launch)
+            start(launch.grid, launch.block, launch.shared_bytes, arguments, 0)
+            device.synchronize()
+        return [np.asarray(held[n]) for n in _written_in(recipe, held)]
+
+    return run
+
+
+def _written_in(recipe: Recipe, held: Sequence[object]) -> list[int]:
+    """Which arguments are arrays that the kernel may write to."""
+    arrays = [n for n, one in enumerate(held) if not isinstance(one, np.generic)]
+    return [n for n in arrays if written(recipe, n)]

@@ -1,0 +1,275 @@
+"""Source with macros: read from a file or given as text, and as it is compiled for a config."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vyre.adapter.template.signature import BLANKED, Signature, Unread, signature_of
+from vyre.adapter.template.sizes import BLOCK_NAMES, GRID_NAMES, Launch
+from vyre.errors import InvalidInput
+from vyre.plain import is_utf8, shown
+
+LANGUAGES = {"cuda": (".cu", ".cuh"), "opencl": (".cl", ".ocl")}
+"""What kernels are written in, and how their files end."""
+
+_UNROLL = "loop_unroll_factor"
+_RESERVED = ("time", "kernel_tuner", "defined", *GRID_NAMES)
+_KEYWORDS_TEXT = (
+    "auto bool break case char const constexpr continue default do double else enum "
+    "extern float for goto half if inline int kernel global local long private register "
+    "restrict return short signed sizeof static struct switch template typedef typename "
+    "union unsigned using void volatile while"
+)
+_KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORDS = re.compile(r"([A-Za-z0-9_]+)")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_MOST_INCLUDES = 200
+_SIGNS = {
+    "opencl": re.compile(r"\b(__kernel|__global|get_global_id|get_local_id|get_group_id)\b"),
+    "cuda": re.compile(r"\b(__global__|threadIdx|blockIdx|__device__)\b"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A text, what it is called in a compiler's messages, and what it includes.
+
+    Args:
+        text: as it was written.
+        where: its file, or the kernel's name in angle brackets.
+        language: `cuda` or `opencl`.
+        folder: where a compiler looks for what it includes; empty for a text.
+        included: by name, the texts of what it includes in quotation marks, as far as they can be
+            read.
+    """
+
+    text: str
+    where: str
+    language: str
+    folder: str = ""
+    included: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """All of it that decides what is computed, wherever it lies."""
+        return "\n".join((self.text, *(f"{name}\n{text}" for name, text in self.included)))
+
+    def says(self, word: str) -> bool:
+        """Whether a word stands anywhere in it."""
+        pattern = re.compile(rf"\b{re.escape(word)}\b")
+        return any(pattern.search(text) for text in (self.text, *(one for _, one in self.included)))
+
+
+def source_of(given: object, name: str, language: object = None) -> Source:
+    """The source that a caller gave: a text, or a file by its path.
+
+    Raises:
+        InvalidInput: there is no such file, or nothing says what it is written in.
+    """
+    if language is not None and language not in LANGUAGES:
+        raise InvalidInput(
+            f"language={shown(language)} of {name}", f"use one of {', '.join(LANGUAGES)}"
+        )
+    if not isinstance(given, (str, Path)):
+        raise InvalidInput(
+            f"source of {name} is {shown(given)}", "give its text, or the path of its file"
+        )
+    path = _path_of(given)
+    if path is None:
+        text, where, folder = (
+            _plain(str(given), f"the source of {name}"),
+            f"<{base_name(name)}>",
+            None,
+        )
+    else:
+        text, where, folder = _read(path), path.name, path.resolve().parent
+    spoken = str(language) if language is not None else _language_of(text, path, name)
+    included = () if folder is None else tuple(_included(text, folder))
+    return Source(
+        text=text,
+        where=where,
+        language=spoken,
+        folder="" if folder is None else str(folder),
+        included=included,
+    )
+
+
+def _path_of(given: str | Path) -> Path | None:
+    """The file that is meant; None where it is a text."""
+    if isinstance(given, Path):
+        return given
+    ends = tuple(end for ends in LANGUAGES.values() for end in ends)
+    if (
+        "\n" not in given
+        and "{" not in given
+        and given.endswith((*ends, ".h", ".hpp", ".c", ".cpp"))
+    ):
+        return Path(given)
+    return None
+
+
+def _read(path: Path) -> str:
+    if not path.is_file():
+        raise InvalidInput(f"no file {str(path)!r}", "give the path of a kernel's source")
+    try:
+        return _plain(path.read_bytes().decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{path} is not UTF-8: {error.reason} at byte {error.start:,}", "save it as UTF-8"
+        ) from None
+
+
+def _plain(text: str, what: str) -> str:
+    """A text with the ends of lines that every compiler knows."""
+    if "\0" in text or not is_utf8(text):
+        raise InvalidInput(f"{what} holds what no source can", "leave it out")
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return lines if lines.endswith("\n") else f"{lines}\n"
+
+
+def _language_of(text: str, path: Path | None, name: str) -> str:
+    for language, ends in LANGUAGES.items():
+        if path is not None and path.suffix in ends:
+            return language
+    blanked = BLANKED.sub(" ", text)
+    found = [language for language, sign in _SIGNS.items() if sign.search(blanked)]
+    if len(found) == 1:
+        return found[0]
+    raise InvalidInput(
+        f"the source of {name} does not say what it is written in",
+        'say language="cuda" or language="opencl"',
+    )
+
+
+def _included(text: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """What a text includes in quotation marks, and what that does, each once."""
+    waiting, seen = [(text, folder)], set[Path]()
+    while waiting:
+        inside, beside = waiting.pop(0)
+        for name in _INCLUDE.findall(inside):
+            # As compilers look for it: beside who asks, then where they were told.
+            for place in dict.fromkeys((beside, folder)):
+                path = (place / name).resolve()
+                if path in seen or not path.is_file() or len(seen) == _MOST_INCLUDES:
+                    continue
+                seen.add(path)
+                try:
+                    found = path.read_text(encoding="utf-8", errors="replace")
+                except OSError:
+                    continue
+                yield name, found
+                waiting.append((found, path.parent))
+                break
+
+
+def refuse_names(
+    source: Source, kernel: str, names: Sequence[object], signature: Signature | Unread
+) -> None:
+    """Refuse parameters that can be no macro of a source.
+
+    Raises:
+        InvalidInput: one is none.
+    """
+    taken = {} if isinstance(signature, Unread) else {one.name for one in signature.parameters}
+    for name in names:
+        why = None
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            why = "is no name of C's"
+        elif name in _RESERVED:
+            why = "means something else already"
+        elif name in _KEYWORDS or name.startswith("__"):
+            why = "is a word of the language's"
+        elif name == base_name(kernel):
+            why = "is the kernel's own name"
+        elif name in taken:
+            why = f"is what {kernel} calls an argument, and as a macro it would replace it"
+        if why is not None:
+            raise InvalidInput(
+                f"a parameter {shown(name)} of {kernel}, which {why}",
+                f"give it another name, in {source.where} as well",
+            )
+
+
+def base_name(kernel: str) -> str:
+    """A kernel's name without what stands for a template's parameters."""
+    return kernel.partition("<")[0].strip().rpartition("::")[2]
+
+
+def kernel_name(kernel: str, settings: Mapping[str, Any]) -> str:
+    """A kernel's name under a config: what a template takes may be parameters.
+
+    >>> kernel_name("add<T, block_size_x>", {"block_size_x": 64, "T": "float"})
+    'add<float, 64>'
+    """
+    if "<" not in kernel:
+        return kernel
+    head, _, rest = kernel.partition("<")
+    words = [_value(settings[one], one) if one in settings else one for one in _WORDS.split(rest)]
+    return f"{head}<{''.join(words)}"
+
+
+def text_for(source: Source, settings: Mapping[str, Any], launch: Launch | None) -> str:
+    """What is compiled for a config: a macro for each parameter, then the source from its line 1.
+
+    As Kernel Tuner does it, but for two things: sizes that no parameter says are defined where the
+    source asks for them alone, because a launch's own would make each size another text; and true
+    and false are 1 and 0, which C can read.
+    """
+    text, lines = source.text, []
+    for name, value in (_derived(source, settings, launch) | dict(settings)).items():
+        said = _value(value, name)
+        if _UNROLL in name and source.language == "cuda":
+            if said == "0":
+                text = re.sub(
+                    rf"^[ \t]*#pragma[ \t]+unroll[ \t]+{name}\b[^\n]*", "", text, flags=re.M
+                )
+            else:
+                lines.append(f"constexpr int {name} = {said};")
+        else:
+            lines.append(f"#define {name} {said}")
+    lines.append("#define kernel_tuner 1")
+    where = source.where.replace("\\", "/").replace('"', "'")
+    return "".join(f"{line}\n" for line in (*lines, f'#line 1 "{where}"')) + text
+
+
+def asks_for_grid(source: Source) -> bool:
+    """Whether what is compiled depends on the size of a launch."""
+    return any(source.says(name) for name in GRID_NAMES)
+
+
+def _derived(source: Source, settings: Mapping[str, Any], launch: Launch | None) -> dict[str, Any]:
+    if launch is None:
+        return {}
+    known = zip((*GRID_NAMES, *BLOCK_NAMES), (*launch.grid, *launch.block), strict=True)
+    return {name: value for name, value in known if name not in settings and source.says(name)}
+
+
+def _value(value: Any, name: str) -> str:
+    """What a macro stands for.
+
+    Raises:
+        InvalidInput: it would take in the line below.
+    """
+    if isinstance(value, bool):
+        return str(int(value))
+    said = str(value).replace("\r", "").replace("\n", "\\\n")
+    if said.endswith("\\"):
+        raise InvalidInput(
+            f"{name}={shown(value)}, whose backslash takes in the line below", "leave it out"
+        )
+    return said
+
+
+def read_signature(source: Source, kernel: str) -> Signature | Unread:
+    """What the source says of a kernel's parameters.
+
+    Raises:
+        InvalidInput: no kernel of the name is there.
+    """
+    texts = [source.text, *(text for _, text in source.included)]
+    return signature_of("\n".join(texts), base_name(kernel), source.language, source.where)

@@ -1,0 +1,109 @@
+"""Kernels of others from their source: NVRTC, a folder of cubins, the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vyre.backend.base import LoadedText, Rehearsal, StartText, Text, Unbuilt
+from vyre.backend.binaries import Binaries, name_of
+from vyre.backend.cuda import nvrtc
+from vyre.backend.cuda.build import Builder
+from vyre.backend.cuda.context import Context
+from vyre.backend.cuda.events import TimedTicket
+from vyre.backend.cuda.frame import Frames
+from vyre.ir.declare import Dim3
+
+
+class CudaTexts:
+    """Texts for one device. Compiling needs no context; loading does.
+
+    Nothing is told to the compiler beside the architecture: what a source means, NVRTC's own
+    defaults say.
+
+    Args:
+        context: the device's.
+        builder: what loads machine code there.
+        architecture: what to compile for, such as `sm_90`.
+        folder: where cubins are kept, if anywhere.
+        launch: the driver's own call, made again with the context current where it is refused.
+        time: what times launches on a stream.
+    """
+
+    language = "cuda"
+
+    def __init__(
+        self,
+        context: Context,
+        builder: Builder,
+        architecture: str,
+        folder: Path | None,
+        *,
+        launch: Callable[[partial[Any], int, int], None],
+        time: Callable[[int, Callable[[], Any]], TimedTicket | None],
+    ) -> None:
+        self._context, self._builder, self._folder = context, builder, folder
+        self._architecture, self._launch, self._time = architecture, launch, time
+
+    def compile(self, text: Text, rehearsal: Rehearsal) -> bool | Unbuilt:  # noqa: ARG002  # a cubin serves every launch
+        """Keep the machine code, where there is a folder for it."""
+        made = self._made(text)
+        if isinstance(made, Unbuilt):
+            return made
+        return Binaries(self._folder).get(self._name(text)) is not None
+
+    def load(self, text: Text, rehearsal: Rehearsal) -> LoadedText | Unbuilt:  # noqa: ARG002  # as above
+        """Load what is kept, or else is compiled now."""
+        made = self._made(text)
+        if isinstance(made, Unbuilt):
+            return made
+        module = self._builder.load_image(made.image)
+        if isinstance(module, Unbuilt):
+            return module
+        function = self._builder.function_of(module, made.lowered)
+        if isinstance(function, Unbuilt):
+            return function
+        with self._context.apart_from_captures():
+            resources = self._builder.resources_of(function)
+        return LoadedText(function, resources.max_threads)
+
+    def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:
+        """Launches with buffers for arguments that are used again and again."""
+        frames, function, launch = Frames(dtypes, ()), loaded.kernel, self._launch
+        enqueue = self._context.driver.cuLaunchKernel
+
+        def start(
+            grid: Dim3, block: Dim3, shared_bytes: int, arguments: Sequence[Any], stream: int
+        ) -> None:
+            frame = frames.take(b"")
+            frames.pack(frame[0], 0, *arguments)
+            launch(partial(enqueue, function, *grid, *block, shared_bytes), stream, frame[1])
+            frames.free.append(frame)
+
+        return start
+
+    def time(self, stream: int, launch: Callable[[], Any]) -> TimedTicket | None:
+        return self._time(stream, launch)
+
+    def _made(self, text: Text) -> nvrtc.Cubin | Unbuilt:
+        """The machine code of a text, kept under a name over everything that decides it."""
+        name, kept = self._name(text), Binaries(self._folder)
+        found = kept.get(name)
+        if found is not None:
+            lowered, _, image = found.partition(b"\n")
+            return nvrtc.Cubin(image, lowered=lowered.decode())
+        made = nvrtc.compile(text.source, self._given(text), text.entry)
+        if isinstance(made, nvrtc.Cubin):
+            kept.put(name, made.lowered.encode() + b"\n" + made.image)
+        return made
+
+    def _given(self, text: Text) -> tuple[str, ...]:
+        return (f"--gpu-architecture={self._architecture}", *text.options)
+
+    def _name(self, text: Text) -> str:
+        parts = (*self._given(text), text.entry, text.included, text.source)
+        return f"{name_of('text', nvrtc.version(), *parts)}.text"

@@ -1,0 +1,291 @@
+"""Kernels of others in CUDA C++: compiled by NVRTC, launched on the fake driver."""
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cuda.bindings")
+import vyre  # what follows needs the bindings
+from vyre.adapter.template import templated
+from vyre.adapter.template.variants import OnTexts
+from vyre.backend.base import Rehearsal, Text, Unbuilt
+from vyre.backend.cuda import nvrtc
+from vyre.backend.cuda.discover import found
+from vyre.runtime.arrays import shared
+from vyre.runtime.devices.device import Device
+from vyre.testing.foreign import AT_ONCE, Bench, failures, learning
+from vyre.testing.here import compiled_here
+
+ADD = """template <typename T, int items>
+__global__ void add(T *c, const T *__restrict__ a, float by, long long n, bool on) {
+    extern __shared__ float held[];
+    held[threadIdx.x] = by;
+    const long long first = ((long long)blockIdx.x * block_size_x + threadIdx.x) * items;
+    for (int k = 0; k < items; k++)
+        if (on && first + k < n) c[first + k] += a[first + k] * held[threadIdx.x];
+}
+"""
+REHEARSAL = Rehearsal(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+@pytest.fixture
+def cuda(driver, tmp_path):
+    (made,) = found(tmp_path, driver, tmp_path / "no such file")
+    driver.takes_shared = True
+    return made
+
+
+@pytest.fixture
+def device(cuda, monkeypatch):
+    made = Device("cuda:0", cuda)
+    monkeypatch.setattr(templated, "open_device", lambda name: {"cuda": made}[name])
+    monkeypatch.setattr(
+        "vyre.adapter.template.compiling.open_device", lambda name: {"cuda:0": made}[name]
+    )
+    monkeypatch.setattr(OnTexts, "pace", AT_ONCE)
+    monkeypatch.setattr(shared, "_find", lambda _: (made,))
+    return made
+
+
+class Theirs:
+    """An array of another library's, whose contents come to be on a stream."""
+
+    def __init__(self, array, stream):
+        self.array, self.stream = array, stream
+
+    @property
+    def __cuda_array_interface__(self):
+        return {
+            "shape": self.array.shape,
+            "typestr": self.array.dtype.str,
+            "data": (self.array.argument, False),
+            "version": 3,
+            "stream": self.stream,
+        }
+
+
+@pytest.fixture
+def bench():
+    with learning(Bench()) as made:
+        yield made
+
+
+def template(**said):
+    return vyre.template(
+        said.pop("text", ADD),
+        "add<real, VW>",
+        params={"block_size_x": [64, 128], "VW": [1, 4], "real": ["float"]},
+        **{"grid_div_x": ("block_size_x", "VW"), "shared": "block_size_x * 4", **said},
+    )
+
+
+@pytest.fixture
+def arrays(device, bench):  # noqa: ARG001  # whatever learns of them does so on a bench
+    return tuple(device.array(np.ones(1000, "f4")) for _ in range(2))
+
+
+def values(driver, formats):
+    """What the driver reads through the pointers of the last launch."""
+    address = driver.launches[-1][-1]
+    pointers = (ctypes.c_void_p * len(formats)).from_address(address)
+    return [
+        struct.unpack(f"<{form}", ctypes.string_at(at, struct.calcsize(form)))[0]
+        for form, at in zip(formats, pointers, strict=True)
+    ]
+
+
+def test_a_call_is_one_launch_with_the_block_grid_and_memory_of_its_config(arrays, driver):
+    c, a = arrays
+
+    template()(c, a, 2, 1000, True, size=1000)
+
+    ((function, grid, block, stream, _),) = driver.launches
+    assert function.startswith("_Z3addIfLi1EE")  # as NVRTC calls add<float, 1>
+    assert (grid, block, stream) == ((16, 1, 1), (64, 1, 1), 1)
+    assert driver.shared == [256]
+    assert values(driver, "QQfqB") == [c.argument, a.argument, 2.0, 1000, 1]
+    assert "cuMemcpyDtoHAsync" not in driver.calls
+
+
+@pytest.mark.usefixtures("bench", "device")
+def test_numpy_arrays_go_there_and_come_back_unless_they_are_const(driver):
+    c, a = np.zeros(8, "f4"), np.ones(8, "f4")
+
+    template()(c, a, 2.0, 8, False, size=8)
+
+    assert driver.calls.count("cuMemcpyHtoDAsync") == 2
+    assert driver.calls.count("cuMemcpyDtoHAsync") == 1
+
+
+def test_it_runs_on_the_stream_that_is_asked_for_after_what_came_before(arrays, driver):
+    c, a = arrays
+
+    template()(c, a, 2, 8, True, size=8, stream=0x77)
+
+    assert driver.launches[-1][3] == 0x77
+    assert driver.ordered == (1, 0x77)
+    assert c.memory.stream == 0x77
+
+
+def test_arrays_of_others_are_used_in_place_on_their_stream(arrays, driver):
+    c, a = arrays
+
+    template()(Theirs(c, 0x99), Theirs(a, 0x99), 2, 1000, True, size=1000)
+
+    assert driver.launches[-1][3] == 0x99
+    assert values(driver, "QQ") == [c.argument, a.argument]
+    assert "cuMemcpyDtoDAsync" not in driver.calls
+    with pytest.raises(vyre.InvalidInput) as caught:
+        template()(Theirs(c, 0x98), Theirs(a, 0x99), 2, 1000, True, size=1000)
+    assert caught.value.problem.startswith("the arrays of add<real, VW> are on different streams: ")
+
+
+def test_others_are_compiled_in_their_turn_and_the_best_is_found(bench, arrays, driver):
+    c, a = arrays
+    made = template()
+
+    with compiled_here() as here:
+        bench.call(
+            lambda: made(c, a, 2, 1000, True, size=1000),
+            300,
+            lambda: len({launch[:3] for launch in driver.launches}) == 4,
+        )
+
+    assert {(launch[1], launch[2]) for launch in driver.launches} == {
+        ((16, 1, 1), (64, 1, 1)),
+        ((4, 1, 1), (64, 1, 1)),
+        ((8, 1, 1), (128, 1, 1)),
+        ((2, 1, 1), (128, 1, 1)),
+    }
+    assert len(here.jobs) == 3
+    assert driver.calls.count("cuModuleLoadData") == 4 + driver.gate_launches.__bool__()
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_file_finds_what_it_includes_beside_it(device, driver, tmp_path):
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    (folder / "by.h").write_text("#pragma once\nconstexpr int by = 3;\n")
+    path = folder / "k.cu"
+    path.write_text('#include "by.h"\r\n__global__ void f(int *x) { *x = by * VW; }')
+    made = vyre.template(path, "f", params={"VW": [2]}, grid=1, block="VW * 16")
+
+    made(device.array(np.zeros(1, "i4")))
+
+    assert driver.launches[-1][:3] == ("_Z1fPi", (1, 1, 1), (32, 1, 1))
+
+
+@pytest.mark.usefixtures("bench")
+def test_templates_that_never_end_are_a_mistake_like_any_other(device):
+    text = "template <int N> struct F { static const int v = F<N + 1>::v; };\n" + (
+        "__global__ void f(int *x) { *x = F<VW>::v; }"
+    )
+    made = vyre.template(text, "f", params={"VW": [2]}, grid=1)
+
+    with pytest.raises(vyre.DeviceFailed) as caught:
+        made(device.array(np.zeros(1, "i4")))
+
+    assert "f does not compile under VW=2: <f>(1): error: excessive recursion" in (
+        caught.value.problem
+    )
+
+
+def test_a_mistake_names_the_line_of_the_users_source(arrays):
+    c, a = arrays
+    made = template(text=ADD.replace("held[threadIdx.x] = by", "held[threadIdx.x] = nothing"))
+
+    with pytest.raises(vyre.DeviceFailed) as caught:
+        made(c, a, 2, 8, True, size=8)
+
+    assert caught.value.problem == (
+        "add<real, VW> does not compile under block_size_x=64, VW=1, real=float: "
+        '<add>(4): error: identifier "nothing" is undefined'
+    )
+
+
+def test_a_config_that_takes_too_many_registers_is_dropped(bench, arrays, driver, monkeypatch):
+    monkeypatch.setattr(type(driver), "_cuFuncGetAttribute", lambda *_: (100,))
+    c, a = arrays
+    made = template()
+
+    with compiled_here():
+        entry = None
+        bench.call(
+            lambda: made(c, a, 2, 8, True, size=8),
+            300,
+            lambda: len(failures(list(made._calls._entries.values())[-1])) == 2,
+        )
+        (entry,) = made._calls._entries.values()
+
+    assert set(failures(entry).values()) == {
+        "block (128, 1, 1) of add<real, VW> is 128 threads, and its registers leave 100"
+    }
+
+
+def test_a_block_with_more_memory_than_there_is_is_left_out(bench, arrays):
+    c, a = arrays
+    made = template(shared="block_size_x * 512")
+
+    bench.call(lambda: made(c, a, 2, 8, True, size=8), 1)
+
+    (explained,) = made.explain().workloads
+    assert explained.refused == (
+        "2 of 4: 65,536 bytes of workgroup memory, and the device allows 49,152",
+    )
+
+
+class TestTexts:
+    """What the backend offers."""
+
+    def test_what_was_compiled_is_kept_and_loaded_by_others(self, cuda, driver, monkeypatch):
+        text = Text(source="__global__ void f(int *x) { *x = 1; }", entry="f")
+        assert cuda.texts.compile(text, REHEARSAL) is True
+        assert "cuDevicePrimaryCtxRetain" not in driver.calls
+
+        monkeypatch.setattr(nvrtc, "compile", lambda *_: pytest.fail("it was compiled again"))
+        loaded = cuda.texts.load(text, REHEARSAL)
+
+        assert (loaded.kernel, loaded.max_threads) == ("_Z1fPi", 1024)
+
+    def test_another_option_include_or_entry_is_another_text(self, cuda):
+        plain = Text(source="__global__ void f(int *x) {}", entry="f")
+        others = (
+            Text(source=plain.source, entry="f", options=("-DX=1",)),
+            Text(source=plain.source, entry="f", included="y"),
+            Text(source=plain.source + "\n", entry="f"),
+        )
+
+        assert len({cuda.texts._name(one) for one in (plain, *others)}) == 4
+
+    def test_options_reach_the_compiler_and_multiplications_are_fused_as_it_does(self, cuda):
+        text = Text(source="__global__ void f(int *x) { *x = N; }", entry="f")
+
+        refused = cuda.texts.load(text, REHEARSAL)
+
+        assert isinstance(refused, Unbuilt)
+        assert 'error: identifier "N" is undefined' in refused.log
+        assert cuda.texts.compile(
+            Text(source=text.source, entry="f", options=("-DN=1",)), REHEARSAL
+        )
+
+    def test_a_kernel_that_is_not_there_is_said(self, cuda):
+        text = Text(source="__global__ void f(int *x) {}", entry="g")
+
+        refused = cuda.texts.load(text, REHEARSAL)
+
+        assert isinstance(refused, Unbuilt)
+        assert 'error: identifier "g" is undefined' in refused.log
+
+    def test_a_launch_that_the_driver_refuses_is_said(self, cuda, driver):
+        text = Text(source="__global__ void f(int *x) {}", entry="f")
+        start = cuda.texts.bind(cuda.texts.load(text, REHEARSAL), (None,))
+        driver.answers["cuLaunchKernel"] = [driver.CUresult.CUDA_ERROR_INVALID_VALUE]
+
+        with pytest.raises(vyre.DeviceFailed) as caught:
+            start((3, 1, 1), (64, 2, 1), 16, (0,), 0)
+
+        assert caught.value.problem == (
+            "NVIDIA Fake failed to launch grid (3, 1, 1) of (64, 2, 1): CUDA_ERROR_INVALID_VALUE"
+        )
