@@ -1,0 +1,103 @@
+"""How a call is recognised: what of its arguments Triton compiles for, without its binder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import attrgetter, itemgetter, methodcaller, or_
+from typing import Any
+
+from triton.language import dtype
+from triton.runtime.jit import JITCallable, KernelParam
+
+_ADDRESS, _DTYPE, _ON_GPU = methodcaller("data_ptr"), attrgetter("dtype"), attrgetter("is_cuda")
+_ALIGNED = 15
+_EXACT = (int, bool, str, type(None), dtype)
+"""What is told apart by its value; its type is told apart anyway."""
+
+Picks = Callable[[Sequence[Any]], tuple[Any, ...]]
+
+
+def picking(places: Sequence[int]) -> Picks:
+    """What takes the values at some places, always as a tuple.
+
+    >>> picking(())("abc"), picking((2,))("abc"), picking((2, 0))("abc")
+    ((), ('c',), ('c', 'a'))
+    """
+    if not places:
+        return lambda _: ()
+    if len(places) == 1:
+        at = places[0]
+        return lambda given: (given[at],)
+    return itemgetter(*places)
+
+
+class Form:
+    """The form of a call: which parameters are given, and values of which types.
+
+    What is passed where is found by places alone, so that a call runs no line of Python for each
+    of its arguments.
+    """
+
+    __slots__ = ("_devices", "_exact", "_tensors", "_words", "known", "names", "quick", "tensors")
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        given: Sequence[Any],
+        parameters: Mapping[str, KernelParam],
+        key: Iterable[str],
+    ) -> None:
+        """Of a call that was made; `names` are those of what is `given`."""
+        self.names, self.quick = tuple(names), True
+        self.known: dict[Hashable, Any] = {}
+        tensors, exact, words, devices = [], [], [], True
+        for at, (name, value) in enumerate(zip(names, given, strict=True)):
+            parameter = parameters.get(name)
+            constant = parameter is None or parameter.is_constexpr
+            if is_tensor(value) and not constant:
+                tensors.append(at)
+                devices = devices and hasattr(value, "is_cuda")
+            elif type(value) in _EXACT or isinstance(value, JITCallable):
+                exact.append(at)
+            elif type(value) is float:  # at run time nothing depends on it, unless somebody says so
+                if constant or name in key:
+                    words.append(at)
+            else:
+                self.quick = False
+        self.tensors = tuple(tensors)
+        self._tensors, self._exact, self._words = map(picking, (tensors, exact, words))
+        self._devices = devices
+
+    def look(self, given: Sequence[Any]) -> tuple[Hashable, tuple[Any, ...]]:
+        """What tells such calls apart, and what is passed on for its tensors: their addresses.
+
+        A tensor that is not on a GPU is passed on itself, for Triton to look at or to refuse.
+        """
+        tensors = self._tensors(given)
+        passed = tuple(map(_ADDRESS, tensors))
+        odd = reduce(or_, passed, 0) & _ALIGNED and tuple([at & _ALIGNED == 0 for at in passed])
+        key = (tuple(map(_DTYPE, tensors)), odd, self._exact(given), *map(repr, self._words(given)))
+        if self._devices and all(map(_ON_GPU, tensors)):
+            return key, passed
+        return key, tuple(
+            at if getattr(one, "is_cuda", False) else one
+            for at, one in zip(passed, tensors, strict=True)
+        )
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether Triton takes it for a pointer."""
+    return hasattr(value, "data_ptr") and hasattr(value, "dtype")
+
+
+class Standin:
+    """A pointer without memory: what is compiled beside the calls is compiled for this."""
+
+    __slots__ = ("_address", "dtype")
+
+    def __init__(self, tensor: Any) -> None:
+        self.dtype, self._address = tensor.dtype, tensor.data_ptr() & _ALIGNED
+
+    def data_ptr(self) -> int:
+        return self._address
