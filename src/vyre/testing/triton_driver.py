@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,11 +12,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.driver import CudaLauncher
-from triton.compiler.compiler import max_shared_mem
+from triton.compiler.compiler import CompiledKernel, max_shared_mem
 from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
 
 SHARED_BYTES = 232_448
 """What a block of an H100 may have."""
@@ -112,8 +116,8 @@ class FakeDriver:
     device: int = 0
     stream: int = 7
     shared_bytes: int = SHARED_BYTES
-    launches: list[Launched] = field(default_factory=list)
-    loaded: dict[int, str] = field(default_factory=dict)
+    launches: list[Launched] = field(default_factory=list, repr=False)
+    loaded: dict[int, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.utils = SimpleNamespace(
@@ -160,16 +164,71 @@ class FakeDriver:
         return bench
 
 
+@dataclass
+class QuickCompiler:
+    """What stands for Triton's compiler where only what is asked of it matters: it makes nothing.
+
+    Args:
+        folder: where it puts what Triton reads.
+        refuses: raises what the compiler would, by the constants and options it is given.
+        shared_bytes: what the kernels of such constants take of a block's memory.
+    """
+
+    folder: Path
+    refuses: Callable[[Mapping[str, Any], Mapping[str, Any]], object] = lambda *_: None
+    shared_bytes: Callable[[Mapping[str, Any]], int] = lambda _: 0
+    compiled: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def __call__(
+        self, source: Any, target: Any, options: Mapping[str, Any], **_: Any
+    ) -> CompiledKernel:
+        names = source.fn.arg_names
+        constants = {names[path[0]]: one for path, one in source.constants.items()}
+        self.compiled.append({**constants, "num_warps": options["num_warps"]})
+        self.refuses(constants, options)
+        said = f"{source.hash()} {sorted(options.items())} {target}"
+        name = hashlib.sha256(said.encode()).hexdigest()
+        metadata = {
+            **options,
+            "hash": name,
+            "name": source.name,
+            "target": {"backend": target.backend, "arch": target.arch, "warp_size": 32},
+            "shared": self.shared_bytes(constants),
+            "tmem_size": None,
+            **{f"{kind}_scratch_size": 0 for kind in ("global", "profile")},
+            **{f"{kind}_scratch_align": 1 for kind in ("global", "profile")},
+        }
+        written = self.folder / f"{name}.json"
+        written.write_text(json.dumps(metadata, default=str))
+        (self.folder / f"{name}.cubin").write_bytes(b"")
+        group = {f"{name}.{end}": str(self.folder / f"{name}.{end}") for end in ("json", "cubin")}
+        return CompiledKernel(source, group, name)
+
+
 @contextmanager
-def triton_on(made: FakeDriver, folder: Path) -> Iterator[FakeDriver]:
-    """Let Triton launch by this driver, and keep what it compiles in a folder."""
-    before, at = driver._active, knobs.cache.dir
+def triton_on(
+    made: FakeDriver, folder: Path, compiler: QuickCompiler | None = None
+) -> Iterator[FakeDriver]:
+    """Let Triton launch by this driver, and keep what it compiles in a folder.
+
+    Kernels that were used before have what they loaded by another driver: load them anew.
+    """
+    before, at, compiles = driver._active, knobs.cache.dir, triton.compiler.compile
     driver.set_active(made)
     knobs.cache.dir = str(folder)
     max_shared_mem.cache_clear()
+    if compiler is not None:
+        triton.compiler.compile = compiler  # where a kernel takes it from when it is first bound
     try:
         yield made
     finally:
+        triton.compiler.compile = compiles
         driver._active = before
         knobs.cache.dir = at
         max_shared_mem.cache_clear()
+
+
+def fresh(kernel: Any) -> JITFunction:
+    """Another kernel of the same function, which has compiled and loaded nothing yet."""
+    options = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug")
+    return JITFunction(kernel.fn, **{name: getattr(kernel, name) for name in options})

@@ -153,7 +153,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         bound = bind(jit, device, args, {**kwargs, **first, **worked})
         form = self._form(args, kwargs)
         traits = self._traits(bound, said, worked, kwargs)
-        key = (device, traits)
+        key = (device, traits, form.names, form.tensors, form.quick)
         entry = self._calls.find(key)
         if entry is None:
             place = place_on(device)
