@@ -32,7 +32,7 @@ LAYERS = [
         "seed",
         "kernels",
         "adapter",
-        *("opencl", "torch"),  # the adapters' names for users: `import vyre.torch`
+        *("opencl", "torch", "triton"),  # the adapters' names for users: `import vyre.torch`
         "report",
         "testing",
         "cli",

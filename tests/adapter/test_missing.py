@@ -10,6 +10,10 @@ LIBRARIES = {
         "pyopencl",
         'vyre.opencl needs pyopencl, which is not installed\nFix: pip install "vyre[opencl]"',
     ),
+    "triton": (
+        "triton",
+        'vyre.triton needs triton, which is not installed\nFix: pip install "vyre[triton]"',
+    ),
     "torch": ("torch", "vyre.torch needs torch, which is not installed\nFix: pip install torch"),
 }
 

@@ -115,7 +115,6 @@ def job(jit: JITFunction, device: int, bound: Bound) -> Job | None:
         return None
     given = {
         "function": base64.b64encode(taken).decode(),
-        "key": jit.cache_key,
         "target": [target.backend, target.arch, target.warp_size],
         "folder": knobs.cache.dir,
     }
@@ -130,11 +129,8 @@ def compile_there(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         jit, signature, constexprs, attrs, options = unpacked(given)
-        key = jit.cache_key
     except Exception as error:  # noqa: BLE001  # of modules of the user's
         return {"left": f"{type(error).__name__}: {error}"}
-    if key != given["key"]:
-        return {"left": "it is another kernel there"}
     knobs.cache.dir = given["folder"]
     source = ASTSource(jit, signature, constexprs, attrs)
     triton.compile(source, target=GPUTarget(*given["target"]), options=options)
@@ -155,7 +151,10 @@ def on(device: int, work: Any) -> Any:
 
 
 def _taken(jit: JITFunction) -> tuple[Any, ...]:
-    """How a kernel leaves its process: its function, and the text that Triton read it from."""
+    """How a kernel leaves its process: its function, and the text that Triton read it from.
+
+    Its key goes along, because what Triton computes depends on which kernels came before.
+    """
     options = {
         "version": jit.version,
         "do_not_specialize": jit.do_not_specialize,
@@ -164,11 +163,11 @@ def _taken(jit: JITFunction) -> tuple[Any, ...]:
         "noinline": jit.noinline,
         "repr": jit._repr,  # it names the kernel, and has no other name
     }
-    return _given, (jit.fn, list(jit.raw_src), jit.starting_line_number, options)
+    return _given, (jit.fn, list(jit.raw_src), jit.starting_line_number, jit.cache_key, options)
 
 
 def _given(
-    function: FunctionType, lines: list[str], first: int, options: Mapping[str, Any]
+    function: FunctionType, lines: list[str], first: int, key: str, options: Mapping[str, Any]
 ) -> JITFunction:
     """A kernel as it was: Triton reads the lines of its file, which may be a notebook's cell."""
     name = function.__code__.co_filename
@@ -176,7 +175,9 @@ def _given(
     before = linecache.cache.get(name)
     linecache.cache[name] = (sum(map(len, text)), None, text, name)
     try:
-        return JITFunction(function, **options)
+        made = JITFunction(function, **options)
+        made.hash = key
+        return made
     finally:
         if before is None:
             del linecache.cache[name]
