@@ -24,7 +24,7 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def softmax(out_ptr, in_ptr, in_step, out_step, rows, columns, BLOCK: tl.constexpr):
+def softmax(out_ptr, in_ptr, in_step, out_step, columns, BLOCK: tl.constexpr):
     """Softmax of each row, which one program walks in blocks: the largest and the sum first."""
     row = tl.program_id(0)
     source = in_ptr + row.to(tl.int64) * in_step
@@ -48,7 +48,16 @@ def softmax(out_ptr, in_ptr, in_step, out_step, rows, columns, BLOCK: tl.constex
 
 @triton.jit
 def layer_norm(
-    x_ptr, out_ptr, weight_ptr, bias_ptr, mean_ptr, rstd_ptr, step, columns, eps, BLOCK: tl.constexpr
+    x_ptr,
+    out_ptr,
+    weight_ptr,
+    bias_ptr,
+    mean_ptr,
+    rstd_ptr,
+    step,
+    columns,
+    eps,
+    BLOCK: tl.constexpr,
 ):
     """Each row less its mean, over its deviation, weighted; both are kept for a backward pass."""
     row = tl.program_id(0)
@@ -89,7 +98,7 @@ def product(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
     ACTIVATION: tl.constexpr = "",
 ):  # fmt: skip
-    """C = A B in tiles, which are walked in groups of rows so that neighbours share what they read."""
+    """C = A B in tiles, walked in groups of rows so that neighbours share what they read."""
     number = tl.program_id(0)
     down, along = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     first = number // (GROUP * along) * GROUP
@@ -102,7 +111,7 @@ def product(
     a = a_ptr + rows[:, None] * a_row + deep[None, :] * a_column
     b = b_ptr + deep[:, None] * b_row + columns[None, :] * b_column
     total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for step in range(0, tl.cdiv(K, BLOCK_K)):
+    for step in range(tl.cdiv(K, BLOCK_K)):
         left = K - step * BLOCK_K
         one = tl.load(a, mask=deep[None, :] < left, other=0.0)
         other = tl.load(b, mask=deep[:, None] < left, other=0.0)

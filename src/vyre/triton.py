@@ -1,6 +1,7 @@
-"""Triton's autotuner, which learns from the launches that are made anyway: `vyre.triton.autotune`."""
+"""Triton's autotuner, learning from launches that are made anyway: `vyre.triton.autotune`."""
 
 try:
+    import triton  # noqa: F401  # so that it is named where it is not there
     from vyre.adapter.triton.autotune import Config, Tuner, autotune, heuristics
 except ModuleNotFoundError as error:
     if error.name != "triton":

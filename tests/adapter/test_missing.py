@@ -43,7 +43,7 @@ def test_something_else_that_is_not_there_is_said_as_it_is(adapter):
         "except ModuleNotFoundError as error:\n    print(error.name)"
     )
 
-    assert printed(code) == f"vyre.adapter.{adapter}\n"
+    assert printed(code).startswith(f"vyre.adapter.{adapter}")
 
 
 def test_tuning_a_function_loads_no_library_of_others():

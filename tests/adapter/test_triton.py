@@ -1,4 +1,7 @@
-"""`vyre.triton.autotune`: Triton's autotuner, which learns from the launches that are made anyway."""
+"""`vyre.triton.autotune`: Triton's autotuner, learning from launches that are made anyway."""
+
+# Kernels and hooks have the arguments that Triton gives them.
+# ruff: noqa: ARG001, ARG002, ARG005, N803
 
 import threading
 from collections import Counter
@@ -15,8 +18,8 @@ from triton.runtime.autotuner import Autotuner  # noqa: E402
 from triton.runtime.errors import AutotunerError, OutOfResources, PTXASError  # noqa: E402
 
 from vyre.adapter import beside  # noqa: E402
-from vyre.adapter.triton import autotune as adapter  # noqa: E402
 from vyre.adapter.triton import launch, place  # noqa: E402
+from vyre.adapter.triton import tuner as adapter  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
 from vyre.triton import Config, autotune, heuristics  # noqa: E402
 
@@ -214,6 +217,7 @@ class TestLearning:
 
         assert decided.config["BLOCK"] == 128
         assert X.data_ptr() not in {one.values[0] for one in driver.launches}
+        assert bench.deciders.desk.drained(60)
         kernel[grid](X, 200, 2.0)
         assert kernel.best_config is CONFIGS[1]
         assert bench.deciders.desk.drained(60)
@@ -269,9 +273,7 @@ class TestFailing:
         compiler.refuses = refuse
         kernel = made()
 
-        assert call(
-            bench, lambda: kernel[grid](X, 200, 2.0), lambda: failures(entry_of(kernel))
-        )
+        assert call(bench, lambda: kernel[grid](X, 200, 2.0), lambda: failures(entry_of(kernel)))
         assert failures(entry_of(kernel)) == {
             "BLOCK=256, num_warps=4, num_ctas=1, num_stages=3": (
                 "PTXASError: PTXAS error: too much of it"
@@ -286,9 +288,7 @@ class TestFailing:
         driver.act = act
         kernel = made()
 
-        assert call(
-            bench, lambda: kernel[grid](X, 200, 2.0), lambda: failures(entry_of(kernel))
-        )
+        assert call(bench, lambda: kernel[grid](X, 200, 2.0), lambda: failures(entry_of(kernel)))
         assert kernel.best_config is not CONFIGS[1]
         assert set(blocks(driver)) <= {64, 256}
 
@@ -398,7 +398,7 @@ class TestAsTriton:
             asked.append((nargs, sorted(kwargs)))
             return [one for one in configs if one.kwargs["BLOCK"] > 64]
 
-        def model(n, BLOCK, **_):  # noqa: N803  # as kernels have it
+        def model(n, BLOCK, **_):  # as kernels have it
             return abs(n - BLOCK)
 
         for top_k in (1, 2, 0.4, 1.0, 0.01):
@@ -622,7 +622,9 @@ class TestRefusals:
         place.place_on.cache_clear()
         with monkeypatch.context() as within:
             within.setattr(
-                driver, "get_current_target", lambda: triton.backends.compiler.GPUTarget("hip", "gfx942", 64)
+                driver,
+                "get_current_target",
+                lambda: triton.backends.compiler.GPUTarget("hip", "gfx942", 64),
             )
             within.setattr("vyre.adapter.triton.place.driver", type("D", (), {"active": driver}))
             with pytest.raises(UnsupportedFeature) as caught:

@@ -1,5 +1,8 @@
 """Kernels of Triton in other processes: compiled ahead of the calls there, and run on copies."""
 
+# Kernels and hooks have the arguments that Triton gives them.
+# ruff: noqa: N803
+
 import copyreg
 import subprocess
 import sys
@@ -17,9 +20,9 @@ from vyre.adapter import beside  # noqa: E402
 from vyre.adapter.kind import Job  # noqa: E402
 from vyre.adapter.portable import unpacked  # noqa: E402
 from vyre.adapter.trials import pickled  # noqa: E402
-from vyre.adapter.triton import autotune as adapter  # noqa: E402
 from vyre.adapter.triton import compile as compiling  # noqa: E402
 from vyre.adapter.triton import place, trial  # noqa: E402
+from vyre.adapter.triton import tuner as adapter  # noqa: E402
 from vyre.adapter.triton.source import source_of  # noqa: E402
 from vyre.testing.foreign import TablePlace  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402

@@ -1,5 +1,8 @@
 """Launches of Triton's kernels: whatever is looked up before, they are what Triton would launch."""
 
+# Kernels and hooks have the arguments that Triton gives them.
+# ruff: noqa: ARG001, ARG005, N803
+
 import itertools
 
 import pytest
@@ -11,7 +14,7 @@ import vyre
 torch, triton = pytest.importorskip("torch"), pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402  # it needs triton
 
-from vyre.adapter.triton import autotune as adapter  # noqa: E402
+from vyre.adapter.triton import tuner as adapter  # noqa: E402
 from vyre.adapter.triton.place import Gpu  # noqa: E402
 from vyre.testing.foreign import Bench, TablePlace, learning  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
@@ -187,9 +190,9 @@ def test_what_was_compiled_for_other_arguments_is_never_launched(driver, change)
     own, theirs = autotune(CONFIGS[:1], key=[])(fresh(mixed)), fresh(mixed)
     usual = {"a": MEMORY[torch.float32], "b": MEMORY[torch.float32], "n": 5, "m": 7, "scale": 2.0}
     usual |= {"flag": True, "maybe": None, "MODE": 1}
-    for given in (usual, usual, {**usual, **STALE[change]}, {**usual, **STALE[change]}, usual):
-        own[(1,)](**given)
-        of_triton(theirs, CONFIGS[0], (1,), (), given)
+    for call in (usual, usual, {**usual, **STALE[change]}, {**usual, **STALE[change]}, usual):
+        own[(1,)](**call)
+        of_triton(theirs, CONFIGS[0], (1,), (), call)
         assert driver.launches[-1] == driver.launches[-2]
 
     kernels = [one.kernel for one in driver.launches[::2]]
@@ -203,7 +206,12 @@ def test_another_device_has_its_own_kernel_and_its_own_stream(driver):
         driver.device, driver.stream = device, stream
         kernel[(1,)](*given)
 
-    assert [(one.device, one.stream) for one in driver.launches] == [(0, 7), (1, 8), (0, 9), (1, 10)]
+    assert [(one.device, one.stream) for one in driver.launches] == [
+        (0, 7),
+        (1, 8),
+        (0, 9),
+        (1, 10),
+    ]
     assert len(driver.loaded) == 2
     assert [one.call.workload for one in kernel._calls.entries].count(
         kernel._calls.entries[0].call.workload
@@ -277,7 +285,7 @@ def described(x, y, BLOCK: tl.constexpr):
 
 
 def test_a_hook_of_a_config_that_sets_a_descriptor_s_block_is_heard(driver):
-    from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: PLC0415
+    from triton.tools.tensor_descriptor import TensorDescriptor
 
     def hook(nargs):
         nargs["x"].block_shape = [nargs["BLOCK"], 16]

@@ -43,7 +43,9 @@ def test_a_dry_run_goes_the_whole_way(tmp_path):
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     *_, limits, titles, add, attention = shown.stdout.splitlines()
-    assert limits == "vyre over triton: first <= 0.1  choice <= 1.02  total_200 <= 0.5  host <= 0.35"
+    assert (
+        limits == "vyre over triton: first <= 0.1  choice <= 1.02  total_200 <= 0.5  host <= 0.35"
+    )
     assert titles.split()[:5] == ["first", "choice", "total_200", "host", "second"]
     assert [line.split()[0] for line in (add, attention)] == ["add", "attention"]
     kept = json.loads(out.read_text())
@@ -56,7 +58,7 @@ def test_a_dry_run_goes_the_whole_way(tmp_path):
 def test_its_kernels_compile_for_a_gpu(script, name, tmp_path):
     """Under their first and their last config, by Triton's own compiler."""
     case = script.case_of(name, "cpu", small=True)
-    made = case.decorated(lambda configs, key: lambda kernel: (kernel, configs))
+    made = case.decorated(lambda configs, **_: lambda kernel: (kernel, configs))
     (kernel, configs) = made
     values = {}
     if isinstance(kernel, triton.runtime.autotuner.Heuristics):

@@ -1,4 +1,4 @@
-"""A driver for Triton without a GPU: kernels are compiled as ever, and launches are written down."""
+"""A driver for Triton without a GPU: kernels are compiled, and launches are written down."""
 
 from __future__ import annotations
 

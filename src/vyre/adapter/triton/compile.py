@@ -185,4 +185,4 @@ def _given(
             linecache.cache[name] = before
 
 
-copyreg.pickle(JITFunction, _taken)  # type: ignore[arg-type]  # it has locks, which nothing pickles
+copyreg.pickle(JITFunction, _taken)  # it has locks, which nothing pickles

@@ -8,7 +8,9 @@ from typing import Any
 from triton.runtime.autotuner import Autotuner, Config
 from triton.runtime.errors import AutotunerError
 
+from vyre.errors import InvalidInput
 from vyre.model import Knobs
+from vyre.plain import shown
 
 Settings = Mapping[str, Any]
 """What a config passes to a kernel and its compiler, by name."""
@@ -70,6 +72,44 @@ def pruned(tuner: Autotuner, nargs: Settings, kwargs: Settings) -> Sequence[Conf
     return [one for _, one in sorted(expected, key=lambda pair: pair[0])[:most]]
 
 
+def checked(configs: Iterable[Any], name: str) -> list[Config]:
+    """Configs, every one of Triton's."""
+    found = list(configs)
+    for one in found:
+        if not isinstance(one, Config):
+            raise InvalidInput(
+                f"a config of {name} that is {shown(one)}",
+                'give each as one of Triton\'s, such as Config({"BLOCK": 128}, num_warps=4)',
+            )
+    return found
+
+
+def names_of(key: Any, names: Sequence[str], of: str) -> list[str]:
+    """The names of a key, each of which is an argument."""
+    if key is None:
+        return []
+    found = [key] if isinstance(key, str) else key
+    if not isinstance(found, Iterable):
+        raise InvalidInput(f"key={shown(key)} of {of}", "give a list of names of arguments")
+    found = list(found)
+    refuse_unknown(found, names, f"key= of {of}")
+    return found
+
+
+def refuse_unknown(given: Iterable[Any], names: Sequence[str], what: str) -> None:
+    """Refuse names that are no arguments of a kernel.
+
+    Raises:
+        InvalidInput: one is none.
+    """
+    for one in given:
+        if one not in names:
+            raise InvalidInput(
+                f"{what} names {shown(one)}, which is no argument of the kernel",
+                f"name some of {', '.join(names) or 'its arguments, of which there are none'}",
+            )
+
+
 def _settings(config: Config) -> dict[str, Any]:
     """What a config sets, as plain values and texts."""
     settings = {name: _plain(value) for name, value in config.all_kwargs().items()}
@@ -80,7 +120,9 @@ def _settings(config: Config) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> int | float | str | bool:
-    if type(value) in (int, float, bool, str) and (type(value) is not int or -(2**63) <= value < 2**63):
+    if type(value) in (int, float, bool, str) and (
+        type(value) is not int or -(2**63) <= value < 2**63
+    ):
         return value  # type: ignore[no-any-return]  # one of these
     named = getattr(value, "__qualname__", None)  # of a function, whose text holds an address
     return f"{type(value).__name__} {named or value!r}"

@@ -98,11 +98,12 @@ class Launches:
     def make(self, config: Knobs) -> Start:
         try:
             with self.apart():
-                return on(self.device, lambda: self._made(config))
+                start: Start = on(self.device, lambda: self._made(config))
         except VyreError:
             raise
         except Exception as error:
             raise Raised(error) from error
+        return start
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The kernel, its configs and a call, pickled: whatever is of `__main__`, too."""
@@ -264,7 +265,7 @@ def _launcher(kernel: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def _as_triton(launches: Launches, config: Config, settings: Settings) -> Start:
     """What launches by Triton's own way: hooks, descriptors, and all that is not looked up."""
-    function, ran = launches.function, []
+    function, ran = launches.function, list[bool]()
 
     def start(arguments: Any, stream: int) -> Any:
         del stream  # Triton asks for it
@@ -286,7 +287,7 @@ def _as_triton(launches: Launches, config: Config, settings: Settings) -> Start:
 def launched(
     function: Any, config: Config, settings: Settings, grid: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
-    """Launch under a config as Triton's autotuner does where it has chosen: its hook comes first."""
+    """Launch under a config as Triton's autotuner does once it has chosen: its hook comes first."""
     if config.pre_hook is not None:
         named = dict(zip(function.arg_names, args, strict=False))
         config.pre_hook({**named, "grid": grid, "warmup": False, **kwargs, **settings})
