@@ -2,6 +2,7 @@
 
 try:
     import triton  # noqa: F401  # so that it is named where it is not there
+
     from vyre.adapter.triton.autotune import Config, Tuner, autotune, heuristics
 except ModuleNotFoundError as error:
     if error.name != "triton":
