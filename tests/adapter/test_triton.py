@@ -617,6 +617,14 @@ class TestRefusals:
 
         assert str(caught.value) == "scaled is under two autotuners\nFix: leave one of them out"
 
+    def test_a_function_that_is_no_kernel_is_refused(self):
+        with pytest.raises(InvalidInput) as caught:
+            autotune(CONFIGS, [])(grid)
+
+        assert str(caught.value) == (
+            "grid, which is no kernel of Triton's\nFix: put @triton.jit right above it"
+        )
+
     def test_another_kind_of_gpu_is_refused_with_what_to_do(self, driver, monkeypatch):
         monkeypatch.undo()
         place.place_on.cache_clear()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton.runtime.autotuner import Autotuner, Config, heuristics
+from triton.runtime.jit import KernelInterface
 
 from vyre.adapter.trials import Check
 from vyre.adapter.triton.compile import LIMIT_S
@@ -70,9 +71,14 @@ def autotune(
             raise InvalidInput(
                 f"{kernel.base_fn.__name__} is under two autotuners", "leave one of them out"
             )
+        name = str(getattr(kernel, "__name__", type(kernel).__name__))
+        if not isinstance(kernel, KernelInterface):
+            raise InvalidInput(
+                f"{name}, which is no kernel of Triton's", "put @triton.jit right above it"
+            )
         return Tuner(
             kernel,
-            checked(configs or (), str(getattr(kernel, "__name__", "a kernel"))),
+            checked(configs or (), name),
             key,
             asked and replace(asked, limit_s=LIMIT_S),
             reset_to_zero=reset_to_zero,

@@ -69,7 +69,8 @@ class Form:
             else:
                 self.quick = False
         self.tensors = tuple(tensors)
-        self._tensors, self._exact, self._words = map(picking, (tensors, exact, words))
+        self._tensors, self._exact = picking(tensors), picking(exact)
+        self._words = picking(words) if words else None
         self._devices = devices
         kinds = {type(given[at]) for at in tensors}
         address = getattr(next(iter(kinds)), "data_ptr", None) if len(kinds) == 1 else None
@@ -84,7 +85,9 @@ class Form:
         tensors = self._tensors(given)
         passed = tuple(map(self._address, tensors))
         odd = reduce(or_, passed, 0) & _ALIGNED and tuple([at & _ALIGNED == 0 for at in passed])
-        key = (tuple(map(_DTYPE, tensors)), odd, self._exact(given), *map(repr, self._words(given)))
+        key: tuple[Hashable, ...] = (tuple(map(_DTYPE, tensors)), odd, self._exact(given))
+        if self._words is not None:
+            key = (*key, *map(repr, self._words(given)))
         if self._devices and all(map(_ON_GPU, tensors)):
             return key, passed
         return key, tuple(

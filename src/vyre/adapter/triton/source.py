@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from blake3 import blake3
 from triton import __version__
 from triton.runtime.jit import DependenciesFinder, JITCallable
 
@@ -54,7 +55,7 @@ def shown_constant(value: Any) -> str:
     ('int 1', 'bool True', 'float -0.0')
     """
     if isinstance(value, JITCallable):
-        return f"{value.__qualname__} {value.cache_key}"
+        return f"{value.__qualname__} {blake3(source_of(value).encode()).hexdigest()}"
     inner = getattr(value, "value", None)
     if type(inner) in _NUMBERS and type(value).__name__ == "constexpr":
         return f"constexpr {shown_constant(inner)}"

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from triton import knobs as settings
 from triton.runtime.autotuner import Autotuner, Config
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction, get_cache_invalidating_env_vars
@@ -27,7 +28,7 @@ from vyre.adapter.triton.launch import (
     without_memory,
     worked_out,
 )
-from vyre.adapter.triton.place import Apart, place_on
+from vyre.adapter.triton.place import Apart, device_of, place_on
 from vyre.adapter.triton.source import source_of
 from vyre.errors import InvalidInput
 from vyre.learn import process
@@ -35,6 +36,8 @@ from vyre.learn.explain import Explanation
 from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.policy.contest import Progress
+
+_runtime, _compilation = settings.runtime, settings.compilation
 
 _MOST_KNOWN = 4096
 """Calls of one form that are known at sight."""
@@ -65,6 +68,8 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self._forms: dict[Hashable, Form] = {}
         self._calls = Calls(name, check=check)
         self._latest: Entry | None = None
+        self._active: Any = None  # Triton's driver, and what tells its current device
+        self._device: Callable[[], int] = int
         self._texts: dict[int, str] = {}
         self.__doc__ = self.base_fn.__doc__
 
@@ -88,9 +93,13 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             form = self._forms.get(tuple(map(type, args)))
         if form is not None and form.quick:
             active = driver.active
-            device = active.get_current_device()
-            known, passed = form.look(given)
-            entry = form.known.get((known, device, rule(), debugs()))
+            if active is not self._active:
+                self._device, self._active = device_of(active), active  # in this order
+            device = self._device()
+            key, passed = form.look(given)
+            entry = form.known.get(
+                (key, device, rule(), _runtime.debug, _compilation.instrumentation_mode)
+            )
             if entry is not None:
                 self._latest = entry
                 return entry.launch(
@@ -165,8 +174,8 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         if form.quick:
             if len(form.known) >= _MOST_KNOWN:
                 form.known.clear()
-            known = form.look((*args, *kwargs.values()))[0]
-            form.known[known, device, rule(), debugs()] = entry
+            seen = form.look((*args, *kwargs.values()))[0]
+            form.known[(seen, device, rule(), *debugs())] = entry
         return entry
 
     def _launches(
