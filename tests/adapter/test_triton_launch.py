@@ -13,8 +13,11 @@ import vyre
 
 torch, triton = pytest.importorskip("torch"), pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402  # it needs triton
+from triton._C.libtriton import native_specialize_impl  # noqa: E402
+from triton.backends.compiler import BaseBackend  # noqa: E402
 
 from vyre.adapter.triton import tuner as adapter  # noqa: E402
+from vyre.adapter.triton.binding import row_of  # noqa: E402
 from vyre.adapter.triton.place import Gpu  # noqa: E402
 from vyre.testing.foreign import Bench, TablePlace, learning  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
@@ -167,6 +170,17 @@ def test_what_is_on_a_gpu_is_passed_as_an_address_and_the_rest_as_it_is(driver, 
     kernel[(1,)](a, b, 5, 1, 2.0, True, None)
 
     assert seen[0][13:15] == (a, b.data_ptr())
+
+
+@given(st.lists(st.one_of(whole, st.integers(-(2**63), 2**64 - 1)), min_size=2, max_size=40))
+def test_numbers_of_one_row_are_one_to_triton(drawn):
+    rows = {}
+    for n in drawn:
+        rows.setdefault(row_of(n), set()).add(
+            native_specialize_impl(BaseBackend, n, False, True, True)[:2]
+        )
+
+    assert all(len(found) == 1 for found in rows.values())
 
 
 STALE = {

@@ -18,7 +18,15 @@ from vyre.adapter.kind import Kind
 from vyre.adapter.trials import Check
 from vyre.adapter.triton.binding import Form
 from vyre.adapter.triton.compile import bind
-from vyre.adapter.triton.configs import checked, named, names_of, overridden, pruned, refuse_unknown
+from vyre.adapter.triton.configs import (
+    Settings,
+    checked,
+    named,
+    names_of,
+    overridden,
+    pruned,
+    refuse_unknown,
+)
 from vyre.adapter.triton.kinds import begun, configs_of, debugs, elements, sizes_of, traits_of
 from vyre.adapter.triton.launch import (
     Arguments,
@@ -71,6 +79,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self._active: Any = None  # Triton's driver, and what tells its current device
         self._device: Callable[[], int] = int
         self._texts: dict[int, str] = {}
+        self._listed: tuple[Any, dict[Knobs, Config], dict[Any, Settings], Any] = (None, {}, {}, ())
         self.__doc__ = self.base_fn.__doc__
 
     # -- calls
@@ -97,9 +106,12 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 self._device, self._active = device_of(active), active  # in this order
             device = self._device()
             key, passed = form.look(given)
-            entry = form.known.get(
-                (key, device, rule(), _runtime.debug, _compilation.instrumentation_mode)
-            )
+            by, debug, mode = rule(), _runtime.debug, _compilation.instrumentation_mode
+            entry = form.known.get((key, device, by, debug, mode))
+            if entry is None:  # with numbers that are new, it may be like others
+                entry = form.alike.get((form.like(key), device, by, debug, mode))
+                if entry is not None:
+                    _keep(form.known, (key, device, by, debug, mode), entry)
             if entry is not None:
                 self._latest = entry
                 return entry.launch(
@@ -135,7 +147,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         form = self._forms.get(key)
         if form is None:
             names = (*self.arg_names[: len(args)], *kwargs)
-            form = Form(names, given, self._parameters, self.keys)
+            form = Form(names, given, self._parameters, self.keys, doublings=self._by_doublings)
             form = self._forms.setdefault(key, form)
         return form
 
@@ -144,14 +156,15 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     ) -> Any:
         """The entry of such calls; in a capture, at first, what launches such a one."""
         device = driver.active.get_current_device()
-        configs = named(checked(self.configs, self.name))
         said = (*self.arg_names[: len(args)], *kwargs)
-        first = next(iter(overridden(configs, said).values()))
+        configs, first = self._first(said)
         worked = worked_out(self._heuristics, args, {**_told(grid), **kwargs, **first})
         bound = bind(jit, device, args, {**kwargs, **first, **worked})
         form = self._form(args, kwargs)
         traits = traits_of(bound, said, worked, self.keys)
-        key = (device, traits, form.names, form.tensors, form.quick)
+        sizes = sizes_of(bound, said) if self._by_doublings else ()
+        doublings = tuple(one.bit_length() for one in sizes)
+        key = (device, traits, doublings, form.names, form.tensors, form.quick)
         entry = self._calls.find(key)
         if entry is None:
             place = place_on(device)
@@ -165,18 +178,29 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 place=place,
                 configs=tuple(launches.settings),
                 traits=traits,
-                sizes=sizes_of(bound, said) if self._by_doublings else (),
+                sizes=sizes,
                 size=max(map(elements, (*args, *kwargs.values())), default=1),
             )
             if self._calls.check is None:  # which begins with the first that runs on copies
                 kind = begun(kind, launches)
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
-            if len(form.known) >= _MOST_KNOWN:
-                form.known.clear()
             seen = form.look((*args, *kwargs.values()))[0]
-            form.known[(seen, device, rule(), *debugs())] = entry
+            state = (device, rule(), *debugs())
+            _keep(form.known, (seen, *state), entry)
+            _keep(form.alike, (form.like(seen), *state), entry)
         return entry
+
+    def _first(self, said: Sequence[str]) -> tuple[Mapping[Knobs, Config], Settings]:
+        """All configs, which may be others than before, and what the first sets of a call."""
+        listed = tuple(map(id, self.configs))
+        if self._listed[0] != listed:
+            kept = tuple(self.configs)  # or another could come to have the place of one
+            self._listed = (listed, named(checked(kept, self.name)), {}, kept)
+        _, configs, firsts, _ = self._listed
+        if said not in firsts:
+            firsts[said] = next(iter(overridden(configs, said).values()))
+        return configs, firsts[said]
 
     def _launches(
         self,
@@ -332,6 +356,13 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
 
     def __repr__(self) -> str:
         return f"<tuned {self.name}, {len(self.configs)} configs>"
+
+
+def _keep(known: dict[Hashable, Any], key: Hashable, entry: Entry) -> None:
+    """Know calls at sight from now on; a stream of ever-new ones is forgotten."""
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[key] = entry
 
 
 def _told(grid: Any) -> dict[str, Any]:
