@@ -6,10 +6,10 @@ import base64
 import copyreg
 import hashlib
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import triton
 from triton import knobs
@@ -27,6 +27,8 @@ from vyre.adapter.kind import Job
 from vyre.adapter.portable import unpacked
 from vyre.adapter.trials import pickled
 from vyre.errors import VyreError
+
+T = TypeVar("T")
 
 LIMIT_S = 120.0
 """For one compilation in another process, before that is ended and the config dropped."""
@@ -137,7 +139,7 @@ def compile_there(given: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def on(device: int, work: Any) -> Any:
+def on(device: int, work: Callable[[], T]) -> T:
     """Do something with a device as the current one, on whatever thread this is."""
     active = driver.active
     before = active.get_current_device()

@@ -98,17 +98,16 @@ class Launches:
     def make(self, config: Knobs) -> Start:
         try:
             with self.apart():
-                start: Start = on(self.device, lambda: self._made(config))
+                return on(self.device, lambda: self._made(config))
         except VyreError:
             raise
         except Exception as error:
             raise Raised(error) from error
-        return start
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The kernel, its configs and a call, pickled: whatever is of `__main__`, too."""
         _, _, grid, args, kwargs = arguments
-        kernel = (self.function, dict(self.configs), dict(self.settings), grid)
+        kernel = (self.function, dict(self.configs), dict(self.settings), grid, self.device)
         return portable_call("vyre.adapter.triton.trial:runs", kernel, (args, kwargs))
 
     def _waits_for_hook(self, config: Knobs) -> bool:
