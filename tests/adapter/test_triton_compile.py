@@ -15,6 +15,7 @@ import vyre
 
 torch, triton = pytest.importorskip("torch"), pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402  # it needs triton
+from triton.runtime.jit import DependenciesFinder  # noqa: E402
 
 from vyre.adapter import beside  # noqa: E402
 from vyre.adapter.kind import Job  # noqa: E402
@@ -23,7 +24,7 @@ from vyre.adapter.trials import pickled  # noqa: E402
 from vyre.adapter.triton import compile as compiling  # noqa: E402
 from vyre.adapter.triton import place, trial  # noqa: E402
 from vyre.adapter.triton import tuner as adapter  # noqa: E402
-from vyre.adapter.triton.source import source_of  # noqa: E402
+from vyre.adapter.triton.source import find_key, source_of  # noqa: E402
 from vyre.testing.foreign import TablePlace  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
 from vyre.triton import Config, autotune, heuristics  # noqa: E402
@@ -127,6 +128,26 @@ def test_a_choice_is_for_the_source_its_functions_and_constants_and_not_for_line
     changed._unsafe_update_src(changed.src.replace("x * FACTOR", "FACTOR * x"))
     monkeypatch.setitem(kernel.fn.__globals__, "tripled", changed)
     assert source_of(fresh(kernel)) != before
+
+
+def test_an_interrupt_while_triton_finds_a_key_leaves_no_placeholder(monkeypatch):
+    wanted, inner = fresh(kernel), fresh(tripled)
+    monkeypatch.setitem(kernel.fn.__globals__, "tripled", inner)
+    usual = DependenciesFinder.visit_Name
+
+    def visit(self, node):
+        if self.name.endswith("tripled") and type(self) is DependenciesFinder:
+            raise KeyboardInterrupt
+        return usual(self, node)
+
+    monkeypatch.setattr(DependenciesFinder, "visit_Name", visit)
+    with pytest.raises(KeyboardInterrupt):
+        find_key(wanted)
+    assert (wanted.hash, inner.hash) == (None, None)
+    monkeypatch.setattr(DependenciesFinder, "visit_Name", usual)
+    find_key(wanted)
+
+    assert len(wanted.hash) == len(inner.hash) == 64
 
 
 def test_a_kernel_of_a_script_is_compiled_in_another_process(tmp_path):

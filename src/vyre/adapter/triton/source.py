@@ -34,6 +34,25 @@ def source_of(kernel: JITCallable) -> str:
     return "\n".join((f"triton {__version__}", *_parts(kernel, set())))
 
 
+def find_key(kernel: JITCallable) -> None:
+    """Have Triton find a kernel's key: all of it, or none where it is interrupted.
+
+    Meanwhile it keeps a placeholder, which would be taken for the key of any source from then on.
+    """
+    try:
+        kernel.cache_key  # noqa: B018  # Triton keeps what it finds
+    except BaseException:
+        _forget_placeholders(kernel)
+        raise
+
+
+def _forget_placeholders(kernel: JITCallable) -> None:
+    if str(kernel.hash).startswith("recursion:"):
+        kernel.hash = None
+        for one in _Called(kernel).called.values():
+            _forget_placeholders(one)
+
+
 def _parts(kernel: JITCallable, seen: set[int]) -> Iterator[str]:
     if id(kernel) in seen:
         return

@@ -37,7 +37,7 @@ from vyre.adapter.triton.launch import (
     worked_out,
 )
 from vyre.adapter.triton.place import Apart, device_of, place_on
-from vyre.adapter.triton.source import source_of
+from vyre.adapter.triton.source import find_key, source_of
 from vyre.errors import InvalidInput
 from vyre.learn import process
 from vyre.learn.explain import Explanation
@@ -246,6 +246,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     def _text(self, jit: JITFunction, device: int, configs: Iterable[Knobs]) -> str:
         """All of it that a choice depends on, for a store."""
         if device not in self._texts:
+            find_key(jit)
             says = [text_of(one) for each in self._heuristics for one in each.values.values()]
             built = jit.device_caches[device][3].hash()
             variables = sorted(get_cache_invalidating_env_vars().items())
