@@ -32,7 +32,13 @@ LAYERS = [
         "seed",
         "kernels",
         "adapter",
-        *("cupy", "numba", "opencl", "torch"),  # the adapters' names for users: `import vyre.torch`
+        *(
+            "cupy",
+            "numba",
+            "opencl",
+            "torch",
+            "triton",
+        ),  # the adapters' names for users: `import vyre.torch`
         "report",
         "testing",
         "cli",

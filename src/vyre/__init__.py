@@ -102,7 +102,7 @@ __all__ = [
 
 del builtins, version, _language
 
-_LOADED_BY_NAME = ("cupy", "kernels", "numba", "opencl", "torch")
+_LOADED_BY_NAME = ("cupy", "kernels", "numba", "opencl", "torch", "triton")
 """Modules for users that load more than everybody needs: kernels, and libraries of others."""
 
 

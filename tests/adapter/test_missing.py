@@ -20,6 +20,10 @@ LIBRARIES = {
         "pyopencl",
         'vyre.opencl needs pyopencl, which is not installed\nFix: pip install "vyre[opencl]"',
     ),
+    "triton": (
+        "triton",
+        'vyre.triton needs triton, which is not installed\nFix: pip install "vyre[triton]"',
+    ),
     "torch": ("torch", "vyre.torch needs torch, which is not installed\nFix: pip install torch"),
 }
 
@@ -78,7 +82,22 @@ def test_something_else_that_is_not_there_is_said_as_it_is(adapter):
         "except ModuleNotFoundError as error:\n    print(error.name)"
     )
 
-    assert printed(code) == f"vyre.adapter.{adapter}\n"
+    assert printed(code).startswith(f"vyre.adapter.{adapter}")
+
+
+def test_a_triton_that_is_too_old_is_said_with_what_to_do():
+    code = (
+        "import sys, types\n"
+        "old = types.ModuleType('triton'); old.__path__ = []; sys.modules['triton'] = old\n"
+        "try:\n    import vyre.triton\n"
+        "except ModuleNotFoundError as error:\n    print(error.name, error)"
+    )
+
+    assert printed(code) == (
+        "triton.runtime vyre.triton needs triton 3.6 or later, and here it says: "
+        "No module named 'triton.runtime'\n"
+        'Fix: pip install "vyre[triton]"\n'
+    )
 
 
 def test_tuning_a_function_loads_no_library_of_others():

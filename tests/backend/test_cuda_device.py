@@ -309,6 +309,14 @@ def test_polling_and_loading_leave_captures_of_others_alone(cuda, driver, saxpy)
     assert driver.mode.name == "CU_STREAM_CAPTURE_MODE_GLOBAL"
 
 
+def test_libraries_that_load_code_leave_captures_of_others_alone(cuda, driver):
+    driver.capture_modes.clear()
+    with cuda.apart():
+        assert driver.mode.name == "CU_STREAM_CAPTURE_MODE_RELAXED"
+
+    assert driver.mode.name == "CU_STREAM_CAPTURE_MODE_GLOBAL"
+
+
 def test_a_block_of_launches_is_timed_as_a_graph_on_a_stream_of_its_own(cuda, driver, saxpy):
     words = bytes(4 * saxpy.layout.count)
 

@@ -103,6 +103,27 @@ def test_what_needs_numba_runs_in_its_simulator(tmp_path):
     assert "scale: that its configs compute the same" in shown.stdout
 
 
+def test_the_triton_script_of_the_guide_runs_on_a_driver_that_writes_launches_down(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("triton")
+    pytest.importorskip("torch")
+    from vyre.adapter.triton import launch, place, tuner  # it needs triton
+    from vyre.testing import foreign, triton_driver
+
+    made = triton_driver.FakeDriver()
+    table = foreign.TablePlace(lambda: 1000)
+    monkeypatch.setattr(tuner, "place_on", lambda _: place.Gpu(table))
+    monkeypatch.setattr(launch, "job", lambda *_: None)
+    (text,) = [b.text for b in blocks(GUIDE / "others.md") if b.title == "with_triton.py"]
+    quick = triton_driver.QuickCompiler(tmp_path)
+    with triton_driver.triton_on(made, tmp_path, quick), foreign.learning(foreign.Bench()) as bench:
+        run("with_triton.py", text.replace('"cuda"', '"cpu"'), monkeypatch)
+        assert bench.deciders.desk.drained(60)
+
+    assert len(made.launches) == 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n for n in PAGES if any(b.kind == "sh" for b in blocks(GUIDE / n))]

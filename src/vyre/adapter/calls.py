@@ -93,10 +93,14 @@ class Calls:
         _forget_oldest(self._admitted, _MOST_TRIED)
         return self._admitted.setdefault(workload, admitted)
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Where calls that were made are launched from, the oldest first."""
+        return tuple(self._entries.values())
+
     def explain(self) -> Explanation:
         """What is known of the kernel, by the calls made of it in this process."""
-        entries = tuple(self._entries.values())
-        explained = explain(self.name, [(one.call, one.site) for one in entries])
+        explained = explain(self.name, [(one.call, one.site) for one in self.entries])
         return replace(explained, proof=(self._guard(),))
 
     def _guard(self) -> str:

@@ -12,7 +12,7 @@ from vyre.backend.base import Array, Compiled, Job, Sharing, Streams, Unbuilt
 from vyre.backend.cuda.blocks import Blocks
 from vyre.backend.cuda.build import Builder, CudaBinary
 from vyre.backend.cuda.cache import CubinCache
-from vyre.backend.cuda.context import Context
+from vyre.backend.cuda.context import Context, Current
 from vyre.backend.cuda.events import Events, TimedTicket, UntimedTicket
 from vyre.backend.cuda.failure import failure
 from vyre.backend.cuda.frame import Frame
@@ -315,6 +315,10 @@ class Cuda:
         """Wait for everything launched so far, on every stream."""
         with self._context.current():
             self._context.value("finish its work", self._driver.cuCtxSynchronize())
+
+    def apart(self) -> Current:
+        """A block for libraries that load code here: no capture of another thread ends by it."""
+        return self._context.apart_from_captures()
 
     # -- memory
 

@@ -1,0 +1,316 @@
+"""Launches under one config: a kernel that is compiled and loaded, called as Triton calls it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from triton import __version__, knobs
+from triton.runtime.autotuner import Config, Heuristics
+from triton.runtime.errors import TritonError
+from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from vyre.adapter.failure import Raised
+from vyre.adapter.kind import Job, Portable, Start
+from vyre.adapter.portable import portable_call
+from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
+from vyre.adapter.triton.compile import Bound, bind, compiled, job, kept, on
+from vyre.adapter.triton.configs import Settings
+from vyre.adapter.triton.place import Apart, compiled_late
+from vyre.adapter.triton.source import shown_constant
+from vyre.errors import VyreError
+from vyre.model import Knobs
+
+Arguments = tuple[tuple[Any, ...], tuple[Any, ...], Any, tuple[Any, ...], dict[str, Any]]
+"""Of a call: what is passed for its tensors, all it is given, its grid; as it was written."""
+
+_KNOWN = __version__.startswith("3.6.")  # whose launcher's own arguments are these
+_CUDA = "Triton Error [CUDA]"
+
+
+def heuristics_of(function: Any) -> tuple[tuple[Heuristics, ...], Any]:
+    """The heuristics below an autotuner, the outermost first, and what they stand around."""
+    found = []
+    while isinstance(function, Heuristics):
+        found.append(function)
+        function = function.fn
+    return tuple(found), function
+
+
+def worked_out(
+    heuristics: Sequence[Heuristics], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What heuristics say of a call, as they are asked by Triton."""
+    told, said = dict(kwargs), {}
+    for one in heuristics:
+        for name, says in one.values.items():
+            told[name] = said[name] = says({**dict(zip(one.arg_names, args, strict=False)), **told})
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """How calls of one kind are launched under each config.
+
+    Args:
+        function: what is decorated, heuristics and all.
+        jit: the kernel itself.
+        device: where, as Triton counts.
+        form: of the first call.
+        args: of the first call, without its memory.
+        kwargs: the same of what it passed by name.
+        configs: what each config is.
+        settings: what each config sets that the call does not say itself.
+        worked: what heuristics said of the first call under each config.
+        apart: a block to load code in.
+    """
+
+    function: Any
+    jit: JITFunction
+    device: int
+    form: Form
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    configs: Mapping[Knobs, Config]
+    settings: Mapping[Knobs, Settings]
+    worked: Mapping[Knobs, Mapping[str, Any]]
+    apart: Apart
+    _bound: dict[Knobs, Bound] = field(default_factory=dict)
+
+    def is_ready(self, config: Knobs) -> bool:
+        return self._waits_for_hook(config) or self.is_loaded(config)
+
+    def is_loaded(self, config: Knobs) -> bool:
+        """Whether a launch neither compiles nor loads anything."""
+        if self._waits_for_hook(config):
+            return False
+        return kept(self.jit, self.device, self._binding(config)) is not None
+
+    def job(self, config: Knobs) -> Job | None:
+        try:
+            return job(self.jit, self.device, self._binding(config))
+        except Exception as error:
+            raise Raised(error) from error
+
+    def make(self, config: Knobs) -> Start:
+        try:
+            with self.apart():
+                return on(self.device, lambda: self._made(config))
+        except VyreError:
+            raise
+        except Exception as error:
+            raise Raised(error) from error
+
+    def portable(self, arguments: Sequence[Any]) -> Portable:
+        """The kernel, its configs and a call, pickled: whatever is of `__main__`, too."""
+        _, _, grid, args, kwargs = arguments
+        kernel = (self.function, dict(self.configs), dict(self.settings), grid, self.device)
+        return portable_call("vyre.adapter.triton.trial:runs", kernel, (args, kwargs))
+
+    def _waits_for_hook(self, config: Knobs) -> bool:
+        """Whether a hook may change what is compiled for, so that only a launch can tell."""
+        given = (*self.args, *self.kwargs.values())
+        return self.configs[config].pre_hook is not None and any(map(_is_described, given))
+
+    def _binding(self, config: Knobs) -> Bound:
+        found = self._bound.get(config)
+        if found is None:
+            found = self._bound[config] = self._bind(config, self.worked[config])
+        return found
+
+    def _bind(self, config: Knobs, said: Mapping[str, Any]) -> Bound:
+        whole = {**self.kwargs, **self.settings[config], **said}
+        return bind(self.jit, self.device, self.args, whole)
+
+    def _made(self, config: Knobs) -> Start:
+        own, settings = self.configs[config], self.settings[config]
+        as_triton = _as_triton(self, own, settings)
+        if self._waits_for_hook(config):
+            return as_triton
+        kernel = compiled(self.jit, self.device, self._binding(config))
+        if own.pre_hook is not None or kernel is None or not self.form.quick:
+            return as_triton
+        if not self.worked[config]:
+            return _prepared(self, kernel, self._binding(config), as_triton)
+        return self._by_heuristics(config, as_triton)
+
+    def _by_heuristics(self, config: Knobs, as_triton: Start) -> Start:
+        """What asks the heuristics at each launch, and has a kernel for each of their answers."""
+        settings, heuristics = self.settings[config], heuristics_of(self.function)[0]
+        starts: dict[Any, Start] = {}
+
+        def of(said: Mapping[str, Any]) -> Start:
+            bound = self._bind(config, said)
+            kernel = compiled(self.jit, self.device, bound)
+            if kernel is None:
+                return as_triton
+            return _prepared(self, kernel, bound, as_triton, said)
+
+        def start(arguments: Any, stream: int) -> Any:
+            _, _, grid, args, kwargs = arguments
+            told = {"grid": grid, "warmup": False, **kwargs, **settings}
+            said = worked_out(heuristics, args, told)
+            key = answers(said)
+            found = starts.get(key)
+            if found is None:
+                compiled_late()
+                try:
+                    found = starts[key] = of(said)
+                except Exception as error:
+                    raise Raised(error) from error
+            return found(arguments, stream)
+
+        first = self.worked[config]
+        starts[answers(first)] = of(first)
+        return start
+
+
+def answers(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What heuristics said, as it tells kernels apart: 1 and True are two."""
+    return tuple(map(shown_constant, said.values()))
+
+
+def _prepared(
+    launches: Launches, kernel: Any, bound: Bound, as_triton: Start, said: Iterable[str] = ()
+) -> Start:
+    """What launches a kernel as `JITFunction.run` does, with all that is known looked up before.
+
+    Triton's own way is taken wherever it would do more: hooks of launches are set, or a global that
+    the kernel was compiled with has changed, which it refuses.
+    """
+    jit, runtime, form = launches.jit, knobs.runtime, launches.form
+    names = tuple(bound.values)
+    own = [name for name in names if name in said or name not in form.names]
+    constants = tuple(bound.values[name] for name in own)
+    ordered, written = _places(names, form, own)
+    used, hooks = jit.used_global_vals, jit.pre_run_hooks
+    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+    entering, leaving = _hooks_in(enter), _hooks_in(leave)
+    launch, before = _launcher(kernel)
+    missing = object()
+
+    def start(arguments: Any, stream: int) -> Any:
+        passed, given, grid, _, _ = arguments
+        if entering or leaving or hooks:
+            return as_triton(arguments, stream)
+        if runtime.launch_enter_hook is not enter or runtime.launch_exit_hook is not leave:
+            return as_triton(arguments, stream)
+        for (name, _), (value, found) in used.items():
+            if found.get(name, missing) != value:
+                return as_triton(arguments, stream)
+        if callable(grid):
+            grid = grid(dict(zip(names, written((*given, *constants)), strict=True)))
+        axes = len(grid)
+        try:
+            launch(
+                grid[0],
+                grid[1] if axes > 1 else 1,
+                grid[2] if axes > 2 else 1,
+                stream,
+                *before,
+                *ordered((*passed, *given, *constants)),
+            )
+        except RuntimeError as error:
+            if _is_blamed(error):
+                raise Raised(error) from error
+            raise
+        return kernel
+
+    return start
+
+
+def _hooks_in(chain: Any) -> Sequence[Any]:
+    """The hooks that are set, as a list that changes with them."""
+    found: Sequence[Any] = () if chain is None else getattr(chain, "calls", (chain,))
+    return found
+
+
+def _places(names: Sequence[str], form: Form, own: Sequence[str]) -> tuple[Picks, Picks]:
+    """What picks the values of all parameters in order, out of what a launch has.
+
+    For the launch, out of what is passed for tensors, all that is given, and a config's own; for a
+    grid that is a function, out of the last two.
+    """
+    tensors = len(form.tensors)
+    given = {name: at for at, name in enumerate(form.names) if name not in own}
+    written = [given.get(n, len(form.names) + own.index(n) if n in own else -1) for n in names]
+    addresses = {at: number for number, at in enumerate(form.tensors)}
+    ordered = [addresses.get(at, tensors + at) for at in written]
+    return picking(ordered), picking(written)
+
+
+def _launcher(kernel: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """What launches a kernel, and what it is given between its stream and its arguments.
+
+    Triton's hooks are not there, so that nothing is made up for them. Where no scratch memory is to
+    be had, the launcher that was compiled for the signature is called itself.
+    """
+    run = kernel.run
+    sizes = [getattr(run, f"{kind}_scratch_size", None) for kind in ("global", "profile")]
+    packed = (kernel.packed_metadata, None, None, None)
+    if _KNOWN and sizes == [0, 0] and hasattr(run, "launch"):
+        return run.launch, (
+            kernel.function,
+            run.launch_cooperative_grid,
+            run.launch_pdl,
+            *(None, None),
+            *packed,
+        )
+    return run, (kernel.function, *packed)
+
+
+def _as_triton(launches: Launches, config: Config, settings: Settings) -> Start:
+    """What launches by Triton's own way: hooks, descriptors, and all that is not looked up."""
+    function, ran = launches.function, list[bool]()
+
+    def start(arguments: Any, stream: int) -> Any:
+        del stream  # Triton asks for it
+        _, _, grid, args, kwargs = arguments
+        if not ran:
+            compiled_late()
+        try:
+            kernel = launched(function, config, settings, grid, *args, **kwargs)
+        except (TritonError, RuntimeError) as error:
+            if _is_blamed(error):
+                raise Raised(error) from error
+            raise
+        ran[:] = (True,)
+        return kernel
+
+    return start
+
+
+def launched(
+    function: Any, config: Config, settings: Settings, grid: Any, /, *args: Any, **kwargs: Any
+) -> Any:
+    """Launch under a config as Triton's autotuner does once it has chosen: its hook comes first."""
+    if config.pre_hook is not None:
+        named = dict(zip(function.arg_names, args, strict=False))
+        config.pre_hook({**named, "grid": grid, "warmup": False, **kwargs, **settings})
+    return function.run(*args, grid=grid, warmup=False, **kwargs, **settings)
+
+
+def _is_blamed(error: Exception) -> bool:
+    """Whether a config is to blame: for what compiler and driver say, and not for a caller's."""
+    return isinstance(error, TritonError) or str(error).startswith(_CUDA)
+
+
+def _is_described(value: Any) -> bool:
+    return isinstance(value, TensorDescriptor)
+
+
+def without_memory(value: Any) -> Any:
+    """An argument as what is compiled for it sees it, without the memory that it holds."""
+    if is_tensor(value):
+        return Standin(value)
+    if isinstance(value, TensorDescriptor):
+        made = copy.copy(value)
+        made.base = Standin(value.base)
+        return made
+    if isinstance(value, tuple):
+        parts = map(without_memory, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
