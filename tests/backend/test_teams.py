@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vyre
+from vyre.errors import InvalidInput
 from vyre.model import Code, DeviceKind, Schedule
 from vyre.runtime.devices.device import Device
 from vyre.testing import reducers
@@ -110,3 +111,18 @@ def test_an_array_that_is_read_where_it_was_stored_to_has_no_teams(device: Devic
     assert ("teams of lanes", "it may read 'x' where it has stored to it") in [
         (one.what, one.why) for one in space.refused
     ]
+
+
+@pytest.mark.parametrize("workgroup", [(32, 1, 1), (1024, 1, 1), (2048, 1, 1)])
+@pytest.mark.parametrize("shares", [1, 4])
+def test_a_team_that_no_workgroup_holds_is_refused_with_one_that_fits(workgroup, shares):
+    """And not with the workgroup of so many, which is refused in turn."""
+    x = Device("no-gpu", CudaOnHost()).array(np.ones(5000, np.float32))
+    schedule = Schedule(workgroup, Code(lanes=2048, shares=shares))
+    with pytest.raises(InvalidInput) as raised:
+        reducers.dot(x, x, schedule=schedule)
+
+    assert str(raised.value) == (
+        "teams of 2048 lanes for this call of dot; no-gpu allows workgroups of 1024 threads\n"
+        "Fix: use Code(lanes=1024)"
+    )
