@@ -9,7 +9,9 @@ import pytest
 
 import vyre
 from vyre.errors import InvalidInput
-from vyre.model import Code, DeviceKind, Schedule
+from vyre.model import Code, DeviceKind, Order, Schedule
+from vyre.plan.space import refuse_unbounded
+from vyre.plan.teams import written_by_teams
 from vyre.runtime.devices.device import Device
 from vyre.testing import reducers
 from vyre.testing.cuda_on_host import CudaOnHost, compiler
@@ -126,3 +128,26 @@ def test_a_team_that_no_workgroup_holds_is_refused_with_one_that_fits(workgroup,
         "teams of 2048 lanes for this call of dot; no-gpu allows workgroups of 1024 threads\n"
         "Fix: use Code(lanes=1024)"
     )
+
+
+@pytest.mark.parametrize("name", ["nearest", "softmax_rows", "product"])
+def test_what_a_space_holds_may_be_pinned(name: str):
+    """Rounds are counted as a team has them, not as an invocation that is alone."""
+    (call,) = (one for one in calls(3) if one.kernel.name == name)
+    program = call.kernel.program
+    legal = call.space(Device("no-gpu", CudaOnHost())).legal
+    teams = [one.code for one in legal if one.code.lanes > 1]
+
+    assert any(code.unroll > 1 for code in teams)
+    assert all(written_by_teams(program, code) is None for code in teams)
+    many = Code(lanes=32, items=4, unroll=256, order=Order.BLOCKED)
+    with pytest.raises(InvalidInput, match="loops unrolled by 256"):
+        refuse_unbounded(many, None, written_by_teams(program, many))
+
+
+@CUDA
+def test_a_nearest_of_long_rounds_runs_as_it_is_pinned(device: Device):
+    (call,) = (one for one in calls(3) if one.kernel.name == "nearest")
+    pinned = [one for one in call.space(device).legal if one.code.unroll == 32]
+
+    assert list(deviations(call, device, pinned[:1])) == []

@@ -38,7 +38,7 @@ from vyre.plan.space import (
     Space,
     refuse_unbounded,
 )
-from vyre.plan.teams import why_not_free, why_not_group
+from vyre.plan.teams import why_not_free, why_not_group, written_by_teams
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
@@ -386,7 +386,8 @@ class Launcher:
                 f"{code.shares} shares of a result of this call of {name}: {no_shares}",
                 "use Code(shares=1)",
             )
-        refuse_unbounded(code, self.device.info.simd, program)
+        written = written_by_teams(self.program, code) if code.lanes > 1 else program
+        refuse_unbounded(code, self.device.info.simd, written)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
                 f"{schedule.text} leaves out bounds checks that this call of {name} needs",
