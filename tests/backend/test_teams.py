@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import vyre
-from vyre.model import Code, DeviceKind, Schedule
+from vyre.errors import InvalidInput
+from vyre.model import Code, DeviceKind, Order, Schedule
+from vyre.plan.space import refuse_unbounded
+from vyre.plan.teams import written_by_teams
 from vyre.runtime.devices.device import Device
 from vyre.testing import reducers
 from vyre.testing.cuda_on_host import CudaOnHost, compiler
@@ -110,3 +113,41 @@ def test_an_array_that_is_read_where_it_was_stored_to_has_no_teams(device: Devic
     assert ("teams of lanes", "it may read 'x' where it has stored to it") in [
         (one.what, one.why) for one in space.refused
     ]
+
+
+@pytest.mark.parametrize("workgroup", [(32, 1, 1), (1024, 1, 1), (2048, 1, 1)])
+@pytest.mark.parametrize("shares", [1, 4])
+def test_a_team_that_no_workgroup_holds_is_refused_with_one_that_fits(workgroup, shares):
+    """And not with the workgroup of so many, which is refused in turn."""
+    x = Device("no-gpu", CudaOnHost()).array(np.ones(5000, np.float32))
+    schedule = Schedule(workgroup, Code(lanes=2048, shares=shares))
+    with pytest.raises(InvalidInput) as raised:
+        reducers.dot(x, x, schedule=schedule)
+
+    assert str(raised.value) == (
+        "teams of 2048 lanes for this call of dot; no-gpu allows workgroups of 1024 threads\n"
+        "Fix: use Code(lanes=1024)"
+    )
+
+
+@pytest.mark.parametrize("name", ["nearest", "softmax_rows", "product"])
+def test_what_a_space_holds_may_be_pinned(name: str):
+    """Rounds are counted as a team has them, not as an invocation that is alone."""
+    (call,) = (one for one in calls(3) if one.kernel.name == name)
+    program = call.kernel.program
+    legal = call.space(Device("no-gpu", CudaOnHost())).legal
+    teams = [one.code for one in legal if one.code.lanes > 1]
+
+    assert any(code.unroll > 1 for code in teams)
+    assert all(written_by_teams(program, code) is None for code in teams)
+    many = Code(lanes=32, items=4, unroll=256, order=Order.BLOCKED)
+    with pytest.raises(InvalidInput, match="loops unrolled by 256"):
+        refuse_unbounded(many, None, written_by_teams(program, many))
+
+
+@CUDA
+def test_a_nearest_of_long_rounds_runs_as_it_is_pinned(device: Device):
+    (call,) = (one for one in calls(3) if one.kernel.name == "nearest")
+    pinned = [one for one in call.space(device).legal if one.code.unroll == 32]
+
+    assert list(deviations(call, device, pinned[:1])) == []

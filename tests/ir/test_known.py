@@ -1,5 +1,6 @@
 """Rounds inside others: how many they are, and the copies in which that is known."""
 
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -133,6 +134,36 @@ def test_rounds_of_one_number_are_not_asked_for_it_again():
     )
 
     assert copies(program(outer(deep))) == [*COUNTS]
+
+
+def sums_in_sums(levels, op=ReduceOp.SUM):
+    """So many sums in each other, each of a number of its own, in the rounds of another."""
+    found = inner(name="t0")
+    for level in range(1, levels):
+        body = (found, ir.yield_(ir.var(found.name)))
+        many = ir.buf_len("many") + ir.u32(level)
+        found = ir.reduce_(f"t{level}", ReduceOp.SUM, F32, f"d{level}", rounds=many, body=body)
+    last = ir.yield_(ir.var(found.name))
+    return program(ir.reduce_("s", op, F32, "c", rounds=N, body=(found, last)))
+
+
+@pytest.mark.parametrize("op", [ReduceOp.SUM, ReduceOp.MIN])
+def test_a_sum_around_others_is_written_once_for_all_numbers_of_those(op):
+    """A copy for each number of each level would be copies of copies."""
+    sizes = [size_of(serial(sums_in_sums(levels, op)).entry).parts for levels in (1, 2, 3, 4)]
+    more = [large - small for small, large in pairwise(sizes)]
+
+    assert max(more) < 2 * sizes[0]
+    assert more[1] == more[2]
+    assert copies(sums_in_sums(3, op)) == [*COUNTS_IN_ORDER]
+
+
+def test_there_is_none_where_much_would_be_in_it_beside_what_is_written_out():
+    several = [inner(many, name=f"t{k}") for k, many in enumerate((M, N, DIMS))]
+    alike = [inner(M, name=f"t{k}") for k in range(3)]
+    bodies = (program(outer(*those, inner(those[0].rounds))) for those in (several, alike))
+
+    assert [copies(one) for one in bodies] == [[], [*COUNTS]]
 
 
 def test_a_processors_form_has_none():

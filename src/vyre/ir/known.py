@@ -25,6 +25,12 @@ COUNTS_IN_ORDER = (2, 3, 4)
 PoCL 3.0 takes 1.8 s for a sum of sums without copies, and 7.6 with one for each of `COUNTS`.
 """
 
+MOST_IN_COPY = 2_048
+"""Statements and expressions of a copy, with all in it that is not written out for its number.
+
+Of simple elements those of a sum around others have 900, and 1,600 where another one stands beside.
+"""
+
 
 def rounds_inside(
     rounds: Sequence[Node],

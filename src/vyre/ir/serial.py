@@ -27,7 +27,14 @@ from vyre.ir.expr import (
     Var,
 )
 from vyre.ir.fold import BLOCK, HALVES, LANES, Folding, levels
-from vyre.ir.known import COUNTS, COUNTS_IN_ORDER, rounds_inside, with_rounds, written_parts
+from vyre.ir.known import (
+    COUNTS,
+    COUNTS_IN_ORDER,
+    MOST_IN_COPY,
+    rounds_inside,
+    with_rounds,
+    written_parts,
+)
 from vyre.ir.loops import ACTS
 from vyre.ir.node import Assign, Block, If, Let, Loop, Node, Reduce, Store, Yield
 from vyre.ir.program import Program
@@ -188,6 +195,20 @@ def always_yields(body: Sequence[Node]) -> bool:
             return False
 
 
+def is_ordered_around(node: Node) -> bool:
+    """Whether it is a reduction around others, the order of whose elements shows."""
+    return (
+        isinstance(node, Reduce)
+        and Folding(node.op, node.dtype.computed).is_ordered
+        and has_inside(node)
+    )
+
+
+def has_inside(node: Reduce) -> bool:
+    """Whether there are reductions in the rounds of one."""
+    return any(isinstance(inner, Reduce) for inner in statements(node.body))
+
+
 Given = Callable[[Expr], Iterator[Node]]
 """What becomes of the element that a round yields."""
 
@@ -274,8 +295,14 @@ class Serial:
             yield from self.by_number(inner, group, count, whole)
 
     def rounds_inside(self, group: Together) -> Expr | None:
-        """How many rounds there are in each round of a group, where copies may know it."""
+        """How many rounds there are in each round of a group, where copies may know it.
+
+        Not where a sum in them is around others itself: it has such copies, and each of the group's
+        would have them once more.
+        """
         body = [node for reduction in group.reductions for node in reduction.body]
+        if any(map(is_ordered_around, statements(body))):
+            return None
         changing = {reduction.var for reduction in group.reductions}.union(names_of(body))
         return rounds_inside(body, changing, self.scalars, self.others)
 
@@ -289,13 +316,18 @@ class Serial:
         found = tuple(self.walked(group, count, whole))
         self.is_copy = True
         in_order = any(one.folding.is_ordered for one in held)
-        for known in reversed(COUNTS_IN_ORDER if in_order else COUNTS):
+        copies: list[tuple[int, tuple[Node, ...]]] = []
+        for known in COUNTS_IN_ORDER if in_order else COUNTS:
             reductions = tuple(with_rounds(one.reduction, inner, known) for one in held)
             if written_parts(reductions) > MOST_WRITTEN:
-                continue
+                break
             pairs = zip(held, reductions, strict=True)
             self.held = [replace(one, reduction=reduction) for one, reduction in pairs]
             copy = tuple(self.gone_through(Together(reductions, ()), count, whole))
+            if size_of(copy).parts > MOST_IN_COPY:
+                break  # as those of more rounds would be
+            copies.append((known, copy))
+        for known, copy in reversed(copies):
             found = (If(Binary(BinaryOp.EQ, Var(number), u32(known)), copy, found),)
         self.held, self.others, self.is_copy = held, others, False
         yield from found
@@ -329,7 +361,7 @@ class Serial:
     def is_short(self, group: Together) -> bool:
         """Whether rounds are worth a copy for where there is one block, which goes round less."""
         rounds = [node for reduction in group.reductions for node in reduction.body]
-        nested = any(isinstance(node, Reduce) for node in statements(rounds))
+        nested = any(map(has_inside, group.reductions))
         return not nested and size_of(rounds).parts <= MOST_COPIED
 
     def blocks_of_blocks(self, most: int, count: str, whole: list[Names]) -> Iterator[Node]:

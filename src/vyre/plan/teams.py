@@ -19,7 +19,7 @@ from vyre.analysis.forms import Launch
 from vyre.analysis.reader import LOAD
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, rounds_kept, why_no_team, why_none_beside
+from vyre.ir.team import covers_rows, rounds_kept, team, why_no_team, why_none_beside
 from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.guess.teams import log_times
@@ -318,6 +318,17 @@ def _teams(
             if count == 1 or count <= several:
                 side = (LANES, count, 1) if kept.across else (kept.lanes * count, 1, 1)
                 yield Schedule(side if count > 1 else (kept.lanes, 1, 1), kept)
+
+
+def written_by_teams(program: Program, code: Code) -> Program | None:
+    """The form whose loops tell how many rounds a pinned team may write out.
+
+    None for so few as spaces offer, whatever is in them: what one holds may be pinned.
+    """
+    offered = _UNROLLS[:2] if code.items in _RESULTS else _UNROLLS
+    if code.unroll in offered and code.items in (1, *_RESULTS):
+        return None
+    return team(program, LANES).program
 
 
 def _beside(one: Code, program: Program, launch: Launch, device: DeviceInfo) -> Iterator[Schedule]:

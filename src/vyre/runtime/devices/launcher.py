@@ -38,7 +38,7 @@ from vyre.plan.space import (
     Space,
     refuse_unbounded,
 )
-from vyre.plan.teams import why_not_free, why_not_group
+from vyre.plan.teams import why_not_free, why_not_group, written_by_teams
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
@@ -375,6 +375,7 @@ class Launcher:
         program, facts = self.facts.alone or (self.program, self.facts)
         if is_team(code):
             refuse_teams(self.program, code)
+            self._refuse_wide_team(code)
         if (no_team := why_not_group(schedule, self.device.info)) is not None:
             raise InvalidInput(
                 f"workgroup {schedule.workgroup} for this call of {name}: {no_team}",
@@ -385,7 +386,8 @@ class Launcher:
                 f"{code.shares} shares of a result of this call of {name}: {no_shares}",
                 "use Code(shares=1)",
             )
-        refuse_unbounded(code, self.device.info.simd, program)
+        written = written_by_teams(self.program, code) if code.lanes > 1 else program
+        refuse_unbounded(code, self.device.info.simd, written)
         if not code.checked and not self.facts.unchecked_for(numbers):
             raise InvalidInput(
                 f"{schedule.text} leaves out bounds checks that this call of {name} needs",
@@ -417,6 +419,17 @@ class Launcher:
         if why_not is not None:
             raise InvalidInput(
                 f"depth {code.depth} for this call of {name}: {why_not}", "use Code(depth=0)"
+            )
+
+    def _refuse_wide_team(self, code: Code) -> None:
+        """Refuse a team that no workgroup of the device holds."""
+        info = self.device.info
+        most = 0 if info.simd is not None else info.limits.max_threads
+        if 0 < most < code.lanes:
+            raise InvalidInput(
+                f"teams of {code.lanes} lanes for this call of {self.kernel.name}; "
+                f"{self.device.name} allows workgroups of {most} threads",
+                f"use Code(lanes={1 << (most.bit_length() - 1)})",
             )
 
     def _refuse_unnamed(self, schedule: Schedule, numbers: Numbers) -> None:
