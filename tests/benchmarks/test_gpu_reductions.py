@@ -351,16 +351,17 @@ def test_torch_and_vyre_come_to_the_same_in_every_cell(suite, power):
     torch = pytest.importorskip("torch")
     peers = importlib.import_module("gpu_reduction_torch")
     of, same = suite["gpu_reduction_cells"], importlib.import_module("gpu_cells")
-    for kernel in of.POWERS:
-        cell = of.make(torch, kernel, SMALL.get(kernel, power), "cpu")
+    for named in of.POWERS:
+        kernel = of.written(named)
+        cell = replace(of.make(torch, named, SMALL.get(named, power), "cpu"), kernel=kernel)
         right = of.expected(torch, cell)
-        runs = [peers.eager(cell)] if "torch_eager" in of.PEERS[kernel] else []
+        runs = [peers.eager(cell)] if "torch_eager" in of.PEERS[named] else []
         if kernel in peers.FORMULAS:
             more = cell.arrays[:3] if kernel == "nbody_sums" else ()
             formula, given = peers.FORMULAS[kernel], (*cell.arrays, *more, *cell.options.values())
             runs.append(lambda formula=formula, given=given: formula(*given))
 
-        assert all(same.apart(cell, right, same.results(cell, run)) <= 1 for run in runs), kernel
+        assert all(same.apart(cell, right, same.results(cell, run)) <= 1 for run in runs), named
 
 
 # -- a cell from beginning to end, its sides made up
