@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from vyre.analysis import analyse
 from vyre.analysis.teams import MOST_BESIDE
 from vyre.backend.base import Unbuilt
+from vyre.errors import InvalidInput
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
@@ -22,7 +23,8 @@ from vyre.model import Code, DeviceInfo, Order, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
 from vyre.plan.shares import launches_of, room_for, why_not_shares
-from vyre.plan.space import Space
+from vyre.plan.space import Space, refuse_unbounded
+from vyre.plan.teams import written_by_teams
 from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.devices.device import Device
@@ -122,7 +124,7 @@ def keeping(
         )
         for one in lanes
     ]
-    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, rng) for code in _bounded(info, program, drawn)]
 
 
 def besides(
@@ -141,7 +143,7 @@ def besides(
         )
         for _ in range(count)
     ]
-    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, rng) for code in _bounded(info, program, drawn)]
 
 
 def unrolled(
@@ -159,7 +161,7 @@ def unrolled(
         )
         for _ in range(count)
     ]
-    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, rng) for code in _bounded(info, program, drawn)]
 
 
 def pinned(
@@ -176,6 +178,16 @@ UNROLLS = (1, 8, 32)
 
 def _lanes(info: DeviceInfo) -> tuple[int, ...]:
     return (LANES,) if info.simd else (LANES, LANES, LANES, 64, 64, 128, 256, 1024)
+
+
+def _bounded(info: DeviceInfo, program: Program, codes: Iterable[Code]) -> Iterator[Code]:
+    """Each of the codes once that is not refused for what it would write out."""
+    for code in dict.fromkeys(codes):
+        try:
+            refuse_unbounded(code, info.simd, written_by_teams(program, code))
+        except InvalidInput:
+            continue
+        yield code
 
 
 def _grouped(code: Code, rng: Random) -> Schedule:
