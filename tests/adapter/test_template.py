@@ -603,12 +603,12 @@ class TestProcesses:
         config = vyre.Knobs.of(FAST)
 
         answer = beside.compiling().submit(one.job(config)).wait(600)
+        assert answer == {}
         monkeypatch.setattr(
             type(opencl.backend.texts), "_built", lambda *_: pytest.fail("it was built again")
         )
         one.make(config)(Bound((SIZE,), arguments_in((c, a, *numbers(1))), ()), 0).wait()
 
-        assert answer == {}
         assert (np.asarray(c) == 2 * np.arange(SIZE)).all()
         assert bench.deciders.desk.drained(60)
 
