@@ -245,11 +245,75 @@ class TestSignature:
             ("uchar x[]", "u1", False),
             ("void *x", "", False),
             ("T *x", "", False),
-            ("float **x", "f4", False),
+            ("float **x", "", False),
+            ("const float *const *x", "", False),
+            ("const float x[4][N]", "f4", True),
+            ("float *x[4]", "", False),
+            ("float * RESTRICT x", "", False),
+            ("int4 *x", "i4", False),
+            ("int8 *x", "", False),
         ],
     )
     def test_an_array_has_the_type_of_its_elements(self, said, number, const):
         assert read(f"__global__ void f({said}) {{}}") == [("x", number, True, const, False)]
+
+    @pytest.mark.parametrize(
+        ("said", "wanted"),
+        [
+            ("int local", ("local", "i4", False, False, False)),
+            ("const float *global", ("global", "f4", True, True, False)),
+            ("float local[N]", ("local", "f4", True, False, False)),
+            ("[[maybe_unused]] int n", ("n", "i4", False, False, False)),
+            ("int n [[maybe_unused]]", ("n", "i4", False, False, False)),
+            ("A<float *, (1 > 0)> n = {}", None),
+            ("A<float *, 2> n", ("n", "", False, False, False)),
+            ("A<float *> *n", ("n", "", True, False, False)),
+            ("unsigned \\\n int n = sizeof(int)", ("n", "u4", False, False, False)),
+            ("unsigned \\\n int n = '\"' // \"\n", ("n", "u4", False, False, False)),
+            ("unsigned char", None),
+        ],
+    )
+    def test_what_is_no_word_of_cuda_is_only_a_name_there(self, said, wanted):
+        found = signature_of(f"__global__ void f({said}) {{}}", "f", "cuda", "k")
+
+        if wanted is None:
+            assert found == Unread("its parameters are not plain")
+        else:
+            assert read(f"__global__ void f({said}) {{}}") == [wanted]
+
+    @pytest.mark.parametrize(
+        ("own", "number"),
+        [
+            ("#define half float", ""),
+            ("#ifdef A\ntypedef float half;\n#endif", ""),
+            ("using half = float;", ""),
+            ("typedef struct { float a; } half, *halves;", ""),
+            ("typedef float real, half;", ""),
+            ("struct half { float a; };", ""),
+            ("template <typename half>", ""),
+            ("typedef __half half;", "f2"),
+            ("typedef float half_t; // half", "f2"),
+            ("#define HALF half", "f2"),
+        ],
+    )
+    def test_a_type_that_the_source_defines_itself_is_not_the_languages(self, own, number):
+        text = f"{own}\n__global__ void f(half x, const half *y) {{}}"
+
+        assert read(text) == [("x", number, False, False, False), ("y", number, True, True, False)]
+
+    def test_a_word_that_is_a_macro_before_the_source_is_not_the_languages(self):
+        text = "__global__ void f(uint n, const float *x, int m) {}"
+
+        found = signature_of(text, "f", "cuda", "k", ("uint", "const"))
+
+        assert isinstance(found, Signature)
+        assert [p.number for p in found.parameters] == ["", "f4", "i4"]
+        assert not found.parameters[1].is_const
+
+    def test_a_function_beside_a_macro_that_stands_for_the_mark_is_no_kernel(self):
+        text = "#define KERNEL __global__\nvoid f(float x) {}\nKERNEL void f(int n) {}"
+
+        assert signature_of(text, "f", "cuda", "k") == Unread("f is not defined in k as plain text")
 
     def test_opencl_has_places_and_a_long_of_64_bits(self):
         text = """__kernel __attribute__((reqd_work_group_size(8, 1, 1)))

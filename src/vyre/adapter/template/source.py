@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vyre.adapter.template.signature import BLANKED, Signature, Unread, signature_of
+from vyre.adapter.sources import bare
+from vyre.adapter.template.signature import Signature, Unread, signature_of
 from vyre.adapter.template.sizes import BLOCK_NAMES, GRID_NAMES, Launch
 from vyre.errors import InvalidInput
 from vyre.plain import is_utf8, shown
@@ -28,6 +29,7 @@ _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS = re.compile(r"([A-Za-z0-9_]+)")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_DEFINED = re.compile(r"^(?:-D|--define-macro[= \n])\s*([A-Za-z_]\w*)", re.MULTILINE)
 _MOST_INCLUDES = 200
 _SIGNS = {
     "opencl": re.compile(r"\b(__kernel|__global|get_global_id|get_local_id|get_group_id)\b"),
@@ -136,8 +138,8 @@ def _language_of(text: str, path: Path | None, name: str) -> str:
     for language, ends in LANGUAGES.items():
         if path is not None and path.suffix in ends:
             return language
-    blanked = BLANKED.sub(" ", text)
-    found = [language for language, sign in _SIGNS.items() if sign.search(blanked)]
+    code = bare(text)
+    found = [language for language, sign in _SIGNS.items() if sign.search(code)]
     if len(found) == 1:
         return found[0]
     raise InvalidInput(
@@ -265,11 +267,21 @@ def _value(value: Any, name: str) -> str:
     return said
 
 
-def read_signature(source: Source, kernel: str) -> Signature | Unread:
-    """What the source says of a kernel's parameters.
+def macros_in(options: Sequence[str]) -> tuple[str, ...]:
+    """What options for a compiler define.
+
+    >>> macros_in(["-DN=4", "-D", "real=float", "-I/x", "--define-macro=half"])
+    ('N', 'real', 'half')
+    """
+    return tuple(_DEFINED.findall("\n".join(options)))
+
+
+def read_signature(source: Source, kernel: str, macros: Collection[str] = ()) -> Signature | Unread:
+    """What the source says of a kernel's parameters, behind macros of these names.
 
     Raises:
         InvalidInput: no kernel of the name is there.
     """
     texts = [source.text, *(text for _, text in source.included)]
-    return signature_of("\n".join(texts), base_name(kernel), source.language, source.where)
+    whole, name = "\n".join(texts), base_name(kernel)
+    return signature_of(whole, name, source.language, source.where, macros)

@@ -28,6 +28,7 @@ from vyre.adapter.template.signature import Unread
 from vyre.adapter.template.sizes import Size, Sizes, size_given
 from vyre.adapter.template.source import (
     asks_for_grid,
+    macros_in,
     read_signature,
     refuse_names,
     source_of,
@@ -435,8 +436,8 @@ def template(
     if not isinstance(given, str) or not given.strip():
         raise InvalidInput(f"a kernel's name that is {shown(name)}", "give it as the source does")
     read = source_of(source, name, language)
-    signature = read_signature(read, name)
-    space = space_of(params, restrictions, name)
+    space, given_to = space_of(params, restrictions, name), _options(options, name)
+    signature = read_signature(read, name, (*space.names, *macros_in(given_to)))
     refuse_names(read, name, space.names, signature)
     sizes = Sizes.of(
         space.names,
@@ -452,7 +453,7 @@ def template(
         source=read,
         signature=signature,
         sizes=sizes,
-        options=_options(options, name),
+        options=given_to,
     )
     _refuse_opencl(recipe)
     text_for(read, dict(space.configs[0].settings), None)  # or it says which value is no macro
