@@ -265,6 +265,8 @@ class TestArguments:
              "Fix: pass a whole number from -2147483648 to 2147483647"),
             (("c", "a", 1, 1 << 31), "n of add is 2147483648, not a value of int\n"
              "Fix: pass a whole number from -2147483648 to 2147483647"),
+            (("c", "a", 10**400, 3),
+             f"by of add is {10**400!r}, too large for float\nFix: pass a smaller number"),
             (("c", "a", 1e39, 3), "by of add is 1e+39, too large for float\n"
              "Fix: pass a smaller number"),
             (("c", "a", np.float64(1), 3), "by of add is numpy.float64, and the source says float\n"

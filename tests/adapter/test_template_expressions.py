@@ -149,11 +149,27 @@ def test_a_long_one_is_refused():
         "a < 't'",
         "sqrt(-1)",
         "prod((10 ** 999, 10 ** 999))",
+        "round(5, -(10 ** 9))",
+        "round('a')",
+        "round(2.5, 0.5)",
     ],
 )
 def test_what_would_take_long_or_has_no_value_says_so(text):
     with pytest.raises(NoValue):
         Expression.of(text).value(NAMES)
+
+
+def test_a_number_is_rounded_to_digits_as_python_does():
+    assert Expression.of("(round(2.567, 2), round(1250, -2), round(7, 3), round(3.5))").value(
+        {}
+    ) == (2.57, 1200, 7, 4)
+
+
+def test_a_number_that_is_written_too_long_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        Expression.of(f"0x{'f' * 1_025} > 1", "a restriction")
+
+    assert caught.value.problem.endswith("holds a whole number of more than 4096 bits")
 
 
 @pytest.mark.parametrize(

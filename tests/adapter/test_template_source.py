@@ -53,6 +53,11 @@ class TestWhatIsCompiled:
             "A='x\\\\', whose backslash takes in the line below\nFix: leave it out"
         )
 
+    def test_what_ends_a_text_is_no_macro(self):
+        with pytest.raises(InvalidInput) as caught:
+            text_for(source_of(ADD, "add"), {"A": "x\0y"}, None)
+        assert str(caught.value) == "A='x\\x00y' holds what no source can\nFix: leave it out"
+
     def test_sizes_that_no_parameter_says_are_there_where_they_are_asked_for(self):
         asking = source_of(ADD.replace("(0)", "(0) * block_size_y + grid_size_x"), "add")
 

@@ -163,8 +163,11 @@ def _number(recipe: Recipe, parameter: Parameter | None, where: str, value: Any)
 def _converted(where: str, parameter: Parameter, dtype: np.dtype[Any], value: Any) -> np.generic:
     made: np.generic
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            made = dtype.type(value)
+        try:
+            with np.errstate(over="ignore"):
+                made = dtype.type(value)
+        except OverflowError:  # a whole number beyond any float
+            made = dtype.type("inf")
         if np.isinf(made) and abs(value) != float("inf"):
             raise InvalidInput(
                 f"{where} is {shown(value)}, too large for {parameter.said}",

@@ -61,7 +61,7 @@ def _times(a: Any, b: Any) -> Any:
 
 def _refuse_long(bits: int) -> None:
     if bits > _MOST_BITS:
-        raise NoValue(f"it has more than {_MOST_BITS} bits")
+        raise NoValue(f"a whole number of more than {_MOST_BITS} bits")
 
 
 def _prod(values: Iterable[Any]) -> Any:
@@ -69,6 +69,12 @@ def _prod(values: Iterable[Any]) -> Any:
     for value in values:
         found = _times(found, _number(value))
     return found
+
+
+def _rounded(value: Any, *digits: Any) -> Any:
+    for one in digits:
+        _refuse_long(-4 * _whole(one))  # that many digits before the point are computed with
+    return round(_number(value), *digits)
 
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -112,7 +118,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "max": max,
     "min": min,
     "prod": _prod,
-    "round": round,
+    "round": _rounded,
     "sqrt": math.sqrt,
     "sum": sum,
 }
@@ -236,6 +242,8 @@ def _read(node: ast.expr, names: dict[str, None]) -> _Run:
     """What computes a node; the names it asks for go into `names`."""
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
+            if isinstance(value, int):
+                _refuse_long(value.bit_length())
             return lambda _: value
         case ast.Name(id=name):
             names[name] = None

@@ -255,10 +255,12 @@ def _value(value: Any, name: str) -> str:
     """What a macro stands for.
 
     Raises:
-        InvalidInput: it would take in the line below.
+        InvalidInput: it would take in the line below, or no source can hold it.
     """
     if isinstance(value, bool):
         return str(int(value))
+    if "\0" in str(value):
+        raise InvalidInput(f"{name}={shown(value)} holds what no source can", "leave it out")
     said = str(value).replace("\r", "").replace("\n", "\\\n")
     if said.endswith("\\"):
         raise InvalidInput(
