@@ -257,6 +257,45 @@ class TestArguments:
         assert x.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
     @pytest.mark.parametrize(
+        ("parameters", "given", "message"),
+        [
+            ("ARGUMENTS", ("a", 5, 3), None),
+            ("ARGUMENTS", (np.int64(5), 5, 3),
+             "argument 0 of f takes float*, not numpy.int64"),
+            ("ARGUMENTS", ("a", "a", 3), "argument 1 of f takes long, not an array"),
+            ("ARGUMENTS", ("a", 5), "f takes 3 arguments, 2 given"),
+            ("__global float *a, read_only image2d_t n, int m", ("a", "a", 3),
+             "n of f takes image2d_t, not an array"),
+            ("__global float *a, sampler_t n, int m", ("a", 5, 3),
+             "n of f takes sampler_t, not numpy.int64"),
+        ],
+    )  # fmt: skip
+    def test_what_a_compiled_kernel_does_not_take_never_reaches_it(
+        self, opencl, parameters, given, message
+    ):
+        """PoCL would end the process."""
+        made_ = vyre.template(
+            "#define ARGUMENTS __global float *a, long n, int m\n"
+            f"__kernel void f({parameters}) {{ a[get_global_id(0)] = m; }}",
+            "f",
+            params={"block_size_x": [4]},
+            language="opencl",
+        )
+        a = opencl.zeros(4, np.float32)
+        types = [np.float32, np.int64, np.int32]
+        values = [
+            a if one == "a" else make(one) if type(one) is int else one
+            for one, make in zip(given, types, strict=False)
+        ]
+
+        with nullcontext() if message is None else pytest.raises(vyre.DeviceFailed) as caught:
+            made_(*values, size=4)
+
+        if message is not None:
+            assert caught.value.problem == message
+        assert np.asarray(a).tolist() == ([3] * 4 if message is None else [0] * 4)
+
+    @pytest.mark.parametrize(
         ("given", "message"),
         [
             ((0, 1), "add takes 4 arguments (c, a, by, n), 2 given\n"

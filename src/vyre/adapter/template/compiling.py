@@ -24,6 +24,7 @@ from vyre.adapter.template.recipe import (
     launch_of,
     loaded,
     not_built,
+    refuse_unfit,
     rehearsal_of,
     texts_of,
 )
@@ -100,7 +101,9 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
         launch = launch_of(recipe, settings, size)
         if 0 not in launch.grid:
             said = described(held)
-            found = loaded(texts, recipe, settings, launch, rehearsal_of(launch, recipe, said))
+            rehearsal = rehearsal_of(launch, recipe, said)
+            found = loaded(texts, recipe, settings, launch, rehearsal)
+            refuse_unfit(found, recipe, rehearsal)
             start = texts.bind(found, types_in(said))
             arguments = recipe.whole(arguments_in(held), launch)
             start(launch.grid, launch.block, launch.shared_bytes, arguments, 0)

@@ -100,6 +100,35 @@ def loaded(
     return found
 
 
+def refuse_unfit(found: LoadedText, recipe: Recipe, rehearsal: Rehearsal) -> None:
+    """Refuse arguments that a compiled kernel would read as other bytes than they are.
+
+    Raises:
+        DeviceFailed: there are too many or too few, or one is not what the kernel takes there.
+    """
+    taken, given = found.parameters, rehearsal.arguments
+    if taken is None:
+        return
+    if len(taken) != len(given):
+        raise DeviceFailed(
+            f"{recipe.name} takes {len(taken)} arguments, {len(given)} given",
+            "pass as many as the kernel takes",
+        )
+    for number, (one, argument) in enumerate(zip(taken, given, strict=True)):
+        why = one.refusal(argument)
+        if why is not None:
+            signature = recipe.signature
+            named = (
+                f"argument {number}"
+                if isinstance(signature, Unread)
+                else signature.parameters[number].name
+            )
+            raise DeviceFailed(
+                f"{named} of {recipe.name} {why}",
+                "pass what it takes, or restrict the parameters to what takes this",
+            )
+
+
 def not_built(unbuilt: Unbuilt, name: str, where: str, settings: Settings) -> DeviceFailed:
     """The error to raise for what a compiler refused, by the first that it said."""
     said = first_error(unbuilt.log) or unbuilt.reason

@@ -11,7 +11,7 @@ from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.template.arguments import Bound, Described, types_in
 from vyre.adapter.template.compiling import job_of, portable_of
-from vyre.adapter.template.recipe import Recipe, launch_of, loaded, rehearsal_of
+from vyre.adapter.template.recipe import Recipe, launch_of, loaded, refuse_unfit, rehearsal_of
 from vyre.adapter.template.sizes import Launch, Size
 from vyre.backend.base import LoadedText, Text, Texts, Ticket
 from vyre.errors import DeviceFailed
@@ -85,16 +85,11 @@ class Compiled:
         recipe, settings, launch = self.recipe, dict(config.settings), self._launch(config)
         key = self.place.device.name, recipe.text(settings, launch)
         found = self.loaded.get(key)
+        rehearsal = rehearsal_of(launch, recipe, self.said)
         if found is None:
-            rehearsal = rehearsal_of(launch, recipe, self.said)
             found = loaded(self.place.texts, recipe, settings, launch, rehearsal)
             found = self.loaded.setdefault(key, found)
-        given = len(self.said) + (recipe.local_at is not None)
-        if found.parameters is not None and found.parameters != given:
-            raise DeviceFailed(
-                f"{recipe.name} takes {found.parameters} arguments, {given} given",
-                "pass as many as the kernel takes",
-            )
+        refuse_unfit(found, recipe, rehearsal)
         self.starts[config] = found
         enqueue = self.place.texts.bind(found, types_in(self.said))
         launches: dict[Size | None, Launch] = {}
