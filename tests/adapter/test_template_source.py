@@ -137,6 +137,42 @@ class TestWhereItComesFrom:
         assert before.says("grid")
         assert not before.says("gri")
 
+    @pytest.mark.parametrize(
+        ("line", "options"),
+        [
+            ('#include "h.h"', ["-I{}/told"]),
+            ('#include "h.h"', ["-I", "{}/told"]),
+            ("#include <h.h>", ["--include-path={}/told"]),
+            ("#include <told/h.h>", []),
+            ('# include /* it */ "told/h.h"', []),
+            ('#inc\\\nlude "told/h.h"', []),
+            ('#define IT "told/h.h"\n#include IT', []),
+            ("", ["-include", "told/h.h"]),
+            ("", ["--pre-include={}/told/h.h"]),
+        ],
+    )
+    @pytest.mark.parametrize("is_file", [True, False])
+    def test_so_is_what_a_compiler_finds_where_it_is_told(
+        self, tmp_path, monkeypatch, line, options, is_file
+    ):
+        """Else a change of it would go on with the code that was kept."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "told").mkdir()
+        (tmp_path / "told" / "h.h").write_text("#define VALUE 1\n")
+        (tmp_path / "k.cl").write_text(f"{line}\n{ADD}")
+        given = tmp_path / "k.cl" if is_file else f"{line}\n{ADD}"
+
+        found = source_of(given, "add", None, [one.format(tmp_path) for one in options])
+
+        assert [text for _, text in found.included] == ["#define VALUE 1\n"]
+        assert found.folder == (str(tmp_path) if is_file else "")
+
+    def test_what_is_included_under_no_name_of_a_files_is_left_to_the_compiler(self, tmp_path):
+        (tmp_path / "loop.h").symlink_to("loop.h")
+        (tmp_path / "k.cl").write_text(f'#include "loop.h"\n#include "{"x" * 5_000}"\n{ADD}')
+
+        assert source_of(tmp_path / "k.cl", "add").included == ()
+
     def test_where_it_lies_is_not(self, tmp_path):
         for folder in ("a", "b"):
             (tmp_path / folder).mkdir()

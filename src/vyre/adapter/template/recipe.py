@@ -49,7 +49,7 @@ class Recipe:
     def text(self, settings: Settings, launch: Launch | None) -> Text:
         """What is compiled for a configuration."""
         source = self.source
-        place = (f"-I{source.folder}",) if source.included else ()
+        place = (f"-I{source.folder}",) if source.included and source.folder else ()
         return Text(
             source=text_for(source, settings, launch),
             entry=kernel_name(self.name, settings),

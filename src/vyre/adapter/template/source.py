@@ -28,7 +28,14 @@ _KEYWORDS_TEXT = (
 _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS = re.compile(r"([A-Za-z0-9_]+)")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_INCLUDE = re.compile(
+    r"""^[ \t]*\#[ \t]*include(?:[ \t]|/\*.*?\*/)*
+        (?:"(?P<beside>[^"\n]+)" | <(?P<told>[^>\n]+)> | (?P<macro>\w+))""",
+    re.MULTILINE | re.VERBOSE,
+)
+_QUOTED = re.compile(r'"([^"\n]+)"')
+_FOLDER = re.compile(r"^(?:-I|--include-path[=\n])\s*(.+)$", re.MULTILINE)
+_BEFORE = re.compile(r"^(?:-include|--pre-include)[=\n](.+)$", re.MULTILINE)
 _DEFINED = re.compile(r"^(?:-D|--define-macro[= \n])\s*([A-Za-z_]\w*)", re.MULTILINE)
 _MOST_INCLUDES = 200
 _SIGNS = {
@@ -46,8 +53,8 @@ class Source:
         where: its file, or the kernel's name in angle brackets.
         language: `cuda` or `opencl`.
         folder: where a compiler looks for what it includes; empty for a text.
-        included: by name, the texts of what it includes in quotation marks, as far as they can be
-            read.
+        included: by name, the texts of what it includes, as far as they are found beside it or in
+            folders that its compiler is told of.
     """
 
     text: str
@@ -67,8 +74,16 @@ class Source:
         return any(pattern.search(text) for text in (self.text, *(one for _, one in self.included)))
 
 
-def source_of(given: object, name: str, language: object = None) -> Source:
+def source_of(
+    given: object, name: str, language: object = None, options: Sequence[str] = ()
+) -> Source:
     """The source that a caller gave: a text, or a file by its path.
+
+    Args:
+        given: either.
+        name: the kernel's.
+        language: `cuda` or `opencl`, where the source does not say it.
+        options: for the compiler.
 
     Raises:
         InvalidInput: there is no such file, or nothing says what it is written in.
@@ -91,7 +106,8 @@ def source_of(given: object, name: str, language: object = None) -> Source:
     else:
         text, where, folder = _read(path), path.name, path.resolve().parent
     spoken = str(language) if language is not None else _language_of(text, path, name)
-    included = () if folder is None else tuple(_included(text, folder))
+    # What is given as a text includes from where the process is.
+    included = tuple(_included(text, Path.cwd() if folder is None else folder, options))
     return Source(
         text=text,
         where=where,
@@ -148,25 +164,42 @@ def _language_of(text: str, path: Path | None, name: str) -> str:
     )
 
 
-def _included(text: str, folder: Path) -> Iterator[tuple[str, str]]:
-    """What a text includes in quotation marks, and what that does, each once."""
-    waiting, seen = [(text, folder)], set[Path]()
+def _included(text: str, folder: Path, options: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What a text and its options include, and what that does, each once."""
+    said = "\n".join(options)
+    told = [folder, *(Path(one) for one in _FOLDER.findall(said))]
+    before = "".join(f'#include "{one}"\n' for one in _BEFORE.findall(said))
+    waiting, seen = [(before + text, folder)], set[Path]()
     while waiting:
         inside, beside = waiting.pop(0)
-        for name in _INCLUDE.findall(inside):
+        for name in _named_in(inside):
             # As compilers look for it: beside who asks, then where they were told.
-            for place in dict.fromkeys((beside, folder)):
-                path = (place / name).resolve()
-                if path in seen or not path.is_file() or len(seen) == _MOST_INCLUDES:
-                    continue
-                seen.add(path)
+            for place in dict.fromkeys((beside, *told)):
                 try:
+                    path = (place / name).resolve()
+                    if not path.is_file():
+                        continue
+                    if path in seen or len(seen) == _MOST_INCLUDES:
+                        break
+                    seen.add(path)
                     found = path.read_text(encoding="utf-8", errors="replace")
-                except OSError:
+                except (OSError, RuntimeError):  # no name of a file's, or a loop of links
                     continue
                 yield name, found
                 waiting.append((found, path.parent))
                 break
+
+
+def _named_in(text: str) -> Iterator[str]:
+    """What a text may include, each once: where a macro says it, all that stands in quotes."""
+    names: dict[str, None] = {}
+    joined = text.replace("\\\n", "")
+    for found in _INCLUDE.finditer(joined):
+        if found["macro"]:
+            names.update(dict.fromkeys(_QUOTED.findall(joined)))
+        else:
+            names[found["beside"] or found["told"]] = None
+    yield from names
 
 
 def refuse_names(

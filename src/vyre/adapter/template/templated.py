@@ -435,8 +435,9 @@ def template(
     given: object = name
     if not isinstance(given, str) or not given.strip():
         raise InvalidInput(f"a kernel's name that is {shown(name)}", "give it as the source does")
-    read = source_of(source, name, language)
-    space, given_to = space_of(params, restrictions, name), _options(options, name)
+    given_to = _options(options, name)
+    read = source_of(source, name, language, given_to)
+    space = space_of(params, restrictions, name)
     signature = read_signature(read, name, (*space.names, *macros_in(given_to)))
     refuse_names(read, name, space.names, signature)
     sizes = Sizes.of(
