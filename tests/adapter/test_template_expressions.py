@@ -181,6 +181,9 @@ def test_a_number_that_is_written_too_long_is_refused():
         ("list(range(1, 9))", list(range(1, 9))),
         ("range(8, 0, -4)", [8, 4]),
         ("[2 ** 4, 16 * 2]", [16, 32]),
+        ("[1, 2] + list(range(32, 64 + 33, 32))", [1, 2, 32, 64, 96]),
+        ("[2 ** i for i in range(0, 3)] + [7]", [1, 2, 4, 7]),
+        ("[i * 2 for i in (1, 2, 3) if i != 2 if i < 9]", [2, 6]),
     ],
 )
 def test_values_that_a_text_holds_are_read(text, wanted):
@@ -190,13 +193,29 @@ def test_values_that_a_text_holds_are_read(text, wanted):
 @pytest.mark.parametrize(
     ("text", "problem", "fix"),
     [
-        ("[x]", "values, '[x]', names 'x'", "write the values out"),
-        ("range('a')", "values, \"range('a')\"", "give range() one to three whole numbers"),
+        ("[x]", "values, 'x', names 'x'", "write the values out"),
+        (
+            "range('a')",
+            "values, \"range('a')\", has no value: range() takes one to three whole numbers",
+            "mend it",
+        ),
         (
             "range(1, 2, 0)",
-            "values, 'range(1, 2, 0)': range() arg 3 must not be zero",
-            "give a step of at least 1",
+            "values, 'range(1, 2, 0)', has no value: range() arg 3 must not be zero",
+            "mend it",
         ),
+        (
+            "list(range(10 ** 30))",
+            "values, 'list(range(10 ** 30))', has no value: a list of more than 10,000 elements",
+            "mend it",
+        ),
+        (
+            "range(10001)",
+            "values, 'range(10001)', has no value: a list of more than 10,000 elements",
+            "mend it",
+        ),
+        ("[1] + 2", "values, '[1] + 2', has no value: '2' is no list", "mend it"),
+        ("[j for i in (1,)]", "values, 'j', names 'j'", "write the values out"),
         (
             "[1 / 0]",
             "values, '[1 / 0]', has no value: ZeroDivisionError: division by zero",
