@@ -253,7 +253,7 @@ def _listed(node: ast.expr, values: Values, what: str) -> tuple[Any, ...]:
         case _:
             raise NoValue(f"{shown(ast.unparse(node))} is no list")
     try:
-        long = len(found) > _MOST_ELEMENTS  # type: ignore[arg-type]  # each of them has a length
+        long = len(found) > _MOST_ELEMENTS
     except OverflowError:
         long = True
     if long:
