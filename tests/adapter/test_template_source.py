@@ -1,5 +1,7 @@
 """Sources with macros: read, told apart, and written as they are compiled."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from vyre.adapter.template.signature import Signature, Unread, signature_of
@@ -8,6 +10,7 @@ from vyre.adapter.template.source import (
     asks_for_grid,
     kernel_name,
     read_signature,
+    refuse_defined,
     refuse_names,
     source_of,
     text_for,
@@ -250,6 +253,30 @@ class TestParameters:
         source = source_of(ADD, "add")
 
         refuse_names(source, "add", ("value", "VW", "_x"), read_signature(source, "add"))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("#define VW 4\n", True),
+        ("#if 1\n#endif\n  # define VW(x) 4\n", True),
+        ("#undef VW\n#define \\\n VW 4\n", True),
+        ("#ifndef VW\n#define VW 4\n#endif\n", False),
+        ("#ifdef kernel_tuner\n#else\n#define VW 4\n#endif\n", False),
+        ("// #define VW 4\n/*\n#define VW 4\n*/\n#define VWS 4\n", False),
+    ],
+)
+def test_a_source_that_defines_a_parameter_whatever_a_config_says_is_refused(text, is_refused):
+    source = source_of(text + ADD, "add")
+
+    with pytest.raises(InvalidInput) if is_refused else nullcontext() as caught:
+        refuse_defined(source, ("VW",))
+
+    if is_refused:
+        assert str(caught.value) == (
+            "<add> defines VW itself, whatever a config says\n"
+            "Fix: put that between #ifndef VW and #endif"
+        )
 
 
 def read(text, name="f", language="cuda"):

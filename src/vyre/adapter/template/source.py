@@ -34,6 +34,7 @@ _INCLUDE = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _QUOTED = re.compile(r'"([^"\n]+)"')
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:[ \t]+(\w+))?", re.MULTILINE)
 _FOLDER = re.compile(r"^(?:-I|--include-path[=\n])\s*(.+)$", re.MULTILINE)
 _BEFORE = re.compile(r"^(?:-include|--pre-include)[=\n](.+)$", re.MULTILINE)
 _DEFINED = re.compile(r"^(?:-D|--define-macro[= \n])\s*([A-Za-z_]\w*)", re.MULTILINE)
@@ -228,6 +229,24 @@ def refuse_names(
                 f"a parameter {shown(name)} of {kernel}, which {why}",
                 f"give it another name, in {source.where} as well",
             )
+
+
+def refuse_defined(source: Source, names: Sequence[str]) -> None:
+    """Refuse a source that defines parameters itself: every config would be the same code.
+
+    Where a condition decides it, such as `#ifndef`, the author may know better.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    depth = 0
+    for word, name in _DIRECTIVE.findall(bare(source.text)):
+        if word == "define" and depth == 0 and name in names:
+            raise InvalidInput(
+                f"{source.where} defines {name} itself, whatever a config says",
+                f"put that between #ifndef {name} and #endif",
+            )
+        depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(word, 0)
 
 
 def base_name(kernel: str) -> str:

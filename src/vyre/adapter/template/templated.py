@@ -30,6 +30,7 @@ from vyre.adapter.template.source import (
     asks_for_grid,
     macros_in,
     read_signature,
+    refuse_defined,
     refuse_names,
     source_of,
     text_for,
@@ -440,6 +441,7 @@ def template(
     space = space_of(params, restrictions, name)
     signature = read_signature(read, name, (*space.names, *macros_in(given_to)))
     refuse_names(read, name, space.names, signature)
+    refuse_defined(read, space.names)
     sizes = Sizes.of(
         space.names,
         name,
