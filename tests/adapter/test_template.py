@@ -256,6 +256,37 @@ class TestArguments:
 
         assert x.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
+    def test_more_workgroup_memory_than_there_is_never_reaches_the_driver(self, opencl):
+        """PoCL would end the process, be it declared, or declared and passed together."""
+        most = opencl.info.limits.group_bytes
+        text = """__kernel void f(__global float *a, __local float *t) {
+            __local float held[FLOATS];
+            held[get_local_id(0)] = t[get_local_id(0)] = 1;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            a[get_global_id(0)] = held[0] + t[0];
+        }"""
+        a = opencl.zeros(4, np.float32)
+
+        def called(floats, shared):
+            template = vyre.template(
+                text,
+                "f",
+                params={"block_size_x": [4], "FLOATS": [floats]},
+                language="opencl",
+                shared=shared,
+            )
+            template(a, size=4)
+
+        for floats in (most // 4 - 3, 100_000_000):
+            with pytest.raises(vyre.DeviceFailed) as caught:
+                called(floats, 16)
+            assert str(caught.value) == (
+                f"f: {4 * floats + 16:,} bytes of workgroup memory, and the device allows {most:,}"
+                "\nFix: split the problem, or restrict the parameters"
+            )
+        called(4, 16)
+        assert np.asarray(a).tolist() == [2] * 4
+
     @pytest.mark.parametrize(
         ("parameters", "given", "message"),
         [

@@ -389,6 +389,7 @@ class LoadedText:
     max_threads: int  # of a workgroup, as its registers allow; 0 where that is not known
     parameters: tuple[Taken, ...] | None = None  # None where the driver does not tell
     free: list[Any] = field(default_factory=list, compare=False)
+    group_bytes: int = 0  # of workgroup memory that its source declares, where the driver tells
 
 
 StartText = Callable[[Dim3, Dim3, int, Sequence[Any], int], Any]

@@ -79,7 +79,8 @@ class OpenCLTexts:
         except (cl.LogicError, cl.RuntimeError):
             return Unbuilt(f"there is no kernel {text.entry} in what was built")
         most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self._device)
-        return LoadedText((program, text.entry), int(most), _taken(kernel), [kernel])
+        taken, declared = _taken(kernel), self._declared_bytes(kernel)
+        return LoadedText((program, text.entry), int(most), taken, [kernel], declared)
 
     def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:  # noqa: ARG002  # arguments tell
         """Launches with kernel objects that are used again: each has arguments of its own."""
@@ -149,6 +150,11 @@ class OpenCLTexts:
             "text", *own, *_ALWAYS, *text.options, text.entry, text.included, text.source
         )
 
+    def _declared_bytes(self, kernel: Any) -> int:
+        """Workgroup memory that a kernel declares; its arguments come on top."""
+        name = cl.kernel_work_group_info.LOCAL_MEM_SIZE
+        return int(kernel.get_work_group_info(name, self._device))
+
     def _rehearse(self, kernel: Any, rehearsal: Rehearsal) -> None:
         """Launch part of it on ones, so that the driver compiles what a launch asks for.
 
@@ -158,6 +164,11 @@ class OpenCLTexts:
         taken, arguments = _taken(kernel), rehearsal.arguments
         if len(taken) != len(arguments) or any(map(Taken.refusal, taken, arguments)):
             return  # which is said where it is launched
+        shared = self._declared_bytes(kernel) + sum(
+            given[1] for given in arguments if given[0] == "local"
+        )
+        if shared > self._info.limits.group_bytes:  # as above; PoCL ends the process
+            return
         needed = sum(
             np.dtype(given[1]).itemsize * given[2] for given in arguments if given[0] == "array"
         )

@@ -41,8 +41,11 @@ class Launch:
     block: Dim3
     shared_bytes: int = 0
 
-    def refusal(self, limits: Limits) -> str | None:
-        """Why a device cannot launch a block of this, as far as that is known without compiling."""
+    def refusal(self, limits: Limits, declared_bytes: int = 0) -> str | None:
+        """Why a device cannot launch this, with so much workgroup memory that its source declares.
+
+        As far as that is known without compiling, where nothing is said of that.
+        """
         if math.prod(self.block) > limits.max_threads:
             return (
                 f"block {shown(self.block)} is {_counted(math.prod(self.block))} threads, "
@@ -54,9 +57,10 @@ class Launch:
         for axis, size, most in zip(AXES, self.grid, limits.max_grid, strict=True):
             if size > most:
                 return f"grid {shown(self.grid)} along {axis}, and the device allows {most:,}"
-        if limits.group_bytes and self.shared_bytes > limits.group_bytes:
+        shared_bytes = self.shared_bytes + declared_bytes
+        if limits.group_bytes and shared_bytes > limits.group_bytes:
             return (
-                f"{_counted(self.shared_bytes)} bytes of workgroup memory, "
+                f"{_counted(shared_bytes)} bytes of workgroup memory, "
                 f"and the device allows {limits.group_bytes:,}"
             )
         return None

@@ -101,7 +101,7 @@ class Compiled:
             if launch is None:
                 if len(launches) >= _MOST_SIZES:
                     launches.clear()
-                launch = launches[size] = self._allowed(config, size)
+                launch = launches[size] = self._allowed(config, size, found)
             if local_at is not None:
                 values = recipe.whole(values, launch)
             return enqueue(launch.grid, launch.block, launch.shared_bytes, values, stream)
@@ -115,14 +115,14 @@ class Compiled:
     def _launch(self, config: Knobs) -> Launch:
         return launch_of(self.recipe, dict(config.settings), self.size)
 
-    def _allowed(self, config: Knobs, size: Size | None) -> Launch:
+    def _allowed(self, config: Knobs, size: Size | None, found: LoadedText) -> Launch:
         """The launch of a size that the device can make.
 
         Raises:
             DeviceFailed: it cannot.
         """
         launch = launch_of(self.recipe, dict(config.settings), size)
-        why = launch.refusal(self.place.info.limits)
+        why = launch.refusal(self.place.info.limits, found.group_bytes)
         if 0 in launch.grid:  # and the default has something to do: this would be the fastest
             why = f"grid {launch.grid} does nothing"
         if why is not None:
