@@ -114,6 +114,29 @@ class TestLearning:
         assert {job.entry for job in helper.jobs} == {"vyre.adapter.template.compiling:compiled"}
         assert {job.given["text"]["source"].count("#define VW") for job in helper.jobs} == {1}
 
+    @pytest.mark.parametrize("is_gone", [False, True])
+    def test_a_header_that_changes_meanwhile_is_in_no_config(
+        self, bench, opencl, ran, tmp_path, is_gone
+    ):
+        (tmp_path / "by.h").write_text("#define BY 1\n")
+        (tmp_path / "k.cl").write_text('#include "by.h"\n' + ADD.replace("* by", "* BY"))
+        template, late = made(tmp_path / "k.cl"), made(tmp_path / "k.cl")
+        c, a = arrays(opencl)
+        template(c, a, 1, SIZE, size=SIZE)
+        if is_gone:
+            (tmp_path / "by.h").unlink()
+        else:
+            (tmp_path / "by.h").write_text("#define BY 2\n")
+
+        bench.call(lambda: template(c, a, 1, SIZE, size=SIZE), 100)
+
+        problem = f"{tmp_path / 'by.h'} is not what it was when the source of add was read"
+        assert set(failures(entry_of(template)).values()) == {problem}
+        assert (np.asarray(c) == len(ran) * np.arange(SIZE)).all()
+        with pytest.raises(vyre.DeviceFailed) as caught:
+            late(c, a, 1, SIZE, size=SIZE)
+        assert str(caught.value) == f"{problem}\nFix: make the template again"
+
     def test_the_next_process_starts_with_what_was_learned(self, bench, opencl, ran):
         template = made()
         c, a = arrays(opencl)
@@ -464,7 +487,7 @@ class TestSizes:
         monkeypatch.setattr(
             variants.Launch,
             "refusal",
-            lambda one, _: f"grid {one.grid}" if one.grid[0] > 9 else None,
+            lambda one, *_: f"grid {one.grid}" if one.grid[0] > 9 else None,
         )
 
         with pytest.raises(vyre.DeviceFailed) as caught:

@@ -29,6 +29,7 @@ from vyre.adapter.template.recipe import (
     texts_of,
 )
 from vyre.adapter.template.sizes import Launch
+from vyre.adapter.template.source import refuse_changed
 from vyre.adapter.trials import packed
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.runtime.devices.device import Device
@@ -48,6 +49,7 @@ def job_of(
         "rehearsal": asdict(rehearsal),
         "name": recipe.name,
         "where": recipe.source.where,
+        "files": recipe.source.files,
         "settings": dict(settings),
     }
     return Job(entry="vyre.adapter.template.compiling:compiled", given=given, limit_s=LIMIT_S)
@@ -57,8 +59,9 @@ def compiled(given: Mapping[str, Any]) -> dict[str, Any]:
     """Compile a text where whoever asked finds it.
 
     Raises:
-        DeviceFailed: the compiler refused it.
+        DeviceFailed: the compiler refused it, or it is no longer the same.
     """
+    refuse_changed(given["files"], given["name"])
     texts = open_device(given["device"]).backend.texts
     assert texts is not None, "whoever asks has it on the same device"
     text, plan = given["text"], given["rehearsal"]

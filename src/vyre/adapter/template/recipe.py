@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre.adapter.template.signature import Parameter, Signature, Unread
 from vyre.adapter.template.sizes import Launch, Size, Sizes
-from vyre.adapter.template.source import Source, kernel_name, text_for
+from vyre.adapter.template.source import Source, kernel_name, refuse_changed, text_for
 from vyre.backend.base import LoadedText, Rehearsal, Text, Texts, Unbuilt
 from vyre.errors import DeviceFailed, InvalidInput
 from vyre.model import Knobs
@@ -87,6 +87,7 @@ def loaded(
     Raises:
         DeviceFailed: it cannot be compiled, or takes more than the device has.
     """
+    refuse_changed(recipe.source.files, recipe.name)
     found = texts.load(recipe.text(settings, launch), rehearsal)
     if isinstance(found, Unbuilt):
         raise not_built(found, recipe.name, recipe.source.where, settings)

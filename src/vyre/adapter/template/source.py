@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vyre.adapter.identity import digest_of
 from vyre.adapter.sources import bare
 from vyre.adapter.template.signature import Signature, Unread, signature_of
 from vyre.adapter.template.sizes import BLOCK_NAMES, GRID_NAMES, Launch
-from vyre.errors import InvalidInput
+from vyre.errors import DeviceFailed, InvalidInput
 from vyre.plain import is_utf8, shown
 
 LANGUAGES = {"cuda": (".cu", ".cuh"), "opencl": (".cl", ".ocl")}
@@ -56,6 +57,7 @@ class Source:
         folder: where a compiler looks for what it includes; empty for a text.
         included: by name, the texts of what it includes, as far as they are found beside it or in
             folders that its compiler is told of.
+        files: the paths of those, each with a digest of what it held.
     """
 
     text: str
@@ -63,6 +65,7 @@ class Source:
     language: str
     folder: str = ""
     included: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def identity(self) -> str:
@@ -114,7 +117,8 @@ def source_of(
         where=where,
         language=spoken,
         folder="" if folder is None else str(folder),
-        included=included,
+        included=tuple((called, held) for called, _, held in included),
+        files=tuple((str(place), digest_of((held,))) for _, place, held in included),
     )
 
 
@@ -165,8 +169,32 @@ def _language_of(text: str, path: Path | None, name: str) -> str:
     )
 
 
-def _included(text: str, folder: Path, options: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What a text and its options include, and what that does, each once."""
+def refuse_changed(files: Iterable[Sequence[str]], kernel: str) -> None:
+    """Refuse to compile what includes other than it did when its source was read.
+
+    Else configs would be of different code, and kept as if they were not.
+
+    Raises:
+        DeviceFailed: a file has changed, or is gone.
+    """
+    for place, digest in files:
+        try:
+            held = _held(Path(place))
+        except OSError:
+            held = ""
+        if digest_of((held,)) != digest:
+            raise DeviceFailed(
+                f"{place} is not what it was when the source of {kernel} was read",
+                "make the template again",
+            )
+
+
+def _held(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _included(text: str, folder: Path, options: Sequence[str]) -> Iterator[tuple[str, Path, str]]:
+    """What a text and its options include, and what that does, each once: name, place, text."""
     said = "\n".join(options)
     told = [folder, *(Path(one) for one in _FOLDER.findall(said))]
     before = "".join(f'#include "{one}"\n' for one in _BEFORE.findall(said))
@@ -183,10 +211,10 @@ def _included(text: str, folder: Path, options: Sequence[str]) -> Iterator[tuple
                     if path in seen or len(seen) == _MOST_INCLUDES:
                         break
                     seen.add(path)
-                    found = path.read_text(encoding="utf-8", errors="replace")
+                    found = _held(path)
                 except (OSError, RuntimeError):  # no name of a file's, or a loop of links
                     continue
-                yield name, found
+                yield name, path, found
                 waiting.append((found, path.parent))
                 break
 
