@@ -109,6 +109,23 @@ def test_a_call_is_one_launch_with_the_block_grid_and_memory_of_its_config(array
     assert "cuMemcpyDtoHAsync" not in driver.calls
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_neither_true_nor_false_is_no_bool(arrays, driver, again):
+    c, a = arrays
+    made = template()
+    if again:
+        made(c, a, 2, 1000, 1, size=1000)
+    launched = len(driver.launches)
+
+    with pytest.raises(vyre.InvalidInput) as caught:
+        made(c, a, 2, 1000, 2, size=1000)
+
+    assert str(caught.value) == (
+        "on of add<real, VW> is 2, not a value of bool\nFix: pass a whole number from 0 to 1"
+    )
+    assert len(driver.launches) == launched
+
+
 @pytest.mark.usefixtures("bench", "device")
 def test_numpy_arrays_go_there_and_come_back_unless_they_are_const(driver):
     c, a = np.zeros(8, "f4"), np.ones(8, "f4")
