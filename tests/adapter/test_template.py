@@ -114,6 +114,29 @@ class TestLearning:
         assert {job.entry for job in helper.jobs} == {"vyre.adapter.template.compiling:compiled"}
         assert {job.given["text"]["source"].count("#define VW") for job in helper.jobs} == {1}
 
+    @pytest.mark.parametrize("is_gone", [False, True])
+    def test_a_header_that_changes_meanwhile_is_in_no_config(
+        self, bench, opencl, ran, tmp_path, is_gone
+    ):
+        (tmp_path / "by.h").write_text("#define BY 1\n")
+        (tmp_path / "k.cl").write_text('#include "by.h"\n' + ADD.replace("* by", "* BY"))
+        template, late = made(tmp_path / "k.cl"), made(tmp_path / "k.cl")
+        c, a = arrays(opencl)
+        template(c, a, 1, SIZE, size=SIZE)
+        if is_gone:
+            (tmp_path / "by.h").unlink()
+        else:
+            (tmp_path / "by.h").write_text("#define BY 2\n")
+
+        bench.call(lambda: template(c, a, 1, SIZE, size=SIZE), 100)
+
+        problem = f"{tmp_path / 'by.h'} is not what it was when the source of add was read"
+        assert set(failures(entry_of(template)).values()) == {problem}
+        assert (np.asarray(c) == len(ran) * np.arange(SIZE)).all()
+        with pytest.raises(vyre.DeviceFailed) as caught:
+            late(c, a, 1, SIZE, size=SIZE)
+        assert str(caught.value) == f"{problem}\nFix: make the template again"
+
     def test_the_next_process_starts_with_what_was_learned(self, bench, opencl, ran):
         template = made()
         c, a = arrays(opencl)
@@ -256,6 +279,76 @@ class TestArguments:
 
         assert x.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
+    def test_more_workgroup_memory_than_there_is_never_reaches_the_driver(self, opencl):
+        """PoCL would end the process, be it declared, or declared and passed together."""
+        most = opencl.info.limits.group_bytes
+        text = """__kernel void f(__global float *a, __local float *t) {
+            __local float held[FLOATS];
+            held[get_local_id(0)] = t[get_local_id(0)] = 1;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            a[get_global_id(0)] = held[0] + t[0];
+        }"""
+        a = opencl.zeros(4, np.float32)
+
+        def called(floats, shared):
+            template = vyre.template(
+                text,
+                "f",
+                params={"block_size_x": [4], "FLOATS": [floats]},
+                language="opencl",
+                shared=shared,
+            )
+            template(a, size=4)
+
+        for floats in (most // 4 - 3, 100_000_000):
+            with pytest.raises(vyre.DeviceFailed) as caught:
+                called(floats, 16)
+            assert str(caught.value) == (
+                f"f: {4 * floats + 16:,} bytes of workgroup memory, and the device allows {most:,}"
+                "\nFix: split the problem, or restrict the parameters"
+            )
+        called(4, 16)
+        assert np.asarray(a).tolist() == [2] * 4
+
+    @pytest.mark.parametrize(
+        ("parameters", "given", "message"),
+        [
+            ("ARGUMENTS", ("a", 5, 3), None),
+            ("ARGUMENTS", (np.int64(5), 5, 3),
+             "argument 0 of f takes float*, not numpy.int64"),
+            ("ARGUMENTS", ("a", "a", 3), "argument 1 of f takes long, not an array"),
+            ("ARGUMENTS", ("a", 5), "f takes 3 arguments, 2 given"),
+            ("__global float *a, read_only image2d_t n, int m", ("a", "a", 3),
+             "n of f takes image2d_t, not an array"),
+            ("__global float *a, sampler_t n, int m", ("a", 5, 3),
+             "n of f takes sampler_t, not numpy.int64"),
+        ],
+    )  # fmt: skip
+    def test_what_a_compiled_kernel_does_not_take_never_reaches_it(
+        self, opencl, parameters, given, message
+    ):
+        """PoCL would end the process."""
+        made_ = vyre.template(
+            "#define ARGUMENTS __global float *a, long n, int m\n"
+            f"__kernel void f({parameters}) {{ a[get_global_id(0)] = m; }}",
+            "f",
+            params={"block_size_x": [4]},
+            language="opencl",
+        )
+        a = opencl.zeros(4, np.float32)
+        types = [np.float32, np.int64, np.int32]
+        values = [
+            a if one == "a" else make(one) if type(one) is int else one
+            for one, make in zip(given, types, strict=False)
+        ]
+
+        with nullcontext() if message is None else pytest.raises(vyre.DeviceFailed) as caught:
+            made_(*values, size=4)
+
+        if message is not None:
+            assert caught.value.problem == message
+        assert np.asarray(a).tolist() == ([3] * 4 if message is None else [0] * 4)
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [
@@ -265,6 +358,8 @@ class TestArguments:
              "Fix: pass a whole number from -2147483648 to 2147483647"),
             (("c", "a", 1, 1 << 31), "n of add is 2147483648, not a value of int\n"
              "Fix: pass a whole number from -2147483648 to 2147483647"),
+            (("c", "a", 10**400, 3),
+             f"by of add is {10**400!r}, too large for float\nFix: pass a smaller number"),
             (("c", "a", 1e39, 3), "by of add is 1e+39, too large for float\n"
              "Fix: pass a smaller number"),
             (("c", "a", np.float64(1), 3), "by of add is numpy.float64, and the source says float\n"
@@ -392,7 +487,7 @@ class TestSizes:
         monkeypatch.setattr(
             variants.Launch,
             "refusal",
-            lambda one, _: f"grid {one.grid}" if one.grid[0] > 9 else None,
+            lambda one, *_: f"grid {one.grid}" if one.grid[0] > 9 else None,
         )
 
         with pytest.raises(vyre.DeviceFailed) as caught:

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vyre.adapter.template import description
 from vyre.adapter.template.description import described_by, described_by_t1
+from vyre.adapter.template.sizes import Sizes
 from vyre.errors import InvalidInput
 
 OURS = {
@@ -70,8 +72,13 @@ def test_the_rest_is_what_a_template_is_given(ours):
 @pytest.mark.parametrize(
     ("changed", "problem", "fix"),
     [
-        ({"text": "{"}, "p.json line 1 is not JSON: Expecting property name enclosed in double "
-         "quotes", "mend that line"),
+        ({"text": "{"}, "p.json line 1, column 2 is not JSON: Expecting property name enclosed in "
+         "double quotes", "mend that line"),
+        ({"text": f'{{"name": {"9" * 5_000}}}'}, "p.json is not JSON: Exceeds the limit (4300 "
+         "digits) for integer string conversion: value has 5000 digits; use "
+         "sys.set_int_max_str_digits() to increase the limit", "write it as JSON, in UTF-8"),
+        ({"arguments": [{"type": "float", "value": 1e300}]}, "argument 0 of p.json is 1e+300, not "
+         "float32", "give such a number"),
         ({"text": "[1]"}, "p.json holds no JSON object", "begin it with {"),
         ({"parms": 1}, "p.json says 'parms', which means nothing", "use name, params, "
          "restrictions, size, grid, block, grid_div_x, grid_div_y, grid_div_z, shared, options, "
@@ -101,6 +108,25 @@ def test_what_is_wrong_is_said(ours, tmp_path, changed, problem, fix):
         ours(**changed)
 
     assert (caught.value.problem.replace(f"{tmp_path}/", ""), caught.value.fix) == (problem, fix)
+
+
+def test_an_array_for_which_there_is_no_memory_is_said(ours, tmp_path, monkeypatch):
+    monkeypatch.setattr(description, "_made", raising(MemoryError))
+
+    with pytest.raises(InvalidInput) as caught:
+        ours(arguments=[{"type": "double", "size": 1 << 40}])
+
+    assert str(caught.value).replace(f"{tmp_path}/", "") == (
+        "argument 0 of p.json has 1,099,511,627,776 elements of float64, for which there is no "
+        "memory\nFix: give it fewer"
+    )
+
+
+def raising(error):
+    def raise_(*_):
+        raise error
+
+    return raise_
 
 
 def test_a_file_that_is_no_array_is_said(ours, tmp_path):
@@ -165,13 +191,39 @@ def test_a_t1_description_is_read_as_kernel_tuner_reads_it(t1, tmp_path):
         "size": (100, "VW * 2"),
         "language": "opencl",
         "grid_div_x": ("block_size_x", "VW"),
-        "grid_div_y": (),
-        "grid_div_z": (),
+        "grid_div_y": None,
+        "grid_div_z": None,
     }
     a, b, n = found.arguments
     assert (a.dtype.name, a.size) == ("float32", 400)  # of the largest of each parameter
     assert b.tolist() == [2.5] * 5
     assert (n, type(n)) == (7, np.int32)
+
+
+@pytest.mark.parametrize("divisors", [None, [], ["block_size_x"], ["VW", 2], "VW * 3"])
+def test_its_launches_are_kernel_tuners(t1, divisors):
+    util = pytest.importorskip("kernel_tuner.util")
+    found = t1(set_in(KERNEL, "GridDivX", divisors))
+    settings = {"block_size_x": 32, "VW": 3, "real": "float"}
+    size = util.get_problem_size(found.given["size"], settings)
+
+    sizes = Sizes.of(
+        tuple(settings),
+        "add",
+        size=found.given["size"],
+        divisors=[found.given[f"grid_div_{axis}"] for axis in "xyz"],
+    )
+    launch = sizes.launch(settings, sizes.size_of(settings, None, "add"))
+
+    # Kernel Tuner takes an empty list of a description for none.
+    names = util.default_block_size_names
+    wanted = util.get_grid_dimensions(size, settings, (divisors or None, None, None), names)
+    assert (launch.grid, launch.block) == (wanted, (32, 1, 1))
+
+
+def test_no_workgroup_memory_is_none_that_is_asked_for(t1):
+    assert "shared" not in t1(set_in(KERNEL, "SharedMemory", 0)).given
+    assert t1(set_in(KERNEL, "SharedMemory", 64)).given["shared"] == 64
 
 
 def set_in(*path):
@@ -195,6 +247,10 @@ KERNEL, SPACE = "KernelSpecification", "ConfigurationSpace"
         (lambda said: said[KERNEL].pop("ProblemSize"), "t1.json does not say ProblemSize"),
         (set_in(KERNEL, "KernelFile", "k.cl"), "t1.json names 'k.cl', which is not beside it"),
         (set_in(KERNEL, "Language", "HIP"), "t1.json is in 'HIP'"),
+        (set_in(KERNEL, "KernelFile", "k" * 5_000), f"t1.json names '{'k' * 57}...{'k' * 58}', "
+         "which is not beside it"),
+        (set_in(KERNEL, "Arguments", [3]), "t1.json has no list Arguments"),
+        (set_in(SPACE, "Conditions", {"Expression": "1"}), "t1.json has no list Conditions"),
         (set_in(KERNEL, "Arguments", 3), "t1.json has no list Arguments"),
         (set_in(KERNEL, "Arguments", 2, "MemoryType", "Image"),
          "argument n of t1.json is a 'Image'"),

@@ -149,11 +149,27 @@ def test_a_long_one_is_refused():
         "a < 't'",
         "sqrt(-1)",
         "prod((10 ** 999, 10 ** 999))",
+        "round(5, -(10 ** 9))",
+        "round('a')",
+        "round(2.5, 0.5)",
     ],
 )
 def test_what_would_take_long_or_has_no_value_says_so(text):
     with pytest.raises(NoValue):
         Expression.of(text).value(NAMES)
+
+
+def test_a_number_is_rounded_to_digits_as_python_does():
+    assert Expression.of("(round(2.567, 2), round(1250, -2), round(7, 3), round(3.5))").value(
+        {}
+    ) == (2.57, 1200, 7, 4)
+
+
+def test_a_number_that_is_written_too_long_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        Expression.of(f"0x{'f' * 1_025} > 1", "a restriction")
+
+    assert caught.value.problem.endswith("holds a whole number of more than 4096 bits")
 
 
 @pytest.mark.parametrize(
@@ -165,6 +181,9 @@ def test_what_would_take_long_or_has_no_value_says_so(text):
         ("list(range(1, 9))", list(range(1, 9))),
         ("range(8, 0, -4)", [8, 4]),
         ("[2 ** 4, 16 * 2]", [16, 32]),
+        ("[1, 2] + list(range(32, 64 + 33, 32))", [1, 2, 32, 64, 96]),
+        ("[2 ** i for i in range(0, 3)] + [7]", [1, 2, 4, 7]),
+        ("[i * 2 for i in (1, 2, 3) if i != 2 if i < 9]", [2, 6]),
     ],
 )
 def test_values_that_a_text_holds_are_read(text, wanted):
@@ -174,13 +193,29 @@ def test_values_that_a_text_holds_are_read(text, wanted):
 @pytest.mark.parametrize(
     ("text", "problem", "fix"),
     [
-        ("[x]", "values, '[x]', names 'x'", "write the values out"),
-        ("range('a')", "values, \"range('a')\"", "give range() one to three whole numbers"),
+        ("[x]", "values, 'x', names 'x'", "write the values out"),
+        (
+            "range('a')",
+            "values, \"range('a')\", has no value: range() takes one to three whole numbers",
+            "mend it",
+        ),
         (
             "range(1, 2, 0)",
-            "values, 'range(1, 2, 0)': range() arg 3 must not be zero",
-            "give a step of at least 1",
+            "values, 'range(1, 2, 0)', has no value: range() arg 3 must not be zero",
+            "mend it",
         ),
+        (
+            "list(range(10 ** 30))",
+            "values, 'list(range(10 ** 30))', has no value: a list of more than 10,000 elements",
+            "mend it",
+        ),
+        (
+            "range(10001)",
+            "values, 'range(10001)', has no value: a list of more than 10,000 elements",
+            "mend it",
+        ),
+        ("[1] + 2", "values, '[1] + 2', has no value: '2' is no list", "mend it"),
+        ("[j for i in (1,)]", "values, 'j', names 'j'", "write the values out"),
         (
             "[1 / 0]",
             "values, '[1 / 0]', has no value: ZeroDivisionError: division by zero",

@@ -140,7 +140,9 @@ def test_a_calls_size_is_one_to_three_numbers(given_):
     assert size_given(given_, "f") == tuple(np.atleast_1d(given_).tolist())
 
 
-@pytest.mark.parametrize("given_", [-1, 1.5, True, "7", (), (1, 2, 3, 4), {1: 2}, None, (1, -1)])
+@pytest.mark.parametrize(
+    "given_", [-1, 1.5, True, "7", (), (1, 2, 3, 4), {1: 2}, None, (1, -1), np.array(7)]
+)
 def test_anything_else_is_none(given_):
     with pytest.raises(InvalidInput) as caught:
         size_given(given_, "f")
@@ -225,6 +227,18 @@ def test_what_says_nothing_is_refused_where_it_is_written(said, message):
             (9,),
             "grid_div_x= of f gave 'x'\nFix: let it give a number",
         ),
+        (
+            {"divisors": (lambda _: 1e-320, None, None)},
+            (9,),
+            "grid_div_x= of f leaves more blocks of 9 than can be counted, under t=32\n"
+            "Fix: let it give more",
+        ),
+        (
+            {"divisors": ((2, lambda _: 0.5), None, None)},
+            (10**5000,),
+            "grid_div_x= of f leaves more blocks of <a whole number of 16610 bits> than can be "
+            "counted, under t=32\nFix: let it give more",
+        ),
     ],
 )
 def test_what_gives_nothing_that_can_be_used_is_said(said, size, message):
@@ -259,6 +273,21 @@ def test_a_call_without_a_size_that_needs_one_is_refused():
         (
             Launch((1, 1, 1), (1, 1, 1), 50_000),
             "50,000 bytes of workgroup memory, and the device allows 49,152",
+        ),
+        (
+            Launch((10**5000, 1, 1), (1, 1, 1)),
+            "grid (<a whole number of 16610 bits>, 1, 1) along x, and the device allows "
+            "2,147,483,648",
+        ),
+        (
+            Launch((1, 1, 1), (10**5000, 1, 1)),
+            "block (<a whole number of 16610 bits>, 1, 1) is <a whole number of 16610 bits> "
+            "threads, and the device allows 1,024",
+        ),
+        (
+            Launch((1, 1, 1), (1, 1, 1), 10**5000),
+            "<a whole number of 16610 bits> bytes of workgroup memory, and the device allows "
+            "49,152",
         ),
     ],
 )

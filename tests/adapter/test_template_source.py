@@ -1,5 +1,7 @@
 """Sources with macros: read, told apart, and written as they are compiled."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from vyre.adapter.template.signature import Signature, Unread, signature_of
@@ -8,6 +10,7 @@ from vyre.adapter.template.source import (
     asks_for_grid,
     kernel_name,
     read_signature,
+    refuse_defined,
     refuse_names,
     source_of,
     text_for,
@@ -52,6 +55,11 @@ class TestWhatIsCompiled:
         assert str(caught.value) == (
             "A='x\\\\', whose backslash takes in the line below\nFix: leave it out"
         )
+
+    def test_what_ends_a_text_is_no_macro(self):
+        with pytest.raises(InvalidInput) as caught:
+            text_for(source_of(ADD, "add"), {"A": "x\0y"}, None)
+        assert str(caught.value) == "A='x\\x00y' holds what no source can\nFix: leave it out"
 
     def test_sizes_that_no_parameter_says_are_there_where_they_are_asked_for(self):
         asking = source_of(ADD.replace("(0)", "(0) * block_size_y + grid_size_x"), "add")
@@ -132,6 +140,42 @@ class TestWhereItComesFrom:
         assert before.says("grid")
         assert not before.says("gri")
 
+    @pytest.mark.parametrize(
+        ("line", "options"),
+        [
+            ('#include "h.h"', ["-I{}/told"]),
+            ('#include "h.h"', ["-I", "{}/told"]),
+            ("#include <h.h>", ["--include-path={}/told"]),
+            ("#include <told/h.h>", []),
+            ('# include /* it */ "told/h.h"', []),
+            ('#inc\\\nlude "told/h.h"', []),
+            ('#define IT "told/h.h"\n#include IT', []),
+            ("", ["-include", "told/h.h"]),
+            ("", ["--pre-include={}/told/h.h"]),
+        ],
+    )
+    @pytest.mark.parametrize("is_file", [True, False])
+    def test_so_is_what_a_compiler_finds_where_it_is_told(
+        self, tmp_path, monkeypatch, line, options, is_file
+    ):
+        """Else a change of it would go on with the code that was kept."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "told").mkdir()
+        (tmp_path / "told" / "h.h").write_text("#define VALUE 1\n")
+        (tmp_path / "k.cl").write_text(f"{line}\n{ADD}")
+        given = tmp_path / "k.cl" if is_file else f"{line}\n{ADD}"
+
+        found = source_of(given, "add", None, [one.format(tmp_path) for one in options])
+
+        assert [text for _, text in found.included] == ["#define VALUE 1\n"]
+        assert found.folder == (str(tmp_path) if is_file else "")
+
+    def test_what_is_included_under_no_name_of_a_files_is_left_to_the_compiler(self, tmp_path):
+        (tmp_path / "loop.h").symlink_to("loop.h")
+        (tmp_path / "k.cl").write_text(f'#include "loop.h"\n#include "{"x" * 5_000}"\n{ADD}')
+
+        assert source_of(tmp_path / "k.cl", "add").included == ()
+
     def test_where_it_lies_is_not(self, tmp_path):
         for folder in ("a", "b"):
             (tmp_path / folder).mkdir()
@@ -211,6 +255,30 @@ class TestParameters:
         refuse_names(source, "add", ("value", "VW", "_x"), read_signature(source, "add"))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("#define VW 4\n", True),
+        ("#if 1\n#endif\n  # define VW(x) 4\n", True),
+        ("#undef VW\n#define \\\n VW 4\n", True),
+        ("#ifndef VW\n#define VW 4\n#endif\n", False),
+        ("#ifdef kernel_tuner\n#else\n#define VW 4\n#endif\n", False),
+        ("// #define VW 4\n/*\n#define VW 4\n*/\n#define VWS 4\n", False),
+    ],
+)
+def test_a_source_that_defines_a_parameter_whatever_a_config_says_is_refused(text, is_refused):
+    source = source_of(text + ADD, "add")
+
+    with pytest.raises(InvalidInput) if is_refused else nullcontext() as caught:
+        refuse_defined(source, ("VW",))
+
+    if is_refused:
+        assert str(caught.value) == (
+            "<add> defines VW itself, whatever a config says\n"
+            "Fix: put that between #ifndef VW and #endif"
+        )
+
+
 def read(text, name="f", language="cuda"):
     found = signature_of(text, name, language, "k")
     assert isinstance(found, Signature)
@@ -245,11 +313,75 @@ class TestSignature:
             ("uchar x[]", "u1", False),
             ("void *x", "", False),
             ("T *x", "", False),
-            ("float **x", "f4", False),
+            ("float **x", "", False),
+            ("const float *const *x", "", False),
+            ("const float x[4][N]", "f4", True),
+            ("float *x[4]", "", False),
+            ("float * RESTRICT x", "", False),
+            ("int4 *x", "i4", False),
+            ("int8 *x", "", False),
         ],
     )
     def test_an_array_has_the_type_of_its_elements(self, said, number, const):
         assert read(f"__global__ void f({said}) {{}}") == [("x", number, True, const, False)]
+
+    @pytest.mark.parametrize(
+        ("said", "wanted"),
+        [
+            ("int local", ("local", "i4", False, False, False)),
+            ("const float *global", ("global", "f4", True, True, False)),
+            ("float local[N]", ("local", "f4", True, False, False)),
+            ("[[maybe_unused]] int n", ("n", "i4", False, False, False)),
+            ("int n [[maybe_unused]]", ("n", "i4", False, False, False)),
+            ("A<float *, (1 > 0)> n = {}", None),
+            ("A<float *, 2> n", ("n", "", False, False, False)),
+            ("A<float *> *n", ("n", "", True, False, False)),
+            ("unsigned \\\n int n = sizeof(int)", ("n", "u4", False, False, False)),
+            ("unsigned \\\n int n = '\"' // \"\n", ("n", "u4", False, False, False)),
+            ("unsigned char", None),
+        ],
+    )
+    def test_what_is_no_word_of_cuda_is_only_a_name_there(self, said, wanted):
+        found = signature_of(f"__global__ void f({said}) {{}}", "f", "cuda", "k")
+
+        if wanted is None:
+            assert found == Unread("its parameters are not plain")
+        else:
+            assert read(f"__global__ void f({said}) {{}}") == [wanted]
+
+    @pytest.mark.parametrize(
+        ("own", "number"),
+        [
+            ("#define half float", ""),
+            ("#ifdef A\ntypedef float half;\n#endif", ""),
+            ("using half = float;", ""),
+            ("typedef struct { float a; } half, *halves;", ""),
+            ("typedef float real, half;", ""),
+            ("struct half { float a; };", ""),
+            ("template <typename half>", ""),
+            ("typedef __half half;", "f2"),
+            ("typedef float half_t; // half", "f2"),
+            ("#define HALF half", "f2"),
+        ],
+    )
+    def test_a_type_that_the_source_defines_itself_is_not_the_languages(self, own, number):
+        text = f"{own}\n__global__ void f(half x, const half *y) {{}}"
+
+        assert read(text) == [("x", number, False, False, False), ("y", number, True, True, False)]
+
+    def test_a_word_that_is_a_macro_before_the_source_is_not_the_languages(self):
+        text = "__global__ void f(uint n, const float *x, int m) {}"
+
+        found = signature_of(text, "f", "cuda", "k", ("uint", "const"))
+
+        assert isinstance(found, Signature)
+        assert [p.number for p in found.parameters] == ["", "f4", "i4"]
+        assert not found.parameters[1].is_const
+
+    def test_a_function_beside_a_macro_that_stands_for_the_mark_is_no_kernel(self):
+        text = "#define KERNEL __global__\nvoid f(float x) {}\nKERNEL void f(int n) {}"
+
+        assert signature_of(text, "f", "cuda", "k") == Unread("f is not defined in k as plain text")
 
     def test_opencl_has_places_and_a_long_of_64_bits(self):
         text = """__kernel __attribute__((reqd_work_group_size(8, 1, 1)))

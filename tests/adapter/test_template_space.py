@@ -66,6 +66,19 @@ def test_what_a_restriction_cuts_is_never_looked_at():
     assert found.left_out == {"small": 9_997 * 10_000, "c < 1": 3 * 99 * 100, "d < 1": 3 * 99}
 
 
+def test_what_a_function_has_defaults_for_is_no_parameter_unless_it_is_called_one():
+    most = 2
+    asked = [
+        lambda a, limit=most: a < limit,
+        lambda config, limit=most: config["a"] < limit,
+        lambda limit=most, *, a=9: a < limit,
+    ]
+
+    for one in asked:
+        assert len(space_of({"a": (1, 2), "b": (1, 2)}, one, "f").configs) == 2
+    assert len(space_of({"a": (1, 2)}, lambda config=None: config["a"] < most, "f").configs) == 1
+
+
 def test_functions_are_asked_about_a_config_or_about_parameters_by_name():
     def whole(config):
         return config["a"] + config["b"] == 3

@@ -44,6 +44,7 @@ class FakeDriver:
         self.ids = {}  # of streams by their handles; another stream may get a handle again
         self.captures = {}  # the number of what each stream captures
         self.takes_shared = False  # whether launches may ask for workgroup memory
+        self.parameters = {}  # bytes of each of a kernel's, by a part of its name; else unknown
         self.shared = []  # bytes of it that they asked for
         self.cleared = []  # addresses, and the streams on which they were filled with zeros
 
@@ -64,6 +65,8 @@ class FakeDriver:
             self.interrupt_after -= 1
             if self.interrupt_after == 0:
                 raise KeyboardInterrupt
+            if isinstance(answer, tuple) and isinstance(answer[0], self._real.CUresult):
+                return answer
             if isinstance(answer, self._real.CUresult):
                 return (answer,)
             done = (self._real.CUresult.CUDA_SUCCESS,)
@@ -180,6 +183,12 @@ class FakeDriver:
     def _cuFuncGetAttribute(self, name, function):
         known = {"MAX_THREADS_PER_BLOCK": 1024, "NUM_REGS": 20, "SHARED_SIZE_BYTES": 16}
         return (known.get(name.name.removeprefix("CU_FUNC_ATTRIBUTE_"), 0),)
+
+    def _cuFuncGetParamInfo(self, function, number):
+        sizes = next((self.parameters[one] for one in self.parameters if one in function), ())
+        if number >= len(sizes):
+            return self._real.CUresult.CUDA_ERROR_INVALID_VALUE, 0, 0
+        return (sum(sizes[:number]), sizes[number])
 
     def _cuMemPoolCreate(self, props):
         return ("pool",)

@@ -109,6 +109,23 @@ def test_a_call_is_one_launch_with_the_block_grid_and_memory_of_its_config(array
     assert "cuMemcpyDtoHAsync" not in driver.calls
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_neither_true_nor_false_is_no_bool(arrays, driver, again):
+    c, a = arrays
+    made = template()
+    if again:
+        made(c, a, 2, 1000, 1, size=1000)
+    launched = len(driver.launches)
+
+    with pytest.raises(vyre.InvalidInput) as caught:
+        made(c, a, 2, 1000, 2, size=1000)
+
+    assert str(caught.value) == (
+        "on of add<real, VW> is 2, not a value of bool\nFix: pass a whole number from 0 to 1"
+    )
+    assert len(driver.launches) == launched
+
+
 @pytest.mark.usefixtures("bench", "device")
 def test_numpy_arrays_go_there_and_come_back_unless_they_are_const(driver):
     c, a = np.zeros(8, "f4"), np.ones(8, "f4")
@@ -222,6 +239,50 @@ def test_a_config_that_takes_too_many_registers_is_dropped(bench, arrays, driver
     assert set(failures(entry).values()) == {
         "block (128, 1, 1) of add<real, VW> is 128 threads, and its registers leave 100"
     }
+
+
+def test_a_config_whose_kernel_takes_other_bytes_is_never_launched(bench, arrays, driver):
+    # A number of 32 bits would be read as 64, and the half behind it is somebody else's.
+    driver.parameters = {"3addIf": (8, 8, 4, 8, 1), "3addId": (8, 8, 8, 8, 1)}
+    c, a = arrays
+    made = vyre.template(
+        ADD.replace("float by", "T by")
+        .replace("T *c", "float *c")
+        .replace("const T *", "const float *"),
+        "add<real, 1>",
+        params={"block_size_x": [64], "real": ["float", "double"]},
+        shared=512,
+    )
+
+    with compiled_here():
+        bench.call(
+            lambda: made(c, a, np.float32(2), 8, True, size=8),
+            300,
+            lambda: failures(list(made._calls._entries.values())[-1]),
+        )
+        (entry,) = made._calls._entries.values()
+
+    assert set(failures(entry).values()) == {"by of add<real, 1> takes 8 bytes, not numpy.float32"}
+    assert all("addIf" in launch[0] for launch in driver.launches)
+
+
+def test_a_kernel_is_never_launched_with_too_few_arguments(arrays, driver):
+    driver.parameters = {"3addIf": (8, 8, 4)}
+    c, a = arrays
+    made = vyre.template(
+        "#define ARGUMENTS float *c, const float *a, float by\n"
+        "template <class T> __global__ void add(ARGUMENTS) {}",
+        "add<float>",
+        params={"block_size_x": [64]},
+    )
+
+    with pytest.raises(vyre.DeviceFailed) as caught:
+        made(c, a, size=8)
+
+    assert str(caught.value) == (
+        "add<float> takes 3 arguments, 2 given\nFix: pass as many as the kernel takes"
+    )
+    assert not driver.launches
 
 
 def test_a_block_with_more_memory_than_there_is_is_left_out(bench, arrays):

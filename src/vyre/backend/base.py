@@ -356,13 +356,40 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """What a compiled kernel takes at one place, as far as its driver tells.
+
+    Args:
+        kind: `array`, `number` or `local`, as in a rehearsal, or the type of what is none of them;
+            empty where the driver does not tell.
+        nbytes: how many it is; 0 where the driver does not tell.
+        said: its type, as the driver has it.
+    """
+
+    kind: str = ""
+    nbytes: int = 0
+    said: str = ""
+
+    def refusal(self, given: tuple[Any, ...]) -> str | None:
+        """Why an argument of a rehearsal cannot be handed over: it would be read as other bytes."""
+        kind = str(given[0])
+        nbytes = 0 if kind == "local" else 8 if kind == "array" else np.dtype(given[1]).itemsize
+        if self.kind in ("", kind) and self.nbytes in (0, nbytes):
+            return None
+        named = {"local": "workgroup memory", "array": "an array"}
+        wanted = self.said or named.get(self.kind) or f"{self.nbytes} bytes"
+        return f"takes {wanted}, not {named.get(kind) or f'numpy.{np.dtype(given[1]).name}'}"
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedText:
     """A kernel of a text, ready to be launched."""
 
     kernel: Any
     max_threads: int  # of a workgroup, as its registers allow; 0 where that is not known
-    parameters: int | None = None  # how many it takes; None where the driver does not tell
+    parameters: tuple[Taken, ...] | None = None  # None where the driver does not tell
     free: list[Any] = field(default_factory=list, compare=False)
+    group_bytes: int = 0  # of workgroup memory that its source declares, where the driver tells
 
 
 StartText = Callable[[Dim3, Dim3, int, Sequence[Any], int], Any]

@@ -11,7 +11,7 @@ import numpy as np
 import pyopencl as cl
 
 from vyre.backend import host
-from vyre.backend.base import LoadedText, Rehearsal, StartText, Text, Unbuilt
+from vyre.backend.base import LoadedText, Rehearsal, StartText, Taken, Text, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.backend.opencl_time import OpenCLTicket, cause
 from vyre.errors import DeviceFailed
@@ -20,6 +20,12 @@ from vyre.model import DeviceInfo
 
 _WIDE = 1 << 16
 """Items along an axis from which PoCL compiles another form of a kernel (3.0; see its cache)."""
+
+_ALWAYS = ("-cl-kernel-arg-info",)
+"""So that a wrong argument is an error, where PoCL ends the process or computes with an address."""
+
+_OTHERS = ("sampler_t", "event_t", "queue_t")
+"""What is handed over by value, and is no number."""
 
 _SHARE = 4  # of the memory that is free, for what a rehearsal is given
 
@@ -59,7 +65,7 @@ class OpenCLTexts:
             if isinstance(built, Unbuilt):
                 return built
             if self._rehearses:
-                self._rehearse(built, text, rehearsal)
+                self._rehearse(cl.Kernel(built, text.entry), rehearsal)
             self._kept.put(name, built.get_info(cl.program_info.BINARIES)[0])
         return self._kept.get(name) is not None
 
@@ -73,7 +79,8 @@ class OpenCLTexts:
         except (cl.LogicError, cl.RuntimeError):
             return Unbuilt(f"there is no kernel {text.entry} in what was built")
         most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self._device)
-        return LoadedText((program, text.entry), int(most), int(kernel.num_args), [kernel])
+        taken, declared = _taken(kernel), self._declared_bytes(kernel)
+        return LoadedText((program, text.entry), int(most), taken, [kernel], declared)
 
     def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:  # noqa: ARG002  # arguments tell
         """Launches with kernel objects that are used again: each has arguments of its own."""
@@ -122,7 +129,7 @@ class OpenCLTexts:
         with warnings.catch_warnings():  # the compiler's own, about names nobody reads
             warnings.simplefilter("ignore", cl.CompilerWarning)
             try:
-                return cl.Program(context, text.source).build(list(text.options))
+                return cl.Program(context, text.source).build([*_ALWAYS, *text.options])
             except (cl.RuntimeError, cl.LogicError) as error:
                 return Unbuilt(f"{self._info.model} could not build the kernel", str(error))
 
@@ -131,45 +138,49 @@ class OpenCLTexts:
         if binary is None:
             return None
         try:
-            return cl.Program(self._opened()[0], [self._device], [binary]).build(list(text.options))
+            program = cl.Program(self._opened()[0], [self._device], [binary])
+            return program.build([*_ALWAYS, *text.options])
         except (cl.RuntimeError, cl.LogicError):  # of another driver than it says
             return None
 
     def _name(self, text: Text, rehearsal: Rehearsal) -> str:
         launch = (str(rehearsal.block), str(_wide(rehearsal))) if self._rehearses else ()
         own = (self._info.model, self._info.toolchain, *launch)
-        return name_of("text", *own, *text.options, text.entry, text.included, text.source)
+        return name_of(
+            "text", *own, *_ALWAYS, *text.options, text.entry, text.included, text.source
+        )
 
-    def _rehearse(self, program: Any, text: Text, rehearsal: Rehearsal) -> None:
+    def _declared_bytes(self, kernel: Any) -> int:
+        """Workgroup memory that a kernel declares; its arguments come on top."""
+        name = cl.kernel_work_group_info.LOCAL_MEM_SIZE
+        return int(kernel.get_work_group_info(name, self._device))
+
+    def _rehearse(self, kernel: Any, rehearsal: Rehearsal) -> None:
         """Launch part of it on ones, so that the driver compiles what a launch asks for.
 
         As many elements as a launch has, so that what a kernel reads and writes is there, and ones,
         which are indices of something and divide everything.
         """
+        taken, arguments = _taken(kernel), rehearsal.arguments
+        if len(taken) != len(arguments) or any(map(Taken.refusal, taken, arguments)):
+            return  # which is said where it is launched
+        shared = self._declared_bytes(kernel) + sum(
+            given[1] for given in arguments if given[0] == "local"
+        )
+        if shared > self._info.limits.group_bytes:  # as above; PoCL ends the process
+            return
         needed = sum(
-            np.dtype(given[1]).itemsize * given[2]
-            for given in rehearsal.arguments
-            if given[0] == "array"
+            np.dtype(given[1]).itemsize * given[2] for given in arguments if given[0] == "array"
         )
         free = host.free_bytes()
         if free is not None and needed > free // _SHARE:
             return
-        context, queue = self._opened()
-        kernel = cl.Kernel(program, text.entry)
         held: list[Any] = []  # a kernel's argument keeps no buffer
-        for position, given in enumerate(rehearsal.arguments):
-            match given:
-                case ("array", dtype, elements):
-                    ones = np.ones(max(elements, 1), dtype)
-                    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-                    held.append(cl.Buffer(context, flags, hostbuf=ones))
-                    kernel.set_arg(position, held[-1])
-                case ("number", dtype, value):
-                    kernel._set_arg_buf(position, np.dtype(dtype).type(value))
-                case (_, nbytes):
-                    kernel.set_arg(position, cl.LocalMemory(nbytes))
-                case _:
-                    raise AssertionError(f"{given} is no argument")
+        try:
+            for position, given in enumerate(arguments):
+                held.append(self._set(kernel, position, given))
+        except cl.Error:  # a launch says so itself
+            return
         wide = _wide(rehearsal)
         size = tuple(
             min(groups, -(-_WIDE // items)) * items if along else items
@@ -178,9 +189,46 @@ class OpenCLTexts:
         if 0 in size or prod(rehearsal.block) > self._info.limits.max_threads:
             return
         try:
+            _, queue = self._opened()
             cl.enqueue_nd_range_kernel(queue, kernel, size, rehearsal.block).wait()
-        except cl.Error:  # a launch says so itself
+        except cl.Error:  # as above
             return
+
+    def _set(self, kernel: Any, position: int, given: tuple[Any, ...]) -> Any:
+        """Give a rehearsal's argument to a kernel, and what has to be kept for it."""
+        match given:
+            case ("array", dtype, elements):
+                ones = np.ones(max(elements, 1), dtype)
+                flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+                made = cl.Buffer(self._opened()[0], flags, hostbuf=ones)
+                kernel.set_arg(position, made)
+                return made
+            case ("number", dtype, value):
+                kernel._set_arg_buf(position, np.dtype(dtype).type(value))
+            case (_, nbytes):
+                kernel.set_arg(position, cl.LocalMemory(nbytes))
+            case _:
+                raise AssertionError(f"{given} is no argument")
+        return None
+
+
+def _taken(kernel: Any) -> tuple[Taken, ...]:
+    """What a kernel takes, by its compiler's word."""
+    return tuple(_taken_at(kernel, place) for place in range(kernel.num_args))
+
+
+def _taken_at(kernel: Any, place: int) -> Taken:
+    info, where = cl.kernel_arg_info, cl.kernel_arg_address_qualifier
+    try:
+        said = kernel.get_arg_info(place, info.TYPE_NAME)
+        access = kernel.get_arg_info(place, info.ACCESS_QUALIFIER)
+        address = kernel.get_arg_info(place, info.ADDRESS_QUALIFIER)
+    except cl.Error:  # of a binary that was made without
+        return Taken()
+    if access != cl.kernel_arg_access_qualifier.NONE or said in _OTHERS:
+        return Taken(said, said=said)
+    kinds = {where.PRIVATE: "number", where.LOCAL: "local"}
+    return Taken(kinds.get(address, "array"), said=said)
 
 
 def _wide(rehearsal: Rehearsal) -> tuple[bool, bool, bool]:

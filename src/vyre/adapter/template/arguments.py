@@ -163,15 +163,18 @@ def _number(recipe: Recipe, parameter: Parameter | None, where: str, value: Any)
 def _converted(where: str, parameter: Parameter, dtype: np.dtype[Any], value: Any) -> np.generic:
     made: np.generic
     if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            made = dtype.type(value)
+        try:
+            with np.errstate(over="ignore"):
+                made = dtype.type(value)
+        except OverflowError:  # a whole number beyond any float
+            made = dtype.type("inf")
         if np.isinf(made) and abs(value) != float("inf"):
             raise InvalidInput(
                 f"{where} is {shown(value)}, too large for {parameter.said}",
                 "pass a smaller number",
             )
         return made
-    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    low, high = _range(parameter, dtype)
     if not isinstance(value, int) or not low <= value <= high:
         raise InvalidInput(
             f"{where} is {shown(value)}, not a value of {parameter.said}",
@@ -179,6 +182,13 @@ def _converted(where: str, parameter: Parameter, dtype: np.dtype[Any], value: An
         )
     made = dtype.type(value)
     return made
+
+
+def _range(parameter: Parameter, dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the greatest whole number that a kernel takes for what it was."""
+    if parameter.said == "bool":  # any other byte is neither true nor false to a compiler
+        return 0, 1
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
 
 
 def converter(recipe: Recipe, number: int, like: Any) -> Callable[[Any], np.generic]:
@@ -195,7 +205,7 @@ def converter(recipe: Recipe, number: int, like: Any) -> Callable[[Any], np.gene
         high = float(np.finfo(dtype).max)
         low = -high
     else:
-        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        low, high = _range(parameter, dtype)
 
     def convert(value: Any) -> np.generic:
         if low <= value <= high:

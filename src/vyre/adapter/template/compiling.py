@@ -24,10 +24,12 @@ from vyre.adapter.template.recipe import (
     launch_of,
     loaded,
     not_built,
+    refuse_unfit,
     rehearsal_of,
     texts_of,
 )
 from vyre.adapter.template.sizes import Launch
+from vyre.adapter.template.source import refuse_changed
 from vyre.adapter.trials import packed
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.runtime.devices.device import Device
@@ -47,6 +49,7 @@ def job_of(
         "rehearsal": asdict(rehearsal),
         "name": recipe.name,
         "where": recipe.source.where,
+        "files": recipe.source.files,
         "settings": dict(settings),
     }
     return Job(entry="vyre.adapter.template.compiling:compiled", given=given, limit_s=LIMIT_S)
@@ -56,8 +59,9 @@ def compiled(given: Mapping[str, Any]) -> dict[str, Any]:
     """Compile a text where whoever asked finds it.
 
     Raises:
-        DeviceFailed: the compiler refused it.
+        DeviceFailed: the compiler refused it, or it is no longer the same.
     """
+    refuse_changed(given["files"], given["name"])
     texts = open_device(given["device"]).backend.texts
     assert texts is not None, "whoever asks has it on the same device"
     text, plan = given["text"], given["rehearsal"]
@@ -100,7 +104,9 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
         launch = launch_of(recipe, settings, size)
         if 0 not in launch.grid:
             said = described(held)
-            found = loaded(texts, recipe, settings, launch, rehearsal_of(launch, recipe, said))
+            rehearsal = rehearsal_of(launch, recipe, said)
+            found = loaded(texts, recipe, settings, launch, rehearsal)
+            refuse_unfit(found, recipe, rehearsal)
             start = texts.bind(found, types_in(said))
             arguments = recipe.whole(arguments_in(held), launch)
             start(launch.grid, launch.block, launch.shared_bytes, arguments, 0)

@@ -80,28 +80,34 @@ def described_by_t1(path: Path) -> Description:
     )
     name = str(_needed(kernel, "KernelName", path))
     file = Path(str(_needed(kernel, "KernelFile", path)))
-    found = [one for one in (path.parent / file, path.parent.parent / file, file) if one.is_file()]
+    places = (path.parent / file, path.parent.parent / file, file)
+    found = [one for one in places if _is_file(one)]
     if not found:
         raise InvalidInput(
-            f"{path} names {str(file)!r}, which is not beside it", "put the kernel's file there"
+            f"{path} names {shown(str(file))}, which is not beside it",
+            "put the kernel's file there",
         )
     params = {}
     for one in _list(space, "TuningParameters", path):
         params[str(_needed(one, "Name", path))] = _values(one, path)
-    conditions = [str(_needed(one, "Expression", path)) for one in space.get("Conditions") or ()]
+    asked = _list(space, "Conditions", path) if space.get("Conditions") else []
+    conditions = [str(_needed(one, "Expression", path)) for one in asked]
     given: dict[str, Any] = {
         "params": params,
         "restrictions": conditions,
         "size": _axes(_needed(kernel, "ProblemSize", path)),
         "language": _language(str(_needed(kernel, "Language", path)), path),
-        # Without a divisor Kernel Tuner leaves the size of an axis as it is.
-        **{f"grid_div_{axis.lower()}": _divisors(kernel.get(f"GridDiv{axis}")) for axis in "XYZ"},
+        # An empty list says nothing there: the block's size divides.
+        **{
+            f"grid_div_{axis.lower()}": _axes(kernel.get(f"GridDiv{axis}") or None)
+            for axis in "XYZ"
+        },
     }
-    if kernel.get("SharedMemory") is not None:
+    if kernel.get("SharedMemory"):  # 0 is what files say that ask for none
         given["shared"] = kernel["SharedMemory"]
     options = kernel.get("CompilerOptions")
     if options:
-        given["options"] = tuple(options)
+        given["options"] = tuple(options) if isinstance(options, list) else options
     largest = {one: max(values) for one, values in params.items() if not isinstance(values[0], str)}
     arguments = tuple(
         _t1_argument(one, number, largest, path)
@@ -111,19 +117,27 @@ def described_by_t1(path: Path) -> Description:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    if not path.is_file():
+    if not _is_file(path):
         raise InvalidInput(f"no file {str(path)!r}", "give the path of a JSON file")
     try:
         said = json.loads(path.read_bytes())
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not JSON: {error}", "write it as JSON, in UTF-8") from None
     except json.JSONDecodeError as error:
         raise InvalidInput(
-            f"{path} line {error.lineno} is not JSON: {error.msg}", "mend that line"
+            f"{path} line {error.lineno}, column {error.colno} is not JSON: {error.msg}",
+            "mend that line",
         ) from None
+    except (OSError, ValueError, RecursionError) as error:  # a number of 5,000 digits, say
+        raise InvalidInput(f"{path} is not JSON: {error}", "write it as JSON, in UTF-8") from None
     if not isinstance(said, dict):
         raise InvalidInput(f"{path} holds no JSON object", "begin it with {")
     return said
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _sizes(size: object) -> dict[str, int]:
@@ -192,8 +206,9 @@ def _scalar(dtype: np.dtype[Any], value: object, where: str) -> np.generic:
     if not isinstance(value, (int, float)) or (dtype.kind != "f" and not isinstance(value, int)):
         raise InvalidInput(f"{where} is {shown(value)}, not {dtype.name}", "give such a number")
     try:
-        made: np.generic = dtype.type(value)
-    except OverflowError:
+        with np.errstate(over="raise"):
+            made: np.generic = dtype.type(value)
+    except (OverflowError, FloatingPointError):
         raise InvalidInput(
             f"{where} is {shown(value)}, not {dtype.name}", "give such a number"
         ) from None
@@ -204,6 +219,18 @@ def _filled(
     dtype: np.dtype[Any], elements: int, fill: object, number: int, where: str
 ) -> np.ndarray[Any, Any]:
     """An array that is the same in every run."""
+    try:
+        return _made(dtype, elements, fill, number, where)
+    except MemoryError:
+        raise InvalidInput(
+            f"{where} has {elements:,} elements of {dtype.name}, for which there is no memory",
+            "give it fewer",
+        ) from None
+
+
+def _made(
+    dtype: np.dtype[Any], elements: int, fill: object, number: int, where: str
+) -> np.ndarray[Any, Any]:
     if isinstance(fill, (int, float)) and not isinstance(fill, bool):
         return np.full(elements, _scalar(dtype, fill, where), dtype)
     match fill:
@@ -280,12 +307,6 @@ def _values(said: Mapping[str, Any], path: Path) -> tuple[Any, ...]:
 
 def _axes(said: Any) -> Any:
     return tuple(said) if isinstance(said, list) else said
-
-
-def _divisors(said: Any) -> tuple[Any, ...]:
-    if said is None:
-        return ()
-    return tuple(said) if isinstance(said, list) else (said,)
 
 
 def _language(said: str, path: Path) -> str:

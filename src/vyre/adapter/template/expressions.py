@@ -18,7 +18,7 @@ from vyre.plain import shown
 
 Values = Mapping[str, Any]
 
-_LONGEST, _MOST_BITS = 10_000, 4096
+_LONGEST, _MOST_BITS, _MOST_ELEMENTS = 10_000, 4096, 10_000
 _MODULES = ("math", "np", "numpy")
 
 
@@ -61,7 +61,7 @@ def _times(a: Any, b: Any) -> Any:
 
 def _refuse_long(bits: int) -> None:
     if bits > _MOST_BITS:
-        raise NoValue(f"it has more than {_MOST_BITS} bits")
+        raise NoValue(f"a whole number of more than {_MOST_BITS} bits")
 
 
 def _prod(values: Iterable[Any]) -> Any:
@@ -69,6 +69,12 @@ def _prod(values: Iterable[Any]) -> Any:
     for value in values:
         found = _times(found, _number(value))
     return found
+
+
+def _rounded(value: Any, *digits: Any) -> Any:
+    for one in digits:
+        _refuse_long(-4 * _whole(one))  # that many digits before the point are computed with
+    return round(_number(value), *digits)
 
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -112,7 +118,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "max": max,
     "min": min,
     "prod": _prod,
-    "round": round,
+    "round": _rounded,
     "sqrt": math.sqrt,
     "sum": sum,
 }
@@ -186,56 +192,93 @@ class Expression:
 def literal(text: str, what: str) -> Any:
     """The value of a text that asks for no name: numbers, texts, lists, `range(1, 9)`.
 
+    Lists may be added, and made by one `for` over another.
+
     Raises:
         InvalidInput: it has none.
 
-    >>> literal("[2 * 16, 64]", "values"), list(literal("list(range(3))", "values"))
-    ((32, 64), [0, 1, 2])
+    >>> literal("[2 * 16, 64]", "values"), literal("list(range(3))", "values")
+    ((32, 64), (0, 1, 2))
+    >>> literal("[1] + [2 ** i for i in range(4, 6)]", "values")
+    (1, 16, 32)
     """
-    tree = _list_in(text)
-    if tree is not None:
-        numbers = [literal(ast.unparse(one), what) for one in tree]
-        if not 1 <= len(numbers) <= 3 or not all(type(one) is int for one in numbers):
-            raise InvalidInput(f"{what}, {shown(text)}", "give range() one to three whole numbers")
-        try:
-            return range(*numbers)
-        except ValueError as error:
-            raise InvalidInput(
-                f"{what}, {shown(text)}: {error}", "give a step of at least 1"
-            ) from None
-    found = Expression.of(text, what)
-    if found.names:
-        raise InvalidInput(
-            f"{what}, {shown(text)}, names {shown(found.names[0])}", "write the values out"
-        )
     try:
-        return found.value({})
+        tree = ast.parse(text.strip(), mode="eval").body
+        return _listed(tree, {}, what) if _is_list(tree) else _alone(tree, {}, what)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        Expression.of(text, what)  # which says why
+        raise
     except NoValue as error:
         raise InvalidInput(f"{what}, {shown(text)}, has no value: {error}", "mend it") from None
 
 
-def _list_in(text: str) -> list[ast.expr] | None:
-    """The arguments of `range(...)` or `list(range(...))`, if a text is one."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # which is said where it is read
-    match tree:
+def _is_list(node: ast.expr) -> bool:
+    match node:
+        case ast.List() | ast.Tuple() | ast.ListComp():
+            return True
+        case ast.BinOp(left=left, op=ast.Add()):
+            return _is_list(left)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "range"), keywords=[]):
+            return True
+        case _:
+            return False
+
+
+def _listed(node: ast.expr, values: Values, what: str) -> tuple[Any, ...]:
+    """The elements of a list, as a text writes it down."""
+    found: Iterable[Any]
+    match node:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            found = [_alone(one, values, what) for one in parts]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            found = (*_listed(left, values, what), *_listed(right, values, what))
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner], keywords=[]):
-            tree = inner
-        case _:
-            pass
-    match tree:
+            found = _listed(inner, values, what)
         case ast.Call(func=ast.Name(id="range"), args=given, keywords=[]):
-            return given
+            numbers = [_alone(one, values, what) for one in given]
+            if not 1 <= len(numbers) <= 3 or not all(type(one) is int for one in numbers):
+                raise NoValue("range() takes one to three whole numbers")
+            try:
+                found = range(*numbers)
+            except ValueError as error:
+                raise NoValue(str(error)) from None
+        case ast.ListComp(elt=each, generators=[one]) if isinstance(one.target, ast.Name):
+            tests = one.ifs
+            inner_values = [{**values, one.target.id: v} for v in _listed(one.iter, values, what)]
+            found = [
+                _alone(each, inner, what)
+                for inner in inner_values
+                if all(_alone(test, inner, what) for test in tests)
+            ]
         case _:
-            return None
+            raise NoValue(f"{shown(ast.unparse(node))} is no list")
+    try:
+        long = len(found) > _MOST_ELEMENTS
+    except OverflowError:
+        long = True
+    if long:
+        raise NoValue(f"a list of more than {_MOST_ELEMENTS:,} elements")
+    return tuple(found)
+
+
+def _alone(node: ast.expr, values: Values, what: str) -> Any:
+    """The value of what asks for no other names than these."""
+    text = ast.unparse(node)
+    found = Expression.of(text, what)
+    for name in found.names:
+        if name not in values:
+            raise InvalidInput(
+                f"{what}, {shown(text)}, names {shown(name)}", "write the values out"
+            )
+    return found.value(values)
 
 
 def _read(node: ast.expr, names: dict[str, None]) -> _Run:
     """What computes a node; the names it asks for go into `names`."""
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
+            if isinstance(value, int):
+                _refuse_long(value.bit_length())
             return lambda _: value
         case ast.Name(id=name):
             names[name] = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre.adapter.template.signature import Parameter, Signature, Unread
 from vyre.adapter.template.sizes import Launch, Size, Sizes
-from vyre.adapter.template.source import Source, kernel_name, text_for
+from vyre.adapter.template.source import Source, kernel_name, refuse_changed, text_for
 from vyre.backend.base import LoadedText, Rehearsal, Text, Texts, Unbuilt
 from vyre.errors import DeviceFailed, InvalidInput
 from vyre.model import Knobs
@@ -49,7 +49,7 @@ class Recipe:
     def text(self, settings: Settings, launch: Launch | None) -> Text:
         """What is compiled for a configuration."""
         source = self.source
-        place = (f"-I{source.folder}",) if source.included else ()
+        place = (f"-I{source.folder}",) if source.included and source.folder else ()
         return Text(
             source=text_for(source, settings, launch),
             entry=kernel_name(self.name, settings),
@@ -87,6 +87,7 @@ def loaded(
     Raises:
         DeviceFailed: it cannot be compiled, or takes more than the device has.
     """
+    refuse_changed(recipe.source.files, recipe.name)
     found = texts.load(recipe.text(settings, launch), rehearsal)
     if isinstance(found, Unbuilt):
         raise not_built(found, recipe.name, recipe.source.where, settings)
@@ -98,6 +99,35 @@ def loaded(
             "restrict the parameters to smaller blocks",
         )
     return found
+
+
+def refuse_unfit(found: LoadedText, recipe: Recipe, rehearsal: Rehearsal) -> None:
+    """Refuse arguments that a compiled kernel would read as other bytes than they are.
+
+    Raises:
+        DeviceFailed: there are too many or too few, or one is not what the kernel takes there.
+    """
+    taken, given = found.parameters, rehearsal.arguments
+    if taken is None:
+        return
+    if len(taken) != len(given):
+        raise DeviceFailed(
+            f"{recipe.name} takes {len(taken)} arguments, {len(given)} given",
+            "pass as many as the kernel takes",
+        )
+    for number, (one, argument) in enumerate(zip(taken, given, strict=True)):
+        why = one.refusal(argument)
+        if why is not None:
+            signature = recipe.signature
+            named = (
+                f"argument {number}"
+                if isinstance(signature, Unread)
+                else signature.parameters[number].name
+            )
+            raise DeviceFailed(
+                f"{named} of {recipe.name} {why}",
+                "pass what it takes, or restrict the parameters to what takes this",
+            )
 
 
 def not_built(unbuilt: Unbuilt, name: str, where: str, settings: Settings) -> DeviceFailed:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from vyre.adapter.sources import bare
+from vyre.adapter.template.redefined import redefined
 from vyre.errors import InvalidInput
 from vyre.plain import shown
-
-BLANKED = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-"""What is no code: comments and texts."""
 
 _LONG = "i4" if sys.platform == "win32" else "i8"
 _NUMBERS = {
@@ -51,19 +50,29 @@ _CUDA = {
     "longlong": "i8",
     "ulonglong": "u8",
 }
-_IGNORED_TEXT = (
-    "const volatile restrict __restrict __restrict__ global __global constant "
-    "__constant local __local private __private __global__ read_only write_only "
-    "__read_only __write_only __grid_constant__ struct register"
+_BUILT_IN = frozenset(" ".join((*_NUMBERS, *_OPENCL, *_CUDA)).split())
+_QUALIFIERS = "const volatile restrict __restrict __restrict__ struct register"
+_PLACES = (
+    "global __global constant __constant local __local private __private read_only write_only "
+    "__read_only __write_only"
 )
-_IGNORED = frozenset(_IGNORED_TEXT.split())
+_IGNORED = {
+    "opencl": frozenset(f"{_QUALIFIERS} {_PLACES}".split()),
+    "cuda": frozenset(f"{_QUALIFIERS} __grid_constant__".split()),
+}
 _LOCAL = frozenset(("local", "__local"))
+_CONSTANT = frozenset(("const", "constant", "__constant"))
 _MARK = {
     "opencl": re.compile(r"\b(?:__kernel|kernel)\b"),
     "cuda": re.compile(r"\b__global__\b"),
 }
-_VECTOR = re.compile(r"([a-z_]+?)(?:[234]|8|16)$")
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\S")
+_VECTOR = {
+    "opencl": re.compile(r"([a-z]+)(?:[234]|8|16)"),
+    "cuda": re.compile(r"([a-z]+)[1234]"),
+}
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d\w*|\S")
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)|\[\[.*?\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +116,44 @@ class Unread:
     why: str
 
 
-def signature_of(text: str, name: str, language: str, where: str) -> Signature | Unread:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the words of a source mean: the language's own, but for those it defines itself."""
+
+    language: str
+    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def number(self, kinds: Sequence[str], *, pointer: bool) -> str:
+        """A type's number; "" where it is none, or may be another in this source."""
+        said = number_named(" ".join(kinds), self.language, pointer=pointer)
+        for one in kinds:
+            for meaning in self.own.get(one, ()):
+                plain = number_named(one, self.language)
+                if not plain or number_named(meaning, self.language) != plain:
+                    return ""
+        return said
+
+    def keeps(self, words: Collection[str], of: frozenset[str]) -> bool:
+        """Whether one of these stands there, and is the language's own."""
+        return any(one in of and one not in self.own for one in words)
+
+
+def signature_of(
+    text: str, name: str, language: str, where: str, macros: Collection[str] = ()
+) -> Signature | Unread:
     """What a source says of a kernel's parameters.
+
+    Args:
+        text: the source, with all that it includes.
+        name: the kernel's.
+        language: `cuda` or `opencl`.
+        where: what the source is called, for people.
+        macros: what is defined before it, to whatever.
 
     Raises:
         InvalidInput: nothing there has the kernel's name.
     """
-    code = BLANKED.sub(" ", text)
+    code = bare(text)
     lists = list(_lists(code, name, language))
     if not lists:
         if "##" not in code and not re.search(rf"\b{re.escape(name)}\b", code):
@@ -124,7 +164,8 @@ def signature_of(text: str, name: str, language: str, where: str) -> Signature |
                 "name one of its kernels" if here else "write it there, or name another source",
             )
         return Unread(f"{name} is not defined in {where} as plain text")
-    found = {_read(one, language) for one in lists}
+    words = Words(language, {**redefined(code), **dict.fromkeys(macros, frozenset(("",)))})
+    found = {_read(one, words) for one in lists}
     if len(found) > 1:
         return Unread(f"{where} defines {name} more than once, with other parameters")
     return found.pop()
@@ -150,7 +191,7 @@ def _lists(code: str, name: str, language: str) -> Iterator[str]:
             continue
         before = code[: match.start()]
         begin = max(before.rfind(one) for one in ";}") + 1
-        if _MARK[language].search(before, begin):
+        if _MARK[language].search(_DIRECTIVE.sub("", before[begin:])):
             yield code[match.end() : end]
 
 
@@ -164,13 +205,13 @@ def _closing(code: str, at: int) -> int | None:
     return None
 
 
-def _read(listed: str, language: str) -> Signature | Unread:
+def _read(listed: str, words: Words) -> Signature | Unread:
     if "#" in listed:
         return Unread("its parameters depend on macros")
     parts = _parts(listed)
     if [one.strip() for one in parts] in ([""], ["void"]):
         return Signature(())
-    read = [_parameter(one, language) for one in parts]
+    read = [_parameter(one, words) for one in parts]
     if not all(read):
         return Unread("its parameters are not plain")
     return Signature(tuple(one for one in read if one is not None))
@@ -188,27 +229,51 @@ def _parts(listed: str) -> list[str]:
     return parts
 
 
-def _parameter(text: str, language: str) -> Parameter | None:
-    plain = re.sub(r"__attribute__\s*\(\(.*?\)\)", " ", text).partition("=")[0]
-    tokens = _TOKEN.findall(plain)
-    words = [one for one in tokens if re.match(r"[A-Za-z_]", one)]
-    if not words or "(" in tokens:
+def _parameter(text: str, words: Words) -> Parameter | None:
+    declared = _declared(_TOKEN.findall(_ATTRIBUTE.sub(" ", text)))
+    declarator, sized, _ = _cut(declared, "[")
+    if not declarator or "(" in declared or not _is_word(declarator[-1]):
         return None
-    stars = [n for n, one in enumerate(tokens) if one in "*["]
-    name, kinds = words[-1], [one for one in words[:-1] if one not in _IGNORED]
-    if not kinds:  # a macro for all of it, say
+    name, rest = declarator[-1], declarator[:-1]
+    base, _, after = _cut(rest, "*")
+    ignored = _IGNORED[words.language]
+    kinds = [one for one in base if _is_word(one) and one not in ignored]
+    if not kinds or name in _BUILT_IN:  # a macro for all of it, say, or a type without a name
         return None
-    pointed = tokens[: stars[0]] if stars else tokens
-    simple = all(re.match(r"[A-Za-z_]", one) or one in "*[]" or one.isdigit() for one in tokens)
+    levels = rest.count("*") + bool(sized)
+    # What a macro behind the star is, nobody knows.
+    simple = all(map(_is_word, base)) and all(one == "*" or one in ignored for one in after)
     return Parameter(
         name=name,
-        number=number_named(" ".join(kinds), language, pointer=bool(stars)) if simple else "",
-        is_pointer=bool(stars),
-        is_const=bool(stars)
-        and ("const" in pointed or bool({"constant", "__constant"} & set(pointed))),
-        is_local=bool(_LOCAL & set(tokens)),
-        said=" ".join(one for one in kinds) + (" *" if stars else ""),
+        number=words.number(kinds, pointer=levels > 0) if simple and levels < 2 else "",
+        is_pointer=levels > 0,
+        is_const=levels == 1 and words.keeps(base, _CONSTANT & ignored),
+        is_local=bool(_LOCAL & ignored & set(rest)),
+        said=" ".join(kinds) + (f" {'*' * levels}" if levels else ""),
     )
+
+
+def _declared(tokens: Sequence[str]) -> list[str]:
+    """A declaration without its default, and without what a template's name is given."""
+    kept, depth = list[str](), 0
+    for one in tokens:
+        depth -= one == ">"
+        if depth == 0 and one == "=":
+            break
+        if depth == 0:
+            kept.append(one)
+        depth += one == "<"
+    return kept
+
+
+def _cut(tokens: Sequence[str], at: str) -> tuple[list[str], list[str], list[str]]:
+    """What stands before the first of a token, that, and what stands behind it."""
+    place = tokens.index(at) if at in tokens else len(tokens)
+    return list(tokens[:place]), list(tokens[place : place + 1]), list(tokens[place + 1 :])
+
+
+def _is_word(token: str) -> bool:
+    return token[0].isalpha() or token[0] == "_"
 
 
 def number_named(kinds: str, language: str, *, pointer: bool = False) -> str:
@@ -231,5 +296,5 @@ def number_named(kinds: str, language: str, *, pointer: bool = False) -> str:
     plain = " ".join(words)
     if plain in known:
         return known[plain]
-    vector = _VECTOR.match(plain) if pointer else None
+    vector = _VECTOR[language].fullmatch(plain) if pointer else None
     return known.get(vector[1], "") if vector else ""

@@ -41,22 +41,26 @@ class Launch:
     block: Dim3
     shared_bytes: int = 0
 
-    def refusal(self, limits: Limits) -> str | None:
-        """Why a device cannot launch a block of this, as far as that is known without compiling."""
+    def refusal(self, limits: Limits, declared_bytes: int = 0) -> str | None:
+        """Why a device cannot launch this, with so much workgroup memory that its source declares.
+
+        As far as that is known without compiling, where nothing is said of that.
+        """
         if math.prod(self.block) > limits.max_threads:
             return (
-                f"block {self.block} is {math.prod(self.block):,} threads, "
+                f"block {shown(self.block)} is {_counted(math.prod(self.block))} threads, "
                 f"and the device allows {limits.max_threads:,}"
             )
         for axis, size, most in zip(AXES, self.block, limits.max_block, strict=True):
             if size > most:
-                return f"block {self.block} along {axis}, and the device allows {most:,}"
+                return f"block {shown(self.block)} along {axis}, and the device allows {most:,}"
         for axis, size, most in zip(AXES, self.grid, limits.max_grid, strict=True):
             if size > most:
-                return f"grid {self.grid} along {axis}, and the device allows {most:,}"
-        if limits.group_bytes and self.shared_bytes > limits.group_bytes:
+                return f"grid {shown(self.grid)} along {axis}, and the device allows {most:,}"
+        shared_bytes = self.shared_bytes + declared_bytes
+        if limits.group_bytes and shared_bytes > limits.group_bytes:
             return (
-                f"{self.shared_bytes:,} bytes of workgroup memory, "
+                f"{_counted(shared_bytes)} bytes of workgroup memory, "
                 f"and the device allows {limits.group_bytes:,}"
             )
         return None
@@ -305,7 +309,7 @@ def size_given(given: object, what: str) -> Size:
         InvalidInput: it is none.
     """
     one = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-    parts = (given,) if one else given
+    parts = (given,) if one or getattr(given, "ndim", None) == 0 else given
     if isinstance(parts, Iterable) and not isinstance(parts, (str, bytes, Mapping)):
         sizes = tuple(parts)
         whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in sizes)
@@ -349,14 +353,21 @@ def _divisors(given: object, names: Sequence[str], what: str) -> tuple[Formula, 
 
 def _divided_by(extent: int, divisors: Sequence[Formula], settings: Settings, size: Size) -> int:
     divisor: Any = 1
-    for one in divisors:
-        divisor *= _number(one.value(settings, size), one.what)
-        if not divisor > 0:
-            raise InvalidInput(
-                f"{one.what} divides by {shown(divisor)} under {_said(settings)}",
-                "let it give more than 0",
-            )
-    return -(-extent // divisor) if isinstance(divisor, int) else math.ceil(extent / divisor)
+    try:
+        for one in divisors:
+            divisor *= _number(one.value(settings, size), one.what)
+            if not divisor > 0:
+                raise InvalidInput(
+                    f"{one.what} divides by {shown(divisor)} under {_said(settings)}",
+                    "let it give more than 0",
+                )
+        return -(-extent // divisor) if isinstance(divisor, int) else math.ceil(extent / divisor)
+    except OverflowError:
+        raise InvalidInput(
+            f"{divisors[-1].what} leaves more blocks of {shown(extent)} than can be counted, "
+            f"under {_said(settings)}",
+            "let it give more",
+        ) from None
 
 
 def _all(axes: Axes, settings: Settings, size: Size, least: int) -> Size:
@@ -387,6 +398,10 @@ def _whole(value: Any, least: int, what: str, settings: Settings) -> int:
             f"let it give a whole number of at least {least}",
         )
     return number
+
+
+def _counted(number: int) -> str:
+    return f"{number:,}" if number < 1 << 64 else shown(number)
 
 
 def _number(value: Any, what: str) -> int | float:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vyre.adapter.template.signature import BLANKED, Signature, Unread, signature_of
+from vyre.adapter.identity import digest_of
+from vyre.adapter.sources import bare
+from vyre.adapter.template.signature import Signature, Unread, signature_of
 from vyre.adapter.template.sizes import BLOCK_NAMES, GRID_NAMES, Launch
-from vyre.errors import InvalidInput
+from vyre.errors import DeviceFailed, InvalidInput
 from vyre.plain import is_utf8, shown
 
 LANGUAGES = {"cuda": (".cu", ".cuh"), "opencl": (".cl", ".ocl")}
@@ -27,7 +29,16 @@ _KEYWORDS_TEXT = (
 _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS = re.compile(r"([A-Za-z0-9_]+)")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_INCLUDE = re.compile(
+    r"""^[ \t]*\#[ \t]*include(?:[ \t]|/\*.*?\*/)*
+        (?:"(?P<beside>[^"\n]+)" | <(?P<told>[^>\n]+)> | (?P<macro>\w+))""",
+    re.MULTILINE | re.VERBOSE,
+)
+_QUOTED = re.compile(r'"([^"\n]+)"')
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:[ \t]+(\w+))?", re.MULTILINE)
+_FOLDER = re.compile(r"^(?:-I|--include-path[=\n])\s*(.+)$", re.MULTILINE)
+_BEFORE = re.compile(r"^(?:-include|--pre-include)[=\n](.+)$", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:-D|--define-macro[= \n])\s*([A-Za-z_]\w*)", re.MULTILINE)
 _MOST_INCLUDES = 200
 _SIGNS = {
     "opencl": re.compile(r"\b(__kernel|__global|get_global_id|get_local_id|get_group_id)\b"),
@@ -44,8 +55,9 @@ class Source:
         where: its file, or the kernel's name in angle brackets.
         language: `cuda` or `opencl`.
         folder: where a compiler looks for what it includes; empty for a text.
-        included: by name, the texts of what it includes in quotation marks, as far as they can be
-            read.
+        included: by name, the texts of what it includes, as far as they are found beside it or in
+            folders that its compiler is told of.
+        files: the paths of those, each with a digest of what it held.
     """
 
     text: str
@@ -53,6 +65,7 @@ class Source:
     language: str
     folder: str = ""
     included: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def identity(self) -> str:
@@ -65,8 +78,16 @@ class Source:
         return any(pattern.search(text) for text in (self.text, *(one for _, one in self.included)))
 
 
-def source_of(given: object, name: str, language: object = None) -> Source:
+def source_of(
+    given: object, name: str, language: object = None, options: Sequence[str] = ()
+) -> Source:
     """The source that a caller gave: a text, or a file by its path.
+
+    Args:
+        given: either.
+        name: the kernel's.
+        language: `cuda` or `opencl`, where the source does not say it.
+        options: for the compiler.
 
     Raises:
         InvalidInput: there is no such file, or nothing says what it is written in.
@@ -89,13 +110,15 @@ def source_of(given: object, name: str, language: object = None) -> Source:
     else:
         text, where, folder = _read(path), path.name, path.resolve().parent
     spoken = str(language) if language is not None else _language_of(text, path, name)
-    included = () if folder is None else tuple(_included(text, folder))
+    # What is given as a text includes from where the process is.
+    included = tuple(_included(text, Path.cwd() if folder is None else folder, options))
     return Source(
         text=text,
         where=where,
         language=spoken,
         folder="" if folder is None else str(folder),
-        included=included,
+        included=tuple((called, held) for called, _, held in included),
+        files=tuple((str(place), digest_of((held,))) for _, place, held in included),
     )
 
 
@@ -136,8 +159,8 @@ def _language_of(text: str, path: Path | None, name: str) -> str:
     for language, ends in LANGUAGES.items():
         if path is not None and path.suffix in ends:
             return language
-    blanked = BLANKED.sub(" ", text)
-    found = [language for language, sign in _SIGNS.items() if sign.search(blanked)]
+    code = bare(text)
+    found = [language for language, sign in _SIGNS.items() if sign.search(code)]
     if len(found) == 1:
         return found[0]
     raise InvalidInput(
@@ -146,25 +169,66 @@ def _language_of(text: str, path: Path | None, name: str) -> str:
     )
 
 
-def _included(text: str, folder: Path) -> Iterator[tuple[str, str]]:
-    """What a text includes in quotation marks, and what that does, each once."""
-    waiting, seen = [(text, folder)], set[Path]()
+def refuse_changed(files: Iterable[Sequence[str]], kernel: str) -> None:
+    """Refuse to compile what includes other than it did when its source was read.
+
+    Else configs would be of different code, and kept as if they were not.
+
+    Raises:
+        DeviceFailed: a file has changed, or is gone.
+    """
+    for place, digest in files:
+        try:
+            held = _held(Path(place))
+        except OSError:
+            held = ""
+        if digest_of((held,)) != digest:
+            raise DeviceFailed(
+                f"{place} is not what it was when the source of {kernel} was read",
+                "make the template again",
+            )
+
+
+def _held(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _included(text: str, folder: Path, options: Sequence[str]) -> Iterator[tuple[str, Path, str]]:
+    """What a text and its options include, and what that does, each once: name, place, text."""
+    said = "\n".join(options)
+    told = [folder, *(Path(one) for one in _FOLDER.findall(said))]
+    before = "".join(f'#include "{one}"\n' for one in _BEFORE.findall(said))
+    waiting, seen = [(before + text, folder)], set[Path]()
     while waiting:
         inside, beside = waiting.pop(0)
-        for name in _INCLUDE.findall(inside):
+        for name in _named_in(inside):
             # As compilers look for it: beside who asks, then where they were told.
-            for place in dict.fromkeys((beside, folder)):
-                path = (place / name).resolve()
-                if path in seen or not path.is_file() or len(seen) == _MOST_INCLUDES:
-                    continue
-                seen.add(path)
+            for place in dict.fromkeys((beside, *told)):
                 try:
-                    found = path.read_text(encoding="utf-8", errors="replace")
-                except OSError:
+                    path = (place / name).resolve()
+                    if not path.is_file():
+                        continue
+                    if path in seen or len(seen) == _MOST_INCLUDES:
+                        break
+                    seen.add(path)
+                    found = _held(path)
+                except (OSError, RuntimeError):  # no name of a file's, or a loop of links
                     continue
-                yield name, found
+                yield name, path, found
                 waiting.append((found, path.parent))
                 break
+
+
+def _named_in(text: str) -> Iterator[str]:
+    """What a text may include, each once: where a macro says it, all that stands in quotes."""
+    names: dict[str, None] = {}
+    joined = text.replace("\\\n", "")
+    for found in _INCLUDE.finditer(joined):
+        if found["macro"]:
+            names.update(dict.fromkeys(_QUOTED.findall(joined)))
+        else:
+            names[found["beside"] or found["told"]] = None
+    yield from names
 
 
 def refuse_names(
@@ -193,6 +257,24 @@ def refuse_names(
                 f"a parameter {shown(name)} of {kernel}, which {why}",
                 f"give it another name, in {source.where} as well",
             )
+
+
+def refuse_defined(source: Source, names: Sequence[str]) -> None:
+    """Refuse a source that defines parameters itself: every config would be the same code.
+
+    Where a condition decides it, such as `#ifndef`, the author may know better.
+
+    Raises:
+        InvalidInput: it does.
+    """
+    depth = 0
+    for word, name in _DIRECTIVE.findall(bare(source.text)):
+        if word == "define" and depth == 0 and name in names:
+            raise InvalidInput(
+                f"{source.where} defines {name} itself, whatever a config says",
+                f"put that between #ifndef {name} and #endif",
+            )
+        depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(word, 0)
 
 
 def base_name(kernel: str) -> str:
@@ -253,10 +335,12 @@ def _value(value: Any, name: str) -> str:
     """What a macro stands for.
 
     Raises:
-        InvalidInput: it would take in the line below.
+        InvalidInput: it would take in the line below, or no source can hold it.
     """
     if isinstance(value, bool):
         return str(int(value))
+    if "\0" in str(value):
+        raise InvalidInput(f"{name}={shown(value)} holds what no source can", "leave it out")
     said = str(value).replace("\r", "").replace("\n", "\\\n")
     if said.endswith("\\"):
         raise InvalidInput(
@@ -265,11 +349,21 @@ def _value(value: Any, name: str) -> str:
     return said
 
 
-def read_signature(source: Source, kernel: str) -> Signature | Unread:
-    """What the source says of a kernel's parameters.
+def macros_in(options: Sequence[str]) -> tuple[str, ...]:
+    """What options for a compiler define.
+
+    >>> macros_in(["-DN=4", "-D", "real=float", "-I/x", "--define-macro=half"])
+    ('N', 'real', 'half')
+    """
+    return tuple(_DEFINED.findall("\n".join(options)))
+
+
+def read_signature(source: Source, kernel: str, macros: Collection[str] = ()) -> Signature | Unread:
+    """What the source says of a kernel's parameters, behind macros of these names.
 
     Raises:
         InvalidInput: no kernel of the name is there.
     """
     texts = [source.text, *(text for _, text in source.included)]
-    return signature_of("\n".join(texts), base_name(kernel), source.language, source.where)
+    whole, name = "\n".join(texts), base_name(kernel)
+    return signature_of(whole, name, source.language, source.where, macros)

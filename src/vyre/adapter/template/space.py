@@ -22,6 +22,9 @@ MOST_LOOKED = 2_000_000
 """Values that are tried while enumerating: some seconds."""
 
 
+_CONFIG = inspect.Parameter("config", inspect.Parameter.POSITIONAL_ONLY)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     """What may run a kernel, by its author's word.
@@ -139,9 +142,12 @@ def _of_function(
     """A function's name for people, what it is asked about, and how."""
     text = str(getattr(function, "__name__", type(function).__name__))
     try:
-        asked = tuple(inspect.signature(function).parameters)
+        parameters: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
     except (TypeError, ValueError):  # of a C function, say
-        asked = ("config",)
+        parameters = {"config": _CONFIG}
+    # What has a default of its own, such as a limit from around it, is asked for by its name alone.
+    needed = tuple(n for n, one in parameters.items() if one.default is one.empty or n in names)
+    asked = needed or tuple(parameters)[:1]
     if asked and all(one in names for one in asked):
         return text, asked, lambda values: function(**{one: values[one] for one in asked})
     if len(asked) != 1:

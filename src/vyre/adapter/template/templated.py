@@ -28,7 +28,9 @@ from vyre.adapter.template.signature import Unread
 from vyre.adapter.template.sizes import Size, Sizes, size_given
 from vyre.adapter.template.source import (
     asks_for_grid,
+    macros_in,
     read_signature,
+    refuse_defined,
     refuse_names,
     source_of,
     text_for,
@@ -434,10 +436,12 @@ def template(
     given: object = name
     if not isinstance(given, str) or not given.strip():
         raise InvalidInput(f"a kernel's name that is {shown(name)}", "give it as the source does")
-    read = source_of(source, name, language)
-    signature = read_signature(read, name)
+    given_to = _options(options, name)
+    read = source_of(source, name, language, given_to)
     space = space_of(params, restrictions, name)
+    signature = read_signature(read, name, (*space.names, *macros_in(given_to)))
     refuse_names(read, name, space.names, signature)
+    refuse_defined(read, space.names)
     sizes = Sizes.of(
         space.names,
         name,
@@ -452,7 +456,7 @@ def template(
         source=read,
         signature=signature,
         sizes=sizes,
-        options=_options(options, name),
+        options=given_to,
     )
     _refuse_opencl(recipe)
     text_for(read, dict(space.configs[0].settings), None)  # or it says which value is no macro

@@ -11,7 +11,7 @@ from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.template.arguments import Bound, Described, types_in
 from vyre.adapter.template.compiling import job_of, portable_of
-from vyre.adapter.template.recipe import Recipe, launch_of, loaded, rehearsal_of
+from vyre.adapter.template.recipe import Recipe, launch_of, loaded, refuse_unfit, rehearsal_of
 from vyre.adapter.template.sizes import Launch, Size
 from vyre.backend.base import LoadedText, Text, Texts, Ticket
 from vyre.errors import DeviceFailed
@@ -85,16 +85,11 @@ class Compiled:
         recipe, settings, launch = self.recipe, dict(config.settings), self._launch(config)
         key = self.place.device.name, recipe.text(settings, launch)
         found = self.loaded.get(key)
+        rehearsal = rehearsal_of(launch, recipe, self.said)
         if found is None:
-            rehearsal = rehearsal_of(launch, recipe, self.said)
             found = loaded(self.place.texts, recipe, settings, launch, rehearsal)
             found = self.loaded.setdefault(key, found)
-        given = len(self.said) + (recipe.local_at is not None)
-        if found.parameters is not None and found.parameters != given:
-            raise DeviceFailed(
-                f"{recipe.name} takes {found.parameters} arguments, {given} given",
-                "pass as many as the kernel takes",
-            )
+        refuse_unfit(found, recipe, rehearsal)
         self.starts[config] = found
         enqueue = self.place.texts.bind(found, types_in(self.said))
         launches: dict[Size | None, Launch] = {}
@@ -106,7 +101,7 @@ class Compiled:
             if launch is None:
                 if len(launches) >= _MOST_SIZES:
                     launches.clear()
-                launch = launches[size] = self._allowed(config, size)
+                launch = launches[size] = self._allowed(config, size, found)
             if local_at is not None:
                 values = recipe.whole(values, launch)
             return enqueue(launch.grid, launch.block, launch.shared_bytes, values, stream)
@@ -120,14 +115,14 @@ class Compiled:
     def _launch(self, config: Knobs) -> Launch:
         return launch_of(self.recipe, dict(config.settings), self.size)
 
-    def _allowed(self, config: Knobs, size: Size | None) -> Launch:
+    def _allowed(self, config: Knobs, size: Size | None, found: LoadedText) -> Launch:
         """The launch of a size that the device can make.
 
         Raises:
             DeviceFailed: it cannot.
         """
         launch = launch_of(self.recipe, dict(config.settings), size)
-        why = launch.refusal(self.place.info.limits)
+        why = launch.refusal(self.place.info.limits, found.group_bytes)
         if 0 in launch.grid:  # and the default has something to do: this would be the fastest
             why = f"grid {launch.grid} does nothing"
         if why is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre.backend.base import LoadedText, Rehearsal, StartText, Text, Unbuilt
+from vyre.backend.base import LoadedText, Rehearsal, StartText, Taken, Text, Unbuilt
 from vyre.backend.binaries import Binaries, name_of
 from vyre.backend.cuda import nvrtc
 from vyre.backend.cuda.build import Builder
@@ -69,7 +69,8 @@ class CudaTexts:
             return function
         with self._context.apart_from_captures():
             resources = self._builder.resources_of(function)
-        return LoadedText(function, resources.max_threads)
+            taken = self._taken(function)
+        return LoadedText(function, resources.max_threads, taken)
 
     def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:
         """Launches with buffers for arguments that are used again and again."""
@@ -88,6 +89,18 @@ class CudaTexts:
 
     def time(self, stream: int, launch: Callable[[], Any]) -> TimedTicket | None:
         return self._time(stream, launch)
+
+    def _taken(self, function: Any) -> tuple[Taken, ...] | None:
+        """How many bytes a kernel takes at each place; outside of captures.
+
+        A kernel without any looks like a driver that does not tell.
+        """
+        found = list[Taken]()
+        while True:
+            code, _, nbytes = self._context.driver.cuFuncGetParamInfo(function, len(found))
+            if code:
+                return tuple(found) or None
+            found.append(Taken(nbytes=nbytes))
 
     def _made(self, text: Text) -> nvrtc.Cubin | Unbuilt:
         """The machine code of a text, kept under a name over everything that decides it."""
