@@ -639,6 +639,22 @@ class TestKernelsOfElements:
                 {"after_loop": "y[0] = 1;"},
                 "it has an after_loop, which threads without an element run as well",
             ),
+            (
+                {
+                    "loop_prep": "mark(flags);",
+                    "preamble": "void mark(int *p) { p[blockIdx.x * blockDim.x + threadIdx.x]; }",
+                },
+                "it has a loop_prep and says blockIdx, which threads without an element run as "
+                "well",
+            ),
+            (
+                {"preamble": "#define CUPY_FOR(i, n) int i = 0;\n"},
+                "its source defines CUPY_FOR, by which its elements are found",
+            ),
+            (
+                {"preamble": "# undef n\n"},
+                "its source defines n, by which its elements are found",
+            ),
             ({"options": ("-DT=threadIdx",)}, "its source says threadIdx"),
         ],
     )

@@ -43,6 +43,9 @@ _CURRENT = -1
 _USUAL = 128
 """What CuPy launches an ElementwiseKernel with where nobody says."""
 
+_LOOP = ("CUPY_FOR", "i", "n", "_ind")
+"""What the loop is made of in which CuPy has a kernel of elements."""
+
 _OWN_MEMORY = re.compile(r"__constant__|__managed__|__device__[^(){};]*[;=]")
 _REFUSED = (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError)
 _VALUES = (np.generic, int, float, complex, type(None))
@@ -563,12 +566,19 @@ def runs_elements(
 def _sign_of_elements(kernel: Any) -> str | None:
     """What may make what a kernel of elements gives depend on the block."""
     parts = {name: str(kernel.kwargs.get(name, "")) for name in ("loop_prep", "after_loop")}
+    beyond = "which threads without an element run as well"
     if bare(parts["after_loop"]).strip():
-        return "it has an after_loop, which threads without an element run as well"
-    if "atomic" in bare(parts["loop_prep"]):
-        return "its loop_prep has atomics, which threads without an element run as well"
-    text = "\n".join((str(kernel.preamble), parts["loop_prep"], str(kernel.operation)))
-    return sign_in(text, kernel.kwargs.get("options", ()), steps=False)
+        return f"it has an after_loop, {beyond}"
+    before = bare(parts["loop_prep"])
+    if "atomic" in before:
+        return f"its loop_prep has atomics, {beyond}"
+    whole = (str(kernel.preamble), parts["loop_prep"], str(kernel.operation))
+    if before.strip() and "blockIdx" in bare("\n".join(whole)):
+        return f"it has a loop_prep and says blockIdx, {beyond}"
+    for name in re.findall(r"#\s*(?:define|undef)\s+(\w+)", bare("\n".join(whole))):
+        if name in _LOOP:
+            return f"its source defines {name}, by which its elements are found"
+    return sign_in("\n".join(whole), kernel.kwargs.get("options", ()), steps=False)
 
 
 def _described(kernel: Any) -> str:
