@@ -477,6 +477,17 @@ class TestRawKernels:
         assert texts[0] == adapter.tuned(kernel())._text()
         assert adapter._versions() == "cupy 14.2.0, nvrtc (13, 0)"
 
+    @pytest.mark.usefixtures("bench")
+    def test_a_file_that_is_gone_since_it_was_loaded_stops_no_launch(
+        self, adapter, kernel, launches, tmp_path
+    ):
+        of_file = kernel()
+        of_file.code, of_file.file_path = None, str(tmp_path / "gone.cubin")
+
+        adapter.tuned(of_file)((8,), (128,), (floats(), 1))
+
+        assert launches.blocks == [(128, 1, 1)]
+
 
 class TestTrials:
     """A kernel and copies of its arguments, for a process that may die."""
@@ -650,6 +661,10 @@ class TestKernelsOfElements:
             (
                 {"preamble": "#define CUPY_FOR(i, n) int i = 0;\n"},
                 "its source defines CUPY_FOR, by which its elements are found",
+            ),
+            (
+                {"operation": "y = x; } z[0] = 1; {"},
+                "it closes braces that it does not open, and so the loop of its elements",
             ),
             (
                 {"preamble": "# undef n\n"},

@@ -7,6 +7,7 @@ import pytest
 
 import vyre
 from vyre.adapter.blocks import block_of
+from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
 from vyre.testing.stand_ins import CudaAPIError, Dispatcher, Launched, Launches, Stream
@@ -531,14 +532,15 @@ class TestLaunches:
         assert len(launches.made) == 400
         assert [sum(one.args[0] is x for one in launches.made) for x in xs] == [200, 200]
 
-    def test_sizes_that_are_none_are_said(self):
-        made = tuned(kernel(), size=lambda _, n: n)
+    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3)])
+    def test_sizes_that_are_none_are_said(self, n):
+        made = tuned(kernel(), size=lambda *_: n)
 
         with pytest.raises(vyre.InvalidInput) as caught:
-            made[8, 128](floats(), 0.5)
+            made[8, 128](floats(), 0)
 
         assert str(caught.value) == (
-            "size= of twice is 0.5\nFix: give one to three whole numbers of at least 0"
+            f"size= of twice is {shown(n)}\nFix: give one to three whole numbers of at least 0"
         )
 
     def test_nothing_to_cover_is_launched_as_it_is(self, launches):

@@ -287,7 +287,7 @@ class TunedRawKernel:
             kernel = self.kernel
             code = kernel.code
             if code is None:
-                code = blake3.blake3(Path(kernel.file_path).read_bytes()).hexdigest()
+                code = _held_by(str(kernel.file_path))
             self._texts[ordinal] = digest_of(
                 (
                     *(self.name, _versions(), kernel.backend, *kernel.options),
@@ -572,6 +572,8 @@ def _sign_of_elements(kernel: Any) -> str | None:
     before = bare(parts["loop_prep"])
     if "atomic" in before:
         return f"its loop_prep has atomics, {beyond}"
+    if any(not _is_closed(one) for one in (before, bare(str(kernel.operation)))):
+        return "it closes braces that it does not open, and so the loop of its elements"
     whole = (str(kernel.preamble), parts["loop_prep"], str(kernel.operation))
     if before.strip() and "blockIdx" in bare("\n".join(whole)):
         return f"it has a loop_prep and says blockIdx, {beyond}"
@@ -579,6 +581,16 @@ def _sign_of_elements(kernel: Any) -> str | None:
         if name in _LOOP:
             return f"its source defines {name}, by which its elements are found"
     return sign_in("\n".join(whole), kernel.kwargs.get("options", ()), steps=False)
+
+
+def _is_closed(code: str) -> bool:
+    """Whether what stands in braces is opened and closed within a piece of code."""
+    depth = 0
+    for one in re.findall(r"[{}]|<%|%>", code):
+        depth += 1 if one in ("{", "<%") else -1
+        if depth < 0:
+            return False
+    return not depth
 
 
 def _described(kernel: Any) -> str:
@@ -594,6 +606,14 @@ def _described(kernel: Any) -> str:
             *more,
         )
     )
+
+
+def _held_by(path: str) -> str:
+    """What a file of machine code holds; its path where it is gone since it was loaded."""
+    try:
+        return blake3.blake3(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return path
 
 
 def _versions() -> str:
