@@ -1,4 +1,4 @@
-"""What of a source of CUDA C++ may be something else than what is read, so that reading it is vain.
+"""What of a source of C's kind may be something else than what is read, so that reading it is vain.
 
 A compiler sees what headers and options bring along, what names are pasted into, and quotes and
 lines as its own rules have them. Where those may differ from the reading, the source is not known.
@@ -11,14 +11,6 @@ from collections.abc import Iterable, Iterator
 
 from vyre.adapter.sources import bare
 
-_HARMLESS = re.compile(
-    r"<(?:cuda_fp16\.h|cuda_bf16\.h|cuda_fp8\.h|cuda_runtime\.h|math_constants\.h|math\.h|cmath"
-    r"|stdint\.h|cstdint|stddef\.h|cstddef|limits\.h|climits|float\.h|cfloat|limits|type_traits"
-    r"|cuda/std/(?!atomic|barrier|latch|semaphore)\w+|cuComplex\.h|cupy/complex\.cuh"
-    r"|cupy/carray\.cuh|cupy/math_constants\.h)>"
-)
-"""Headers in which nothing asks for a block but what stands in a source by its name."""
-
 _DIRECTIVE = re.compile(
     r"#\s*(?:(?:define|undef|include|if|ifdef|ifndef|elif|elifdef|elifndef|else|endif|pragma|error"
     r"|warning|line)\b|$)"
@@ -29,13 +21,19 @@ _WORD_OR_NUMBER = re.compile(r"[A-Za-z_]\w*|\.?\d(?:'?[\w.])*")
 _DEFINES = re.compile(r"(?:-D|--define-macro)(.*)", re.DOTALL)
 _DEFINED = re.compile(r"[ =]?([A-Za-z_]\w*(?:\([\w, .]*\))?)(?:=(.*))?", re.DOTALL)
 _HIDING = re.compile(
-    r"include|options-file|optf|^-X(?!ptxas)|compiler-options|compiler-bindir|^-ccbin|^-Wp|^@",
+    r"include|imacros|options-file|optf|^-X(?!ptxas)|compiler-options|compiler-bindir|^-ccbin"
+    r"|^-Wp|^@",
     re.IGNORECASE,
 )
 
 
-def hidden_in_source(text: str) -> str | None:
-    """What of a source may be something that is not read, as words; None where nothing may."""
+def hidden_in_source(text: str, harmless: re.Pattern[str]) -> str | None:
+    """What of a source may be something that is not read, as words; None where nothing may.
+
+    Args:
+        text: the source.
+        harmless: headers that may be included.
+    """
     control = _CONTROL.search(text)
     if control is not None:  # some end a line for a compiler and not here, or the other way
         return f"the character {control[0]!a}"
@@ -51,7 +49,7 @@ def hidden_in_source(text: str) -> str | None:
         if _DIRECTIVE.match(line) is None:
             return line
     for one in re.findall(r"#\s*include\b([^\n]*)", plain):
-        if _HARMLESS.fullmatch(one.strip()) is None:
+        if harmless.fullmatch(one.strip()) is None:
             return f"#include {one.strip()}".strip()
     return next((one for one in ("##", "%:", "\\", "??") if one in plain), None)
 
@@ -87,7 +85,7 @@ def _joined(options: Iterable[str]) -> list[str]:
     """Options of which some are written as two."""
     made: list[str] = []
     for one in options:
-        if made and made[-1] in ("-D", "--define-macro"):
+        if made and made[-1] in ("-D", "--define-macro", "-I", "--include-path"):
             made[-1] += f" {one.strip()}"
         else:
             made.append(one.strip())
