@@ -26,6 +26,7 @@ FREE = [
     f"int i = n + ({PLACE}); if (i < n) {{}}",
     f"float f = {PLACE} + 0.5f - 0.1f;",
     f"bool b = n > {PLACE};",
+    f"bool b = n && {PLACE} | 3;",
     f"int i = a ? {PLACE} : 0;",
     "__launch_bounds__(256) int i = blockIdx.x * blockDim.x\n    + threadIdx.x;",
     "int i = blockIdx.x * \\\n blockDim.x + threadIdx.x;",
@@ -52,6 +53,8 @@ STEPS = [
     f"#define MIN(a, b) ((a) < (b) ? (a) : (b))\nint i = {PLACE}; for (; i < n; i += gridDim.x * "
     "blockDim.x) {}",
     "int n = gridDim.x * blockDim.x / 2;",
+    "#define LOOP(i, n) for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); \\\n"
+    "i += blockDim.x * gridDim.x)\nLOOP(i, n) { y[i] = 1; }",
     "int n = (gridDim.x * blockDim.x) * 2;",
     "size_t step = (size_t)gridDim.y * blockDim.y;",
 ]
@@ -145,6 +148,7 @@ BOUND = [
         "its source says blockIdx",
     ),
     (f"#define ALL(...) 2 * __VA_ARGS__\nint i = ALL({PLACE});", "its source says blockIdx"),
+    ("const unsigned *p = &threadIdx.x + blockIdx.x * blockDim.x;", "its source says threadIdx"),
     # names of what a place is made of
     (f"#define POS(x) ({PLACE})\nint i = POS(x * 4);", "its source says blockIdx"),
     (f"#define POS(size_t) ((size_t){PLACE})\n", "its source says blockIdx"),

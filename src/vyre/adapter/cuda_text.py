@@ -182,9 +182,9 @@ _STEP = re.compile(
         for axis in "xyz"
     )
 )
-_BEFORE = re.compile(r"(?:^|[=({;,<&|^?\[]|(?<!:):|(?<!-)>|\breturn )$")
+_BEFORE = re.compile(r"(?:^|[=({;,<|^?\[]|(?<!&)&&|(?<!:):|(?<!-)>|\breturn )$")
 """What may stand before a sum, so that all of it is one term. No sum: floats are not added alike
-in another order. No name but one, as it may be a macro."""
+in another order. No `&`, which may ask for an address. No name but one, as it may be a macro."""
 
 _AFTER = re.compile(r"$|[;,)\]}<>?:&|^=!]|\+(?!\+)|-(?![->])")
 """What may stand after it."""
@@ -202,12 +202,14 @@ def _without_positions(tight: str, *, steps: bool, within: _Within) -> str:
         within: how it must be told from what stands around it.
     """
 
-    def replaced(found: re.Match[str], after_it: re.Pattern[str]) -> str:
+    def replaced(
+        found: re.Match[str], after_it: re.Pattern[str], ends: tuple[str, ...] = (";",)
+    ) -> str:
         before, after = _around(tight, found)
         if within is not _Within.ANY:
             opens, closes = "(" * within, ")" * within
             alone = before.endswith(opens) and after.startswith(closes)
-            given = _GIVEN.search(before) is not None and after.startswith(";")
+            given = _GIVEN.search(before) is not None and after.startswith(ends)
             return "@" if given or alone else found[0]
         if found[0].startswith("(") and before.endswith(">"):  # what is called, or a cast
             return found[0]
@@ -217,7 +219,8 @@ def _without_positions(tight: str, *, steps: bool, within: _Within) -> str:
     if not steps:
         return without
     tight = re.sub(r"\bCUPY_FOR\(", "for(", without)
-    return _STEP.sub(lambda found: replaced(found, _AFTER_PRODUCT), tight)
+    # Whatever comes after a product that is assigned comes after all of it.
+    return _STEP.sub(lambda found: replaced(found, _AFTER_PRODUCT, (";", ")", ",")), tight)
 
 
 def _around(text: str, found: re.Match[str]) -> tuple[str, str]:
