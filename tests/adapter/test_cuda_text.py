@@ -289,3 +289,12 @@ def test_a_loop_of_cupys_own_goes_on_by_the_threads_of_a_whole_grid():
     assert sign_in(text, steps=True) is None
     assert sign_in(text, steps=False) == "its source says CUPY_FOR"
     assert sign_in("#define CUPY_FOR(i, n) if (1)\n", steps=True) == "its source says CUPY_FOR"
+
+
+def test_a_quote_in_a_number_begins_a_text_in_an_old_standard():
+    text = "#define N 1'0 /* '\nt = threadIdx.x; /* */"
+
+    assert sign_in(text, ("--std=c++11",), steps=True) == (
+        "its source has a quote in a number, which may hide anything"
+    )
+    assert sign_in(text, ("--std=c++17",), steps=True) is None  # where all of it is a comment

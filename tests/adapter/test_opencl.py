@@ -261,6 +261,11 @@ class TestTheSpace:
                 [],
                 "its source has the character '\\r', which may hide anything",
             ),
+            (
+                "\n#define N 1'0 /* '\nx[0] = get_local_id(0); /* */",
+                [],
+                "its source has a quote in a number, which may hide anything",
+            ),
             ("x[0] = 3;", ["-DAT=\\"], "its option -DAT=\\ may hide anything"),
             (
                 'size_t other(uint) __asm("_Z12get_local_idj"); x[0] = other(0);',

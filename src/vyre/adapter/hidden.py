@@ -27,12 +27,15 @@ _HIDING = re.compile(
 )
 
 
-def hidden_in_source(text: str, harmless: re.Pattern[str]) -> str | None:
+def hidden_in_source(
+    text: str, harmless: re.Pattern[str], *, separated: bool = False
+) -> str | None:
     """What of a source may be something that is not read, as words; None where nothing may.
 
     Args:
         text: the source.
         harmless: headers that may be included.
+        separated: whether its language has quotes within numbers, which begin a text elsewhere.
     """
     control = _CONTROL.search(text)
     if control is not None:  # some end a line for a compiler and not here, or the other way
@@ -45,6 +48,8 @@ def hidden_in_source(text: str, harmless: re.Pattern[str]) -> str | None:
     plain = bare(text)
     if '"' in plain.replace('""', "") or "'" in _WORD_OR_NUMBER.sub("", plain):
         return "a quote that does not end in its line"
+    if not separated and any("'" in one for one in _WORD_OR_NUMBER.findall(plain)):
+        return "a quote in a number"
     for line in directives(plain):
         if _DIRECTIVE.match(line) is None:
             return line
