@@ -182,6 +182,11 @@ BOUND = [
     ("__hmma_m16n16k16_ld_a(a, p, 16, 0)", "its source says __hmma_m16n16k16_ld_a"),
     ("_CCCL_PP_CAT(thread, Idx).x", "its source says _CCCL_PP_CAT"),
     ("__CONCAT(thread, Idx).x", "its source says __CONCAT"),
+    (
+        "#include <cuda_fp16.h>\n_NV_CONCAT_EVAL(thread, Idx).x",
+        "its source says _NV_CONCAT_EVAL",
+    ),
+    (f"#include <stdint.h>\nint i = INT32_C({PLACE}) * 2;", "its source says INT32_C"),
     # a thread that waits for others, of which not all need be there
     ("while (atomicAdd(y, 0) < n);", "its source uses what atomicAdd returns"),
     ("do { k = atomicAdd(y, 0); } while (k < n);", "its source uses what atomicAdd returns"),

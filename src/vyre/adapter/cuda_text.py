@@ -25,7 +25,10 @@ _HARMLESS = re.compile(
 
 _GROUPS = re.compile(
     r"\b(threadIdx|blockIdx|blockDim|gridDim|warpSize|asm|__asm\w*|volatile|cooperative_groups"
-    r"|__?clock\w*|clock64|clock|globaltimer|\w*_sreg_\w*|CUPY_FOR|_CCCL_\w*|_LIBCUDACXX\w*"
+    r"|__?clock\w*|clock64|clock|globaltimer|\w*_sreg_\w*|CUPY_FOR"
+    r"|_?NV_\w+|(?:__)?U?INT(?:8|16|32|64|MAX)_C|_CCCL_\w*|_?LIBCUDACXX\w*|_GLIBCXX_\w*|_PSTL_\w*"
+    r"|__(?:MATH|REDIRECT|LDBL|GLIBC|CUDART_API)\w*|__(?:P|PMT|NTH|NTHNL|STRING|LONG_LONG_PAIR)"
+    r"|__f\d+x?|__gthrw_?|__ASMNAME2?"
     r"|__(?!grid_constant__)\w*(?:sync|shfl|ballot|barrier|fence|activemask|pipeline|nvvm|cvta|mma_"
     r"|match|reduce|[Ss]hared|[Bb]lock|[Gg]rid|[Cc]luster|[Ww]arp|[Ll]ane|[Tt]hread|CDP)\w*"
     r"|__any\w*|__all\w*|__isLocal|__nv_atomic\w*|__atomic\w*|\w*tomic\w*_block|\w*_scope_\w*"
@@ -33,7 +36,7 @@ _GROUPS = re.compile(
     r"|(?:any|all|ballot|syncthreads\w*)(?= ?\())\b|<<<"
 )
 """Words of CUDA's that ask for a block, that wait for other threads, or that may; and macros of
-harmless headers that do, or that paste names."""
+harmless headers that do, that paste names, or that put what they are given beside anything."""
 
 _ATOMIC = re.compile(
     r"\b(?:atomic(?:Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)\w*|__\w*Atomic\w+)\b"
