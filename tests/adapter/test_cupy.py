@@ -477,6 +477,17 @@ class TestRawKernels:
         assert texts[0] == adapter.tuned(kernel())._text()
         assert adapter._versions() == "cupy 14.2.0, nvrtc (13, 0)"
 
+    @pytest.mark.usefixtures("bench", "launches")
+    def test_the_source_of_several_kernels_is_read_once(self, adapter, kernel, monkeypatch):
+        read, inner = [], adapter.sign_in
+        monkeypatch.setattr(adapter, "sign_in", lambda *a, **k: read.append(a) or inner(*a, **k))
+        source = SOURCE + "// read once"
+
+        for name in ("one", "two", "three"):
+            adapter.tuned(kernel(source, name=name))((8,), (128,), (floats(), 1))
+
+        assert read == [(source, ())]
+
     @pytest.mark.usefixtures("bench")
     def test_a_file_that_is_gone_since_it_was_loaded_stops_no_launch(
         self, adapter, kernel, launches, tmp_path

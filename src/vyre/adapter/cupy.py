@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -276,7 +277,7 @@ class TunedRawKernel:
             self._signs[steps] = (
                 "its source is not known"
                 if code is None
-                else sign_in(code, self.kernel.options, steps=steps)
+                else _read(code, self.kernel.options, steps)
             )
         return self._signs[steps]
 
@@ -606,6 +607,12 @@ def _described(kernel: Any) -> str:
             *more,
         )
     )
+
+
+@functools.lru_cache(maxsize=32)
+def _read(code: str, options: tuple[str, ...], steps: bool) -> str | None:  # a key
+    """What `sign_in` says of a source: the kernels of a module have one together."""
+    return sign_in(code, options, steps=steps)
 
 
 def _held_by(path: str) -> str:
