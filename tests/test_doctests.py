@@ -9,10 +9,14 @@ import pytest
 import vyre
 
 NEEDS = {
+    "vyre.adapter.cupy": "cupy",
+    "vyre.adapter.numba": "numba.cuda",
     "vyre.adapter.opencl": "pyopencl",
     "vyre.adapter.torch": "torch",
     "vyre.backend.cuda": "cuda.bindings",
     "vyre.backend.opencl": "pyopencl",
+    "vyre.cupy": "cupy",
+    "vyre.numba": "numba.cuda",
     "vyre.opencl": "pyopencl",
     "vyre.torch": "torch",
 }

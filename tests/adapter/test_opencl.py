@@ -126,11 +126,11 @@ def test_the_best_is_found_from_launches_that_each_run_once(bench, queue, kernel
         launched += 1
 
     assert bench.call(launch, 600, lambda: entry_of(made).chosen["local"] == FAST)
-    bench.call(launch, 10)
+    bench.call(launch, 30)
 
     assert len(ran) == launched
     assert ran[0] is None
-    assert ran[-1] == (FAST,)
+    assert ran[-20:].count((FAST,)) > 10  # others are looked at again now and then
 
 
 def test_the_next_process_starts_with_what_was_learned(bench, queue, kernel, ran):
