@@ -7,7 +7,8 @@ in turns: `choice` is the time of what was learned by that of the best, which is
 rounds and timed by the odd ones. `differ` counts blocks, and calls on the way, whose results are
 not those of the library's own launch, bit by bit. `host` is what a call takes of the host beyond
 the library's own, on arrays so small that the device waits, in microseconds. A figure beyond its
-limit is marked. Less than two minutes on one H200; `--dry` goes the same way without a GPU, by
+limit is marked. A kernel that fails says so, and the others are measured; figures are written as
+they come. Less than two minutes on one H200; `--dry` goes the same way without a GPU, by
 stand-ins of the libraries' names: nothing is timed there that means anything.
 """
 
@@ -18,6 +19,7 @@ import importlib
 import platform
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +34,7 @@ from measure import picked
 from vyre import settings
 from vyre.errors import VyreError
 from vyre.learn import process
+from vyre.plain import plain
 from vyre.testing import provenance, stand_ins
 
 LIMITS = {"choice": 1.02, "differ": 0, "host": 2.0}
@@ -101,10 +104,13 @@ class Figures:
     host: float = 0.0
     own: float = 0.0
     blocks: dict[str, float] = field(default_factory=dict)
+    failed: str = ""
 
 
-def measured(make: Callable[[int], Case], size: int, calls: int, *, dry: bool) -> Figures:
-    found = Figures()
+def measure(
+    found: Figures, make: Callable[[int], Case], size: int, calls: int, *, dry: bool
+) -> None:
+    """Fill in the figures, one after the other."""
     case = make(size)
     case.clear()
     case.call(case.plain)
@@ -146,7 +152,6 @@ def measured(make: Callable[[int], Case], size: int, calls: int, *, dry: bool) -
     found.gain = median(times[found.default]) / median(times[found.chosen])
     found.blocks = {name: median(taken) for name, taken in times.items()}
     found.own, found.host = host_us(make(SMALL), calls, dry=dry)
-    return found
 
 
 def host_us(case: Case, calls: int, *, dry: bool) -> tuple[float, float]:
@@ -391,6 +396,7 @@ def table(found: dict[str, Any]) -> str:
             continue
         beyond = [what for what, most in LIMITS.items() if getattr(one, what) > most]
         marked = f"  BEYOND ITS LIMIT: {', '.join(beyond)}" if beyond else ""
+        marked += f"  FAILED: {one.failed}" if one.failed else ""
         lines.append(
             f"{name:<14}{one.choice:>8.3f}{one.gain:>8.2f}{one.differ:>8}{one.host:>9.2f}"
             f"{one.own:>8.2f}  {one.chosen} of {one.default}, best {one.best}{marked}"
@@ -414,15 +420,28 @@ def main() -> None:
                     continue
                 try:
                     case, size = make()
-                except (ImportError, StopIteration) as error:
-                    found[name] = f"left out: {type(error).__name__}: {error}"
+                except Exception as error:  # noqa: BLE001  # a library has its own for no device
+                    found[name] = plain(f"left out: {type(error).__name__}: {error}")
                     continue
-                found[name] = measured(case, size, given.calls, dry=given.dry)
+                figures = found[name] = Figures()
+                try:
+                    measure(figures, case, size, given.calls, dry=given.dry)
+                except Exception as error:  # noqa: BLE001  # whatever it is, the others are measured
+                    traceback.print_exc()
+                    figures.failed = plain(f"{type(error).__name__}: {error}")
+                save(given.out, found, dry=given.dry)
         process.recorder().flush()
-    if given.out:
-        figures = {name: one if isinstance(one, str) else vars(one) for name, one in found.items()}
-        provenance.save(given.out, figures, limits=LIMITS, dry=given.dry, host=platform.node())
+    save(given.out, found, dry=given.dry)
     print(table(found))
+    if any(isinstance(one, Figures) and one.failed for one in found.values()):
+        raise SystemExit(1)
+
+
+def save(out: Path | None, found: dict[str, Any], *, dry: bool) -> None:
+    if out is None:
+        return
+    figures = {name: one if isinstance(one, str) else vars(one) for name, one in found.items()}
+    provenance.save(out, figures, limits=LIMITS, dry=dry, host=platform.node())
 
 
 if __name__ == "__main__":

@@ -477,6 +477,28 @@ class TestRawKernels:
         assert texts[0] == adapter.tuned(kernel())._text()
         assert adapter._versions() == "cupy 14.2.0, nvrtc (13, 0)"
 
+    @pytest.mark.usefixtures("bench", "launches")
+    def test_the_source_of_several_kernels_is_read_once(self, adapter, kernel, monkeypatch):
+        read, inner = [], adapter.sign_in
+        monkeypatch.setattr(adapter, "sign_in", lambda *a, **k: read.append(a) or inner(*a, **k))
+        source = SOURCE + "// read once"
+
+        for name in ("one", "two", "three"):
+            adapter.tuned(kernel(source, name=name))((8,), (128,), (floats(), 1))
+
+        assert read == [(source, ())]
+
+    @pytest.mark.usefixtures("bench")
+    def test_a_file_that_is_gone_since_it_was_loaded_stops_no_launch(
+        self, adapter, kernel, launches, tmp_path
+    ):
+        of_file = kernel()
+        of_file.code, of_file.file_path = None, str(tmp_path / "gone.cubin")
+
+        adapter.tuned(of_file)((8,), (128,), (floats(), 1))
+
+        assert launches.blocks == [(128, 1, 1)]
+
 
 class TestTrials:
     """A kernel and copies of its arguments, for a process that may die."""
@@ -638,6 +660,26 @@ class TestKernelsOfElements:
             (
                 {"after_loop": "y[0] = 1;"},
                 "it has an after_loop, which threads without an element run as well",
+            ),
+            (
+                {
+                    "loop_prep": "mark(flags);",
+                    "preamble": "void mark(int *p) { p[blockIdx.x * blockDim.x + threadIdx.x]; }",
+                },
+                "it has a loop_prep and says blockIdx, which threads without an element run as "
+                "well",
+            ),
+            (
+                {"preamble": "#define CUPY_FOR(i, n) int i = 0;\n"},
+                "its source defines CUPY_FOR, by which its elements are found",
+            ),
+            (
+                {"operation": "y = x; } z[0] = 1; {"},
+                "it closes braces that it does not open, and so the loop of its elements",
+            ),
+            (
+                {"preamble": "# undef n\n"},
+                "its source defines n, by which its elements are found",
             ),
             ({"options": ("-DT=threadIdx",)}, "its source says threadIdx"),
         ],

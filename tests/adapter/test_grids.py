@@ -139,6 +139,15 @@ def test_positions_stay_what_an_int_can_hold():
     )
 
 
+def test_a_place_of_32_bits_that_begins_anew_within_a_block_keeps_the_block():
+    beyond = "more than 2^31 threads along x"
+    even, odd = Launch.of((2**24,), (256,)), Launch.of((2**24,), (384,))
+
+    assert even.why_not((128,), 1024, LIMITS) is None
+    assert odd.why_not((128,), 1024, LIMITS) == beyond
+    assert Launch.of((3 * 2**23,), (256,)).why_not((384,), 1024, LIMITS) == beyond
+
+
 def test_a_grid_that_the_device_does_not_allow_is_left_out():
     launch = Launch.of((1, 65535), (1, 32))
 

@@ -7,6 +7,7 @@ import pytest
 
 import vyre
 from vyre.adapter.blocks import block_of
+from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
 from vyre.testing.stand_ins import CudaAPIError, Dispatcher, Launched, Launches, Stream
@@ -243,6 +244,40 @@ class TestTheSpace:
 
         assert able == [(128,)]
         assert why.startswith("all other blocks: it is given 64 bytes of shared memory for each")
+
+    @pytest.mark.parametrize("option", ["cooperative", "extensions"])
+    def test_a_kernel_that_is_launched_or_given_arguments_in_its_own_way_is_a_sign(self, option):
+        able, (why,) = self.offered(twice, options={option: [1]})
+
+        assert able == [(128,)]
+        assert why.startswith(f"all other blocks: it is compiled with {option}=, so what it gives")
+
+    @pytest.mark.parametrize("given", ["a text", (1, [2]), object()])
+    def test_an_argument_of_a_type_that_others_may_have_taught_numba_is_a_sign(self, given):
+        able, (why,) = self.offered(twice, args=(floats(), given))
+        kind = type(given)
+
+        assert able == [(128,)]
+        assert why.startswith(
+            f"all other blocks: argument 1 is a {kind.__module__}.{kind.__name__}"
+        )
+
+    def test_what_a_name_stood_for_when_it_was_compiled_counts(self):
+        def place(axes):
+            return cuda.threadIdx.x + axes
+
+        def called(x, n):
+            x[at(1)] = n
+
+        at = cuda.jit(place, device=True)
+        made, x = tuned(kernel(called)), floats()
+        made[8, 128](x, 1024)  # for which Numba compiles
+        at = cuda.grid
+        made[8, 128](x, 1024)
+
+        assert tried(made) == [(128,)]
+        (why,) = entry_of(made).call.subject.question().refused
+        assert why.startswith("all other blocks: it says cuda.threadIdx.x, ")
 
     @pytest.mark.parametrize("bounds", [256, (256,), (256, 2)])
     def test_bounds_that_a_kernel_is_compiled_for_hold(self, bounds):
@@ -497,14 +532,15 @@ class TestLaunches:
         assert len(launches.made) == 400
         assert [sum(one.args[0] is x for one in launches.made) for x in xs] == [200, 200]
 
-    def test_sizes_that_are_none_are_said(self):
-        made = tuned(kernel(), size=lambda _, n: n)
+    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3)])
+    def test_sizes_that_are_none_are_said(self, n):
+        made = tuned(kernel(), size=lambda *_: n)
 
         with pytest.raises(vyre.InvalidInput) as caught:
-            made[8, 128](floats(), 0.5)
+            made[8, 128](floats(), 0)
 
         assert str(caught.value) == (
-            "size= of twice is 0.5\nFix: give one to three whole numbers of at least 0"
+            f"size= of twice is {shown(n)}\nFix: give one to three whole numbers of at least 0"
         )
 
     def test_nothing_to_cover_is_launched_as_it_is(self, launches):

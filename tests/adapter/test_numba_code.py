@@ -2,6 +2,7 @@
 
 import enum
 import math
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -94,8 +95,24 @@ def written_out_steps(x, n):
         x[i] = 1
 
 
+@cuda.jit(device=True)
+def of_a_number(a, *, more=3):
+    return a + more
+
+
+def a_number_by_default(x):
+    x[cuda.grid(1)] = of_a_number(1)
+
+
+def counts(x, n):
+    cuda.atomic.add(x, 0, max(n, 1))
+    if n:
+        cuda.atomic.max(x, (0, 1), x[1])
+
+
 FREE = (place, places, imported, another_name, the_whole_name, written_out)
 FREE = (*FREE, written_out_of_what_was_imported, own_memory, named_like)
+FREE = (*FREE, a_number_by_default, counts)
 
 
 @pytest.mark.parametrize("function", FREE, ids=lambda one: one.__name__)
@@ -212,7 +229,43 @@ def inner(x):
     x[cuda.grid(1)] = thread()
 
 
+@cuda.jit(device=True)
+def by_default(a, of=cuda):
+    return a + of.threadIdx.x
+
+
+def the_module_by_default(x):
+    x[cuda.grid(1)] = by_default(1)
+
+
+def a_builtin_that_an_extension_may_know(x):
+    x[cuda.grid(1)] = perf_counter()
+
+
+def waits(x, n):
+    cuda.atomic.add(x, 0, 1)
+    while cuda.atomic.add(x, 0, 0) < n:
+        pass
+
+
+def waits_by_another_name(x, n):
+    add = cuda.atomic.add
+    while n > add(x, 0, 0):
+        pass
+
+
+def waits_for_either(x, n):
+    cuda.atomic.add(x, 0, cuda.atomic.add(x, 1, 0) if n else 1)
+
+
 BOUND = {
+    the_module_by_default: "it uses by_default's default 0, the module numba.cuda, which cannot be "
+    "read",
+    a_builtin_that_an_extension_may_know: "it uses perf_counter, time.perf_counter, which cannot "
+    "be read",
+    waits: "it says cuda.atomic.add for what it returns",
+    waits_by_another_name: "it says cuda.atomic.add for what it returns",
+    waits_for_either: "it says cuda.atomic.add for what it returns",
     thread: "it says cuda.threadIdx.x",
     thread_imported: "it says cuda.threadIdx.x",
     thread_of_another_name: "it says cuda.threadIdx.x",
@@ -277,3 +330,26 @@ def test_what_a_closure_holds_is_read():
     assert "count = 3" in read(made(3, root), steps=True).constants
     assert read(made(3, root), steps=True).sign is None
     assert read(made(3, lane), steps=True).sign == "it says cuda.threadIdx.x"
+
+
+def test_a_function_that_stands_for_another_is_not_known():
+    def stands(x):
+        x[cuda.grid(1)] = 1
+
+    stands.__numba__, stands.real = "real", thread
+
+    said = f"it calls {__name__}.{stands.__qualname__}, which stands for another function"
+    assert read(stands, steps=True).sign == said
+
+
+def test_what_is_called_as_one_of_numbas_is_none_of_them():
+    class Mine:
+        __module__ = "numba.cuda.extending"
+        __name__ = "popc"
+
+    mine = Mine()
+
+    def kernel(x):
+        x[cuda.grid(1)] = mine(1)
+
+    assert read(kernel, steps=True).sign == "it says cuda.extending.popc"

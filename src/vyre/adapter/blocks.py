@@ -51,13 +51,20 @@ def shape_of(given: object, what: str, name: str) -> Shape:
     """
     listed = (given,) if isinstance(given, (int, np.integer)) else given
     if isinstance(listed, Iterable) and not isinstance(listed, (str, bytes)):
-        sizes = tuple(listed)
+        sizes = _listed(listed)
         whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in sizes)
         if whole and 1 <= len(sizes) <= len(AXES) and all(n >= 0 for n in sizes):
             return tuple(map(int, sizes))
     raise InvalidInput(
         f"{what} of {name} is {shown(given)}", "give one to three whole numbers of at least 0"
     )
+
+
+def _listed(given: Iterable[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(given)
+    except TypeError:  # an array without axes
+        return ()
 
 
 def stated(given: Any, option: str, what: str, name: str) -> tuple[Shape | None, ...]:

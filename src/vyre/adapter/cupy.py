@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -42,6 +43,9 @@ _CURRENT = -1
 
 _USUAL = 128
 """What CuPy launches an ElementwiseKernel with where nobody says."""
+
+_LOOP = ("CUPY_FOR", "i", "n", "_ind")
+"""What the loop is made of in which CuPy has a kernel of elements."""
 
 _OWN_MEMORY = re.compile(r"__constant__|__managed__|__device__[^(){};]*[;=]")
 _REFUSED = (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError)
@@ -273,7 +277,7 @@ class TunedRawKernel:
             self._signs[steps] = (
                 "its source is not known"
                 if code is None
-                else sign_in(code, self.kernel.options, steps=steps)
+                else _read(code, self.kernel.options, steps)
             )
         return self._signs[steps]
 
@@ -284,7 +288,7 @@ class TunedRawKernel:
             kernel = self.kernel
             code = kernel.code
             if code is None:
-                code = blake3.blake3(Path(kernel.file_path).read_bytes()).hexdigest()
+                code = _held_by(str(kernel.file_path))
             self._texts[ordinal] = digest_of(
                 (
                     *(self.name, _versions(), kernel.backend, *kernel.options),
@@ -563,12 +567,31 @@ def runs_elements(
 def _sign_of_elements(kernel: Any) -> str | None:
     """What may make what a kernel of elements gives depend on the block."""
     parts = {name: str(kernel.kwargs.get(name, "")) for name in ("loop_prep", "after_loop")}
+    beyond = "which threads without an element run as well"
     if bare(parts["after_loop"]).strip():
-        return "it has an after_loop, which threads without an element run as well"
-    if "atomic" in bare(parts["loop_prep"]):
-        return "its loop_prep has atomics, which threads without an element run as well"
-    text = "\n".join((str(kernel.preamble), parts["loop_prep"], str(kernel.operation)))
-    return sign_in(text, kernel.kwargs.get("options", ()), steps=False)
+        return f"it has an after_loop, {beyond}"
+    before = bare(parts["loop_prep"])
+    if "atomic" in before:
+        return f"its loop_prep has atomics, {beyond}"
+    if any(not _is_closed(one) for one in (before, bare(str(kernel.operation)))):
+        return "it closes braces that it does not open, and so the loop of its elements"
+    whole = (str(kernel.preamble), parts["loop_prep"], str(kernel.operation))
+    if before.strip() and "blockIdx" in bare("\n".join(whole)):
+        return f"it has a loop_prep and says blockIdx, {beyond}"
+    for name in re.findall(r"#\s*(?:define|undef)\s+(\w+)", bare("\n".join(whole))):
+        if name in _LOOP:
+            return f"its source defines {name}, by which its elements are found"
+    return sign_in("\n".join(whole), kernel.kwargs.get("options", ()), steps=False)
+
+
+def _is_closed(code: str) -> bool:
+    """Whether what stands in braces is opened and closed within a piece of code."""
+    depth = 0
+    for one in re.findall(r"[{}]|<%|%>", code):
+        depth += 1 if one in ("{", "<%") else -1
+        if depth < 0:
+            return False
+    return not depth
 
 
 def _described(kernel: Any) -> str:
@@ -584,6 +607,20 @@ def _described(kernel: Any) -> str:
             *more,
         )
     )
+
+
+@functools.lru_cache(maxsize=32)
+def _read(code: str, options: tuple[str, ...], steps: bool) -> str | None:  # a key
+    """What `sign_in` says of a source: the kernels of a module have one together."""
+    return sign_in(code, options, steps=steps)
+
+
+def _held_by(path: str) -> str:
+    """What a file of machine code holds; its path where it is gone since it was loaded."""
+    try:
+        return blake3.blake3(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return path
 
 
 def _versions() -> str:

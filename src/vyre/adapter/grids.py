@@ -15,7 +15,8 @@ from vyre.model import Knobs, Limits
 from vyre.plain import shown
 
 _MOST_THREADS = 2**31
-"""Along one axis; from there on a position that is an `int` would be negative."""
+"""Along one axis; from there on a position that is an `int` would be negative, and one of 32 bits
+may begin anew within a block whose threads are no power of two."""
 
 _MOST_BLOCKS = 65536
 """Along y and z."""
@@ -125,8 +126,11 @@ class Launch:
         grid = self.under(full)
         if any(n > m for n, m in zip(grid, limits.max_grid, strict=False)):
             return f"the device allows no grid of {blocks.said(grid)}"
-        for axis, n, m, before in zip(AXES, grid, full, self.threads, strict=True):
-            if n * m > max(before, _MOST_THREADS):
+        for axis, n, m, before, width in zip(
+            AXES, grid, full, self.threads, self.width, strict=True
+        ):
+            beyond = n * m > _MOST_THREADS
+            if beyond and (n * m > before or m & (m - 1) or width & (width - 1)):
                 return f"more than 2^31 threads along {axis}"
         return None
 

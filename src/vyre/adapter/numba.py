@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from types import FunctionType
 from typing import Any
 
@@ -84,6 +85,8 @@ class TunedKernel:
         self.tasks: dict[Any, Any] = {}
         self._configured: dict[Any, Configured] = {}
         self._read: dict[bool, Read] = {}
+        if not _SIMULATED and kernel.overloads:
+            self.look()
 
     def __getitem__(self, configuration: Any) -> Configured:
         """A launch of it: `kernel[grid, block]`, and a stream and shared memory where needed."""
@@ -122,10 +125,19 @@ class TunedKernel:
 
     # -- what its launches ask for
 
+    def look(self) -> None:
+        """Read its function as it is here and now, when the library compiles it.
+
+        What a name stands for then is part of what is compiled, whatever it stands for later.
+        """
+        for steps in (True, False):
+            found, known = read(self.kernel.py_func, steps=steps), self._read.get(steps)
+            self._read[steps] = found if known is None or known.sign is None else known
+
     def read(self, *, steps: bool) -> Read:
-        """What is known of its function."""
-        if steps not in self._read:
-            self._read[steps] = read(self.kernel.py_func, steps=steps)
+        """What is known of its function, by all times that it was looked at."""
+        if not self._read:
+            self.look()
         return self._read[steps]
 
     def most(self, args: Sequence[Any], limits: Limits) -> int:
@@ -198,10 +210,18 @@ class TunedKernel:
         variants = _Blocks(self.kernel, launch, shared_bytes, frozenset(configs), covers)
         return self.calls.add(key, kind, variants, (launching, args))
 
-    def sign(self, shared_bytes: int, *, steps: bool) -> str | None:
+    def sign(self, args: tuple[Any, ...], shared_bytes: int, *, steps: bool) -> str | None:
         """What may make results depend on the block."""
         if shared_bytes:
             return f"it is given {shared_bytes} bytes of shared memory for each block"
+        options = _options(self.kernel)
+        for option in ("cooperative", "extensions"):
+            if options.get(option):
+                return f"it is compiled with {option}="
+        for number, one in enumerate(args):
+            if not _is_plain(one):
+                kind = type(one)
+                return f"argument {number} is a {kind.__module__}.{kind.__qualname__}"
         return self.read(steps=steps).sign
 
     def is_begun(self, what: object, args: tuple[Any, ...]) -> bool:
@@ -212,6 +232,7 @@ class TunedKernel:
         if kind in self.begun:
             return True
         self.begun.add(kind)
+        self.look()
         return False
 
     def is_copied(self, args: tuple[Any, ...]) -> bool:
@@ -393,7 +414,7 @@ class Configured(_Launching):
     ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
         owner, limits = self._owner, _limits()
         steps = not launch.size and launch.way is not Grid.SAME
-        sign = owner.sign(self.shared_bytes, steps=steps)
+        sign = owner.sign(args, self.shared_bytes, steps=steps)
         return grids.able(launch, owner.said.named, sign, owner.most(args, limits), limits)
 
     def under(self, block: Shape, grid: Shape) -> Callable[..., Any]:
@@ -430,7 +451,7 @@ class ForAll(_Launching):
         self, args: tuple[Any, ...], launch: Launch
     ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
         owner, limits = self._owner, _limits()
-        sign = owner.sign(self.shared_bytes, steps=False)
+        sign = owner.sign(args, self.shared_bytes, steps=False)
         able, left_out = grids.able(
             launch, owner.said.named, sign, owner.most(args, limits), limits
         )
@@ -649,6 +670,17 @@ def _is_copied(argument: Any) -> bool:
 
 def _is_array(argument: Any) -> bool:
     return kind_of(argument) is not None or isinstance(argument, np.ndarray) or _is_fake(argument)
+
+
+def _is_plain(argument: Any) -> bool:
+    """Whether it is a number, an array, or a tuple of such: what others do is not known."""
+    if isinstance(argument, tuple):
+        return all(map(_is_plain, argument))
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return _is_plain(argument.value)
+    if argument is None or isinstance(argument, (bool, int, float, complex, np.generic, Enum)):
+        return True
+    return _is_array(argument) or hasattr(argument, "__cuda_array_interface__")
 
 
 def _is_fake(argument: Any) -> bool:

@@ -12,8 +12,10 @@ import dis
 import enum
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -27,6 +29,7 @@ _HARMLESS = frozenset(
 """What of `numba.cuda` asks for no block but a place in the whole grid."""
 
 _MODULES = (math, operator, np)
+_BUILTIN = ("builtins", "math", "cmath", "operator", "_operator")
 _TYPES = ("numba.core.types", *(f"{one}.types" for one in _CUDA))
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray, np.dtype)
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -74,8 +77,12 @@ class _Reader:
         if not isinstance(function, FunctionType) or not isinstance(code, CodeType):
             self.signs.append(f"it calls {_name(function)}, which cannot be read")
             return
-        around = _around(function)
-        self.code(code, around)
+        if hasattr(function, "__numba__"):
+            self.signs.append(f"it calls {_name(function)}, which stands for another function")
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        for number, one in enumerate(defaults):
+            self.value(f"{function.__name__}'s default {number}", one)
+        self.code(code, _around(function))
 
     def code(self, code: CodeType, around: dict[str, Any]) -> None:
         terms = list(_terms(code, around))
@@ -117,12 +124,14 @@ class _Term:
         name: of what it takes from around it.
         value: what that is; `_NOTHING` where it is nothing, or part of `numba.cuda`.
         sign: what may ask for a block, unless it is part of a place in the grid.
+        is_atomic: whether it is an operation that another thread cannot come between.
     """
 
     text: str = ""
     name: str = ""
     value: Any = _NOTHING
     sign: str | None = None
+    is_atomic: bool = False
 
 
 def _terms(code: CodeType, around: dict[str, Any]) -> Iterator[_Term]:
@@ -136,16 +145,38 @@ def _terms(code: CodeType, around: dict[str, Any]) -> Iterator[_Term]:
             yield _Term()  # what comes from elsewhere is no part of a sum
         if step.opname in _NAMES:
             chain: list[str] = []
+            begun = at - 1
             while at < len(steps) and steps[at].opname in _ATTRIBUTES:
                 chain.append(str(steps[at].argval))
                 at += 1
-            yield _named(str(step.argval), chain, around)
+            named = _named(str(step.argval), chain, around)
+            if named.is_atomic and not _is_dropped(steps[begun:]):
+                # A thread may wait for others by it, and not all of a grid need be there at once:
+                # how many are depends on the block.
+                yield _Term(sign=f"cuda.{'.'.join(chain) or step.argval} for what it returns")
+            else:
+                yield named
         elif step.opname == "BINARY_OP":
             yield _Term(text=step.argrepr)
         elif step.opname.startswith("IMPORT_"):
             yield _Term(sign=f"import {step.argval}")
         elif step.opname not in ("PUSH_NULL", "PRECALL", "EXTENDED_ARG"):
             yield _Term()
+
+
+def _is_dropped(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether what the first steps load is called at once, and what it returns is not used."""
+    depth = 0
+    for step, following in pairwise(steps):
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            return False
+        given = step.arg if step.opcode >= dis.HAVE_ARGUMENT else None
+        depth += dis.stack_effect(step.opcode, given)
+        if depth < 1:
+            return False
+        if depth == 1 and step.opname.startswith("CALL"):
+            return following.opname == "POP_TOP"
+    return False
 
 
 def _named(name: str, chain: Sequence[str], around: dict[str, Any]) -> _Term:
@@ -180,7 +211,7 @@ def _of_cuda(attribute: str, rest: Sequence[str]) -> _Term:
     if attribute == "gridsize":
         return _Term(text=attribute, sign=f"cuda.{said}")
     if attribute in _HARMLESS or attribute in dir(builtins):
-        return _Term()
+        return _Term(is_atomic=attribute == "atomic")
     if isinstance(getattr(np, attribute, None), type):  # a type, such as float32
         return _Term()
     return _Term(sign=f"cuda.{said}")
@@ -237,13 +268,19 @@ def _stub(value: Any) -> str | None:
     ours = module.startswith(tuple(f"{one}." for one in _CUDA))
     if not ours or isinstance(getattr(value, "py_func", None), FunctionType):
         return None
-    return "libdevice" if module.endswith(".libdevice") else name
+    if module.endswith(".libdevice"):
+        return "libdevice"
+    # Others may call theirs as one of Numba's is called.
+    is_theirs = any(getattr(sys.modules.get(one), name, None) is value for one in _CUDA)
+    return name if is_theirs else f"{module.rpartition('.')[2]}.{name}"
 
 
 def _is_harmless(value: Any) -> bool:
     """Whether it is known to ask for no block: functions of mathematics, builtins, types."""
-    if isinstance(value, (BuiltinFunctionType, np.ufunc)):
+    if isinstance(value, np.ufunc):
         return True
+    if isinstance(value, BuiltinFunctionType):  # an extension may know others
+        return value.__module__ in _BUILTIN
     if isinstance(value, ModuleType):
         return value in _MODULES
     if isinstance(value, type):
@@ -278,5 +315,7 @@ def _text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
     kind = getattr(value, "__qualname__", None) or type(value).__qualname__
     return f"{getattr(value, '__module__', None) or type(value).__module__}.{kind}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from vyre.adapter.blocks import Shape, shape_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.copying import refuse_beyond
 from vyre.adapter.failure import Raised
+from vyre.adapter.hidden import defined_by, hidden_in_source, hiding_option
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.sources import bare
@@ -36,16 +38,17 @@ DRIVERS = "driver"
 """What a config says whose local size is left to the driver."""
 
 _GROUPS = re.compile(
-    r"\b(get_local_id|get_local_size|get_enqueued_local_size|get_group_id|get_num_groups"
-    r"|get_local_linear_id|barrier|work_group_\w+|sub_group_\w+|__local|local)\b"
+    r"\b(\w*get_local_\w+|get_enqueued_local_size|get_group_id|get_num_groups|\w*barrier|local|__local"
+    r"|(?!reqd_)\w*work_group_\w+|\w*sub_?group\w*|\w*_fence|asm|__asm\w*|__builtin_\w+|_\w*(?:local|group)_\w+"
+    r"|_Z\w+)\b"
 )
 """What makes a result depend on the local size, if anything does."""
 
-_HIDING = re.compile(r"# *include\b(?! *<pyopencl-[\w-]+\.h>)|##")
-"""What may hide such a word."""
+_WHOLE = re.compile(r"\bget_global_(?:size|linear_id)\b")
+"""What does where the global size goes by the local one."""
 
-_DEFINED = re.compile(r"-D *(\S+)")
-"""What options define: it is part of a source."""
+_HARMLESS = re.compile(r"<pyopencl-[\w-]+\.h>")
+"""Headers in which nothing does."""
 
 _VECTOR = re.compile(r"([a-z]+)\d*\*$")
 
@@ -432,6 +435,32 @@ def _binary_of(program: Any, device: Any) -> bytes:
     return binary
 
 
+def _sign_in(text: str | None, options: str, *, pad: bool) -> str | None:
+    """What may make results depend on the local size, as words; None where nothing does.
+
+    Args:
+        text: the source, all of whose kernels count.
+        options: what it was built with.
+        pad: whether the global size goes by the local one.
+    """
+    if text is None:
+        return "its source is not known"
+    words = shlex.shlex(options, posix=True)
+    words.whitespace_split, words.escape, words.commenters = True, "", ""
+    try:
+        given = list(words)
+    except ValueError:  # a quote that does not end
+        return f"its options {shown(options)} may hide anything"
+    option, hidden = hiding_option(given), hidden_in_source(text, _HARMLESS)
+    if option is not None:
+        return f"its option {option} may hide anything"
+    if hidden is not None:
+        return f"its source has {hidden}, which may hide anything"
+    plain = bare("\n".join((*defined_by(given), text)))
+    sign = _GROUPS.search(plain) or (_WHOLE.search(plain) if pad else None)
+    return None if sign is None else f"its source says {sign[0]}"
+
+
 def _able(
     kernel: Any,
     device: Any,
@@ -449,12 +478,9 @@ def _able(
         return (knobs_of(given),), (why,)
     if stated is None:
         text = source_of(kernel.program)
-        defined = _DEFINED.findall(_options(kernel.program, device))
-        plain = "" if text is None else bare("\n".join((*defined, text)))
-        sign = _GROUPS.search(plain) or _HIDING.search(plain)
-        if text is None or sign is not None:
-            why = "its source is not known" if sign is None else f"its source says {sign[0]}"
-            return blocks.alone(knobs_of(given), why, "local", "local sizes")
+        sign = _sign_in(text, _options(kernel.program, device), pad=pad)
+        if sign is not None:
+            return blocks.alone(knobs_of(given), sign, "local", "local sizes")
         stated = (None, *blocks.usual(len(size)))
     most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device)
     axes = device.max_work_item_sizes
