@@ -27,6 +27,8 @@ FAULTS = {
     "illegal": "the process that tried it died with signal 11",
     "aborts": "the process that tried it died with signal 6",
     "hangs": "a run on copies took more than 2 s",
+    "leaves": "SystemExit: 0",
+    "forks": "the process that tried it ended with status 4",
     "raises": "ValueError: no such way",
     "wrong": "it differs from how=first: argument 0 has 1 of 4 elements that differ, such as 9.0 "
     "at 0, where it should be 2.0",
@@ -51,6 +53,11 @@ def double(x, how):
         case "hangs":
             while True:
                 time.sleep(60)
+        case "leaves":
+            raise SystemExit(0)
+        case "forks":
+            if os.fork():
+                os._exit(4)  # and the other comes back, as if nothing were the matter
         case "raises":
             raise ValueError("no such way")
         case "wrong":
@@ -513,6 +520,14 @@ def test_a_process_that_was_killed_starts_anew():
 
     assert answers[1] == {}
     assert os.getpid() == HERE
+
+
+def test_modules_are_looked_for_as_in_the_caller_whatever_else_stands_there(monkeypatch):
+    monkeypatch.setattr(trials.sys, "path", [*trials.sys.path, Path("/nowhere"), None])
+
+    searched = beside.Jobs(beside.Spoken("a process", "its work"))._variables["PYTHONPATH"]
+
+    assert searched == os.pathsep.join(trials.sys.path[:-2])
 
 
 def test_what_is_pickled_by_its_value_is_so_once():

@@ -23,7 +23,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"ok": True, "done": entry(request["entry"])(request["given"])}
     except VyreError as error:
         return refusal(error.problem)
-    except Exception as error:  # noqa: BLE001  # libraries of others raise anything
+    except BaseException as error:  # noqa: BLE001  # others raise anything, and end the process so
         last = traceback.format_exc(limit=-6)
         return refusal(f"{type(error).__name__}: {str(error).strip() or 'without a word'}", last)
 

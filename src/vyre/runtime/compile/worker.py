@@ -92,7 +92,7 @@ class Worker(ABC, Generic[Work, Done]):
     ) -> None:
         self._command, self._greeting, self._spoken = command, greeting, spoken
         self._limit_s = time_limit_s
-        self._variables = {**(variables or {}), "PYTHONPATH": os.pathsep.join(sys.path)}
+        self._variables = {**(variables or {}), "PYTHONPATH": os.pathsep.join(_searched())}
         self._waiting: queue.SimpleQueue[tuple[Work, Pending[Done]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()  # guards what follows
         self._thread: threading.Thread | None = None
@@ -298,6 +298,12 @@ def python_command(process: str, module: str, *arguments: str) -> tuple[str, ...
         )
     # -P, or modules of the folder we are called from could stand in for the library's.
     return (sys.executable, "-P", "-m", module, *arguments)
+
+
+def _searched() -> list[str]:
+    """Where modules are looked for; imports pass over what is no text there, too."""
+    found: list[object] = [*sys.path]
+    return [one for one in found if isinstance(one, str)]
 
 
 def _parsed(line: bytes) -> Any:
