@@ -331,7 +331,7 @@ class TestTrials:
         run = adapter.runs(taken.kernel)
 
         assert [one.__name__ for one in compiled] == ["product"]
-        assert [one.tolist() for one in run({"way": "compiled"}, taken.arguments)] == [
+        assert [one.array.tolist() for one in run({"way": "compiled"}, taken.arguments)] == [
             [1.0] * 3,
             [0.5] * 3,
         ]
