@@ -331,11 +331,9 @@ class TestTrials:
         run = adapter.runs(taken.kernel)
 
         assert [one.__name__ for one in compiled] == ["product"]
-        assert [one.array.tolist() for one in run({"way": "compiled"}, taken.arguments)] == [
-            [1.0] * 3,
-            [0.5] * 3,
-        ]
-        assert taken.names == ("argument 0",)
+        _, argument, result = run({"way": "compiled"}, taken.arguments)
+        assert (argument.name, argument.array.tolist()) == ("argument 0", [1.0] * 3)
+        assert (result.name, result.array.tolist()) == ("result 1", [0.5] * 3)
 
     def test_it_is_given_the_time_to_compile(self, ways):
         assert choose(**ways, check=True)._calls.check.limit_s == 120.0

@@ -12,7 +12,9 @@ import cloudpickle
 from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.differences import Part
 from vyre.adapter.kind import Portable
+from vyre.adapter.margins import Margins
 from vyre.adapter.parts import Walk, arrays_in
+from vyre.adapter.surroundings import changed_since, surroundings
 from vyre.adapter.trials import packed
 
 
@@ -40,11 +42,16 @@ def unpacked(kernel: Mapping[str, Any]) -> Any:
 
 def ran(function: Callable[..., Any], arguments: Sequence[Any]) -> list[Part]:
     """Call a function on copies: its arguments as it left them, then what it gave."""
-    args, kwargs = arguments
+    margins = Margins()
+    args, kwargs = map(margins.within, arguments)
     named = [*((f"argument {n}", one) for n, one in enumerate(args)), *kwargs.items()]
     before = [array for name, one in named for array in arrays_in(name, one)]
+    process = surroundings()
     given = function(*args, **kwargs)
     walk = Walk()
+    changed = changed_since(process)
+    left = f"left with another {' and '.join(changed)}" if changed else "left as it was"
+    walk.add("the process", walk, left)
     for name, one in named:
         walk.take(name, one)
     walk.take_displaced(before)
@@ -55,4 +62,4 @@ def ran(function: Callable[..., Any], arguments: Sequence[Any]) -> list[Part]:
             walk.take(f"result {number + 1}", one)
     else:
         walk.take("result 1", given)
-    return walk.parts
+    return [*walk.parts, *margins.parts]
