@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vyre.adapter.failure import words_of
 from vyre.adapter.kind import Job
 from vyre.adapter.server import GREETING
 from vyre.errors import VyreError
@@ -115,7 +116,7 @@ class Aside:
             except VyreError as error:
                 pending.settle(Refused(error.problem))
             except Exception as error:  # noqa: BLE001  # of a library of others: it drops one config
-                pending.settle(Refused(f"{type(error).__name__}: {error}"))
+                pending.settle(Refused(f"{type(error).__name__}: {words_of(error)}"))
             else:
                 pending.settle(_DONE)
 
