@@ -320,6 +320,21 @@ class TestTrials:
         assert ran == ["eager"]
         assert bench.deciders.desk.drained(60)
 
+    def test_functions_are_compared_under_the_modes_of_the_call(self):
+        def product(x):
+            return x @ x, torch.is_grad_enabled()
+
+        x = torch.ones(2, 2)
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            taken = adapter._Ways({"product": product}, ((x,), {})).portable(((x,), {}))
+
+        parts = adapter.runs(taken.kernel)({"way": "product"}, taken.arguments)
+
+        given = {one.name: one for one in parts}
+        assert given["result 1"].array.tolist() == [[2.0, 2.0]] * 2
+        assert given["result 1"].kind == "torch.Tensor torch.bfloat16 cpu torch.strided"
+        assert not given["result 2"].array
+
     def test_what_was_compiled_is_compiled_there_again(self, ways, monkeypatch):
         compiled = []
         monkeypatch.setattr(

@@ -79,6 +79,8 @@ class Walk:
     def _take_array(self, name: str, value: Any) -> None:
         numbers = as_numpy(value)
         said = _name(type(value))
+        if kind_of(value) is not None:  # NumPy may know neither its type nor how it lies there
+            said = " ".join((said, *_told(value, ("dtype", "device", "layout"))))
         if getattr(value, "requires_grad", False):
             said = f"{said} with gradients"
         if self._given:
@@ -148,6 +150,11 @@ def as_numpy(value: Any) -> Any:
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, (np.ndarray, DeviceArray)) or kind_of(value) is not None
+
+
+def _told(value: Any, names: Iterable[str]) -> Iterator[str]:
+    """What an array of another library says of itself."""
+    return (str(getattr(value, name)) for name in names if hasattr(value, name))
 
 
 def _is_object(value: Any) -> bool:
