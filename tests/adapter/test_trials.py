@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import signal
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -17,7 +18,7 @@ from vyre.adapter import tried as tried_module
 from vyre.adapter import tuned as tuned_module
 from vyre.adapter.kind import Job
 from vyre.adapter.trials import Check, Trials, pickled
-from vyre.runtime.compile.worker import Refused
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import TablePlace, failures, learning
 
 HERE = os.getpid()
@@ -507,6 +508,64 @@ class TestCheck:
             Check.of(*given)
 
         assert str(caught.value) == said
+
+
+def test_where_there_is_no_process_to_try_it_in_the_first_serves_alone(bench, place, monkeypatch):
+    jobs = beside.Jobs(beside.Spoken("the process that tried it", "a run on copies"))
+    jobs.close()
+    monkeypatch.setattr(trials, "trying", lambda: jobs)
+    function, ran = tuned_double(place, "first", "right")
+
+    for _ in range(20):
+        assert function(np.float64([1.0])) == 4
+        assert bench.deciders.desk.drained(60)
+
+    assert set(ran) == {"first"}
+    assert failures(entry_of(function)) == {"how=right": "the process that tried it is closed"}
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_trial_whose_caller_was_interrupted_holds_up_nobody(place, monkeypatch):
+    handed = []
+
+    class Interrupted(Pending):
+        def wait(self, timeout_s=None):
+            raise KeyboardInterrupt
+
+    class Never:
+        def submit(self, work, then=None):
+            handed.append(Interrupted())
+            return handed[-1]
+
+    monkeypatch.setattr(trials, "trying", Never)
+    function, _ = tuned_double(place, "first", "right")
+
+    with pytest.raises(KeyboardInterrupt):
+        function(np.float64([1.0]))
+
+    assert [one.poll() for one in handed] == [Refused("it was no longer wanted", by_helper=True)]
+
+
+def test_who_is_interrupted_while_the_thread_starts_does_not_start_another(monkeypatch):
+    start, jobs = threading.Thread.start, beside.Jobs(beside.Spoken("a process", "its work"))
+
+    def interrupted(thread):
+        start(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.submit(Job(entry="vyre.adapter.none:none"))
+    threads = [one for one in threading.enumerate() if one.name == "vyre-compile"]
+    before = len(threads)
+
+    with jobs:
+        answers = [jobs.submit(Job(entry="vyre.adapter.none:none")) for _ in range(2)]
+
+        assert [one.wait(600).by_helper for one in answers] == [False, False]
+        serving = [one for one in threading.enumerate() if one.name == "vyre-compile"]
+        assert len(serving) == before
 
 
 def test_a_process_that_was_killed_starts_anew():

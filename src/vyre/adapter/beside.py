@@ -94,13 +94,13 @@ class Aside:
             if self._closed:
                 pending.settle(Refused(_ENDING, by_helper=True))
             elif self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="vyre-making", daemon=True)
+                # Kept before it starts: who is interrupted there would start another beside it.
+                self._thread = threading.Thread(target=self._run, name="vyre-making", daemon=True)
                 try:
-                    thread.start()
+                    self._thread.start()
                 except RuntimeError as error:  # no more threads, or the interpreter is ending
+                    self._thread = None
                     pending.settle(Refused(f"no thread could be started: {error}", by_helper=True))
-                else:
-                    self._thread = thread
         return pending
 
     def _run(self) -> None:
