@@ -25,7 +25,7 @@ from typing import Any
 
 from vyre.plain import plain_lines
 from vyre.testing import provenance
-from vyre.testing.fault_calls import ADAPTERS, Came, Drawn
+from vyre.testing.fault_calls import ADAPTERS, RIGHT, Came, Drawn
 from vyre.testing.fault_draws import Lost, alone, draws
 
 Whole = list[tuple[Drawn, Came | Lost]]
@@ -55,7 +55,7 @@ def findings(drawn: Drawn, came: Came | Lost) -> list[str]:
         *(f"wrong: {one}" for one in came.wrong),
         *(f"served: {one}" for one in came.served),
         *(f"not found: {one}" for one in came.unreached),
-        *([] if "right" in named(drawn, came.chosen) else [f"chosen: {came.chosen}"]),
+        *([] if named(drawn, came.chosen) in RIGHT else [f"chosen: {came.chosen}"]),
     ]
 
 

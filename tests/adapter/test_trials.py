@@ -431,7 +431,7 @@ class TestWhatIsTaken:
             self.kept(x)
 
         assert str(caught.value) == (
-            "(<DeviceArray float64[1] on reference:0>,) cannot be had in another process: "
+            "((<DeviceArray float64[1] on reference:0>,), {}) cannot be had in another process: "
             "InvalidInput: <DeviceArray float64[1] on reference:0> cannot be pickled: it is in a "
             "device's memory\n"
             "Fix: leave check= out, or pass arrays and plain values"
@@ -529,11 +529,11 @@ def test_a_trial_whose_caller_was_interrupted_holds_up_nobody(place, monkeypatch
     handed = []
 
     class Interrupted(Pending):
-        def wait(self, timeout_s=None):
+        def wait(self, *_):
             raise KeyboardInterrupt
 
     class Never:
-        def submit(self, work, then=None):
+        def submit(self, *_):
             handed.append(Interrupted())
             return handed[-1]
 

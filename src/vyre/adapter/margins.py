@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from vyre.adapter.differences import Array, Part
+from vyre.adapter.views import View
 
 MARGIN = 4096
 """Bytes on each side; who writes further away than that goes unseen, or is ended by the system."""
@@ -15,20 +16,20 @@ UNTOUCHED = 0xA5
 
 
 class Margins:
-    """The margins of the copies that one run is given."""
+    """The margins of the copies that one run is given, and what lies between their elements."""
 
     def __init__(self) -> None:
-        self._around: list[tuple[Array, int]] = []
+        self._wholes: dict[int, tuple[Array, list[View]]] = {}  # by the memory that is within
         self._moved: dict[int, tuple[Any, Any]] = {}  # with what was there, or its number is reused
 
     def within(self, value: Any) -> Any:
-        """The same value, its arrays moved to where they have margins; what was one stays one."""
+        """The same value, with arrays that have margins for its views; what was one stays one."""
         if id(value) in self._moved:
             return self._moved[id(value)][1]
         kind = type(value)
         moved = value
-        if kind is np.ndarray and not value.dtype.hasobject:
-            moved = self._move(value)
+        if kind is View:
+            moved = self._moved_to(value)
         elif kind is tuple:
             moved = tuple(map(self.within, value))
         elif kind is list or kind is dict:  # moved in place, because it may hold itself
@@ -38,23 +39,29 @@ class Margins:
         self._moved[id(value)] = value, moved
         return moved
 
-    def _move(self, array: Array) -> Array:
-        whole = np.full(array.nbytes + 2 * MARGIN, UNTOUCHED, np.uint8)
-        self._around.append((whole, array.nbytes))
-        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-        inside = whole[MARGIN : MARGIN + array.nbytes]
-        moved = np.ndarray(array.shape, array.dtype, buffer=inside.data, order=order)  # type: ignore[call-overload]  # one of two
-        moved[...] = array
-        moved.flags.writeable = array.flags.writeable
-        return moved
+    def _moved_to(self, view: View) -> Array:
+        size = view.memory.nbytes
+        if id(view.memory) not in self._wholes:
+            whole = np.pad(view.memory, MARGIN, constant_values=UNTOUCHED)
+            self._wholes[id(view.memory)] = whole, []
+        whole, views = self._wholes[id(view.memory)]
+        views.append(view)
+        return view.within(whole[MARGIN : MARGIN + size])
 
     @property
     def parts(self) -> list[Part]:
-        """What stands in them, as it is compared."""
+        """What stands beside the arrays, and between their elements, as it is compared."""
         return [
-            around(f"array {number}", np.concatenate((whole[:MARGIN], whole[MARGIN + size :])))
-            for number, (whole, size) in enumerate(self._around)
+            around(f"array {number}", _beside(whole, views))
+            for number, (whole, views) in enumerate(self._wholes.values())
         ]
+
+
+def _beside(whole: Array, views: list[View]) -> Array:
+    kept = whole.copy()
+    for view in views:
+        view.blank(kept[MARGIN : len(kept) - MARGIN])
+    return kept
 
 
 def around(name: str, margin: Array) -> Part:

@@ -9,13 +9,14 @@ from typing import Any
 
 import cloudpickle
 
-from vyre.adapter.copying import copied, refuse_to_copy_much
+from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.differences import Part
 from vyre.adapter.kind import Portable
 from vyre.adapter.margins import Margins
 from vyre.adapter.parts import Walk, arrays_in
 from vyre.adapter.surroundings import changed_since, surroundings
 from vyre.adapter.trials import packed
+from vyre.adapter.views import viewed
 
 
 def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
@@ -25,14 +26,14 @@ def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portab
     return Portable(
         entry=entry,
         kernel={"function": packed(function)},
-        arguments=(copied(tuple(args)), copied(kwargs)),
+        arguments=(viewed((tuple(args), dict(kwargs))),),
     )
 
 
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Part]]:
     """What runs a function on copies, in the process that may die: what it left, and gave."""
     function = unpacked(kernel)
-    return lambda settings, arguments: ran(functools.partial(function, **settings), arguments)
+    return lambda settings, arguments: ran(functools.partial(function, **settings), arguments[0])
 
 
 def unpacked(kernel: Mapping[str, Any]) -> Any:

@@ -116,7 +116,7 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
 
     def run(settings: Mapping[str, Any], arguments: Sequence[Any]) -> list[Any]:
         way = ways[settings[WAY]]
-        return ran(lambda *args, **kwargs: state.run(way, args, kwargs), arguments)
+        return ran(lambda *args, **kwargs: state.run(way, args, kwargs), arguments[0])
 
     return run
 

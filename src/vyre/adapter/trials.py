@@ -182,12 +182,14 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _modules_in(value: Any) -> set[ModuleType]:
+def _modules_in(value: Any, around: tuple[int, ...] = ()) -> set[ModuleType]:
     """The modules that functions among a value stand in."""
-    if isinstance(value, Mapping):
-        return _modules_in(tuple(value.values()))
-    if isinstance(value, (tuple, list)):
-        return {module for one in value for module in _modules_in(one)}
+    if id(value) in around:  # it holds itself
+        return set()
+    if isinstance(value, (Mapping, tuple, list)):
+        held = tuple(value.values()) if isinstance(value, Mapping) else value
+        within = (*around, id(value))
+        return {module for one in held for module in _modules_in(one, within)}
     module = sys.modules.get(str(getattr(value, "__module__", "")))
     return {module} if isinstance(value, FunctionType) and module is not None else set()
 
