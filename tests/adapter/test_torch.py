@@ -320,6 +320,16 @@ class TestTrials:
         assert ran == ["eager"]
         assert bench.deciders.desk.drained(60)
 
+    @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+    def test_sparse_tensors_are_taken_though_they_do_not_say_how_large_they_are(self, layout):
+        x = torch.eye(3).to_sparse(layout=layout)
+
+        taken = adapter._Ways({"sum": torch.sum}, ((x,), {})).portable(((x,), {}))
+
+        _, argument, _ = adapter.runs(taken.kernel)({"way": "sum"}, taken.arguments)
+        assert argument.kind == f"torch.Tensor torch.float32 cpu {layout}"
+        assert argument.array.tolist() == torch.eye(3).tolist()
+
     def test_functions_are_compared_under_the_modes_of_the_call(self):
         def product(x):
             return x @ x, torch.is_grad_enabled()

@@ -356,9 +356,9 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
             if described["is"] == "buffer":
                 cl.enqueue_copy(queue, value, given[number])
                 written.append(_elements(function, number, value))
-        for number, buffer, size in wholes:
-            beside = _bytes_of(queue, buffer)
-            beside = np.concatenate((beside[:margin], beside[margin + size :]))
+        for number, buffer, nbytes in wholes:
+            whole = _bytes_of(queue, buffer)
+            beside = np.concatenate((whole[:margin], whole[margin + nbytes :]))
             written.append(around(f"argument {number}", beside))
         queue.finish()
         return written

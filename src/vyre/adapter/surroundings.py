@@ -28,7 +28,7 @@ def _enter(directory: Path | None) -> None:
 
 
 def _handlers() -> dict[signal.Signals, Any]:
-    return {one: signal.getsignal(one) for one in signal.valid_signals()}  # type: ignore[misc]  # some have no name
+    return {one: signal.getsignal(one) for one in signal.valid_signals()}
 
 
 def _handle(handlers: Mapping[signal.Signals, Any]) -> None:

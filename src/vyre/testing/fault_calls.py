@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from vyre.adapter import beside
 from vyre.adapter import tuned as tuned_module
 from vyre.adapter.calls import Calls
 from vyre.adapter.kind import Job
+from vyre.adapter.made import knobs_of
 from vyre.learn.subject import Elapsed
 from vyre.runtime.compile.worker import Refused
 from vyre.testing import faults
@@ -235,7 +236,7 @@ def _template(drawn: Drawn) -> Iterator[tuple[Calls, Callable[[int], str]]]:
 
 
 ADAPTERS = {"tuned": _tuned, "opencl": _opencl, "template": _template}
-FAULTS = {
+FAULTS: Mapping[str, Mapping[str, object]] = {
     "tuned": faults.FUNCTIONS,
     "opencl": faults.KERNELS,
     # Copies of a template's arrays have no margins.
@@ -287,10 +288,10 @@ def _tried_directly(calls: Calls, drawn: Drawn, known: Container[str]) -> dict[s
     entry = calls.entries[-1]
     admitted = entry.made.admitted
     assert admitted.trials is not None
-    for config in entry.call.subject.question().candidates:
+    for config in map(knobs_of, entry.call.subject.question().candidates):
         way = _way(config.text, drawn)
         if way in drawn.wrong and way not in known and config not in admitted:
-            answer = admitted.trials.submit(admitted.default, config).wait(_PATIENT_S)  # type: ignore[arg-type]  # knobs
+            answer = admitted.trials.submit(admitted.default, config).wait(_PATIENT_S)
             if isinstance(answer, Refused):
                 found[way] = answer.reason[:300]
     return found

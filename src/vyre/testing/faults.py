@@ -78,6 +78,11 @@ def _hold_the_lock() -> None:
     ctypes.PyDLL(None).sleep(600)
 
 
+def _ignore() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+
+
 def _wait_for_itself() -> None:
     lock = threading.Lock()
     lock.acquire()
@@ -217,9 +222,7 @@ HANGING: dict[str, Callable[..., Any]] = {
     "stopped": _first(lambda: os.kill(os.getpid(), signal.SIGSTOP)),
     "floods its output": _first(lambda: _flood(1)),
     "floods its errors": _first(lambda: _flood(2)),
-    "ignores its end": _first(
-        lambda: [signal.signal(signal.SIGTERM, signal.SIG_IGN), time.sleep(600)]
-    ),
+    "ignores its end": _first(_ignore),
 }
 """What has to be ended."""
 
@@ -255,7 +258,7 @@ WRONG: dict[str, Callable[..., Any]] = {
     "writes before an array": _beside(lambda _: -8),
     "another folder": _then(lambda: os.chdir("/")),
     "another variable": _then(lambda: settings.preset("VYRE_FAULT", "1")),
-    "another handler": _then(lambda: signal.signal(signal.SIGTERM, _raise)),
+    "another handler": _then(lambda: signal.signal(signal.SIGTERM, lambda *_: None)),
     "another limit": _then(lambda: sys.setrecursionlimit(5000)),
     "errors of floats": _then(lambda: np.seterr(all="raise")),
 }
