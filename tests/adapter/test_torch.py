@@ -320,6 +320,7 @@ class TestTrials:
         assert ran == ["eager"]
         assert bench.deciders.desk.drained(60)
 
+    @pytest.mark.filterwarnings("ignore:Sparse CSR")
     @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
     def test_sparse_tensors_are_taken_though_they_do_not_say_how_large_they_are(self, layout):
         x = torch.eye(3).to_sparse(layout=layout)
