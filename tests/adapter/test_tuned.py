@@ -521,6 +521,19 @@ def test_arguments_may_have_any_name_and_be_of_any_kind(ran):
 
 
 @pytest.mark.usefixtures("bench")
+def test_a_name_that_a_program_made_moves_no_cursor():
+    def f(*, block):
+        return block
+
+    f.__name__ = "\x1b[2Jf\nover"
+    made = vyre.tuned(f, space=SPACE)
+
+    assert made() == 64
+    assert made.name == r"\x1b[2Jf\nover"
+    assert str(made.explain()).startswith(r"\x1b[2Jf\nover: that its configs")
+
+
+@pytest.mark.usefixtures("bench")
 def test_what_vyre_sets_is_refused_at_every_call():
     @vyre.tuned(space=SPACE, key=("x",))
     def f(x, *, block):

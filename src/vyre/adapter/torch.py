@@ -15,7 +15,7 @@ from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.portable import portable_call, ran, unpacked
 from vyre.adapter.trials import Check
-from vyre.adapter.tuned import Tuned, calling, key_of, place_of
+from vyre.adapter.tuned import Tuned, calling, key_of, name_of, place_of
 from vyre.errors import InvalidInput
 from vyre.learn.rules import rule
 from vyre.model import Knobs
@@ -194,7 +194,7 @@ def choose(
                 f"{name}={shown(function)} cannot be called", "give functions, each by a name"
             )
     first, asked = next(iter(ways.values())), Check.of(check, rtol, atol)
-    name = str(getattr(first, "__name__", type(first).__name__))
+    name = name_of(first)
     return Choice(
         first,
         tuple(Knobs.of({WAY: one}) for one in ways),

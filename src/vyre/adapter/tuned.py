@@ -23,7 +23,7 @@ from vyre.adapter.trials import Check
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs
-from vyre.plain import shown
+from vyre.plain import plain, shown
 from vyre.policy.contest import Progress
 from vyre.runtime.arrays.foreign_kinds import kind_of
 from vyre.runtime.devices.device import Device
@@ -64,7 +64,7 @@ class Tuned:
         state: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         functools.update_wrapper(self, function)
-        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self.name = name_of(function)
         self._default, self._configs, self._variants = default, configs, variants
         self._key, self._place = key, place
         self._text, self._state = functools.cache(text), state
@@ -184,6 +184,11 @@ class _Calling:
         return portable_call("vyre.adapter.portable:runs", self.function, arguments)
 
 
+def name_of(function: Function) -> str:
+    """What people call a function, in one line that can be shown: programs make them, too."""
+    return plain(str(getattr(function, "__name__", type(function).__name__)))
+
+
 def calling(function: Function) -> Start:
     """What calls a function with the arguments of a call; what it raises is its config's fault."""
 
@@ -253,7 +258,7 @@ def tuned(
         )
     if not callable(function):
         raise InvalidInput(f"{shown(function)} cannot be called", "give a function")
-    name = str(getattr(function, "__name__", type(function).__name__))
+    name = name_of(function)
     _refuse_what_is_over_first(function, name)
     configs = configs_of(space, name)
     names = [one for one, _ in configs[0].settings]
