@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,6 +31,7 @@ from vyre.adapter import tuned as tuned_module
 from vyre.adapter.calls import Calls
 from vyre.adapter.kind import Job
 from vyre.adapter.made import knobs_of
+from vyre.adapter.template import variants
 from vyre.learn.subject import Elapsed
 from vyre.runtime.compile.worker import Refused
 from vyre.testing import faults
@@ -153,8 +155,7 @@ def _arrays_wrong(x: Any, y: Any) -> str:
 def _opencl(drawn: Drawn) -> Iterator[tuple[Calls, Callable[[int], str]]]:
     import pyopencl as cl
 
-    from vyre.adapter import opencl as adapter
-
+    adapter: Any = import_module("vyre.adapter.opencl")  # it loads the library
     locals_ = {1 << n: way for n, way in enumerate(drawn.ways)}
     source = _opencl_source(drawn.ways, lambda n: f"if (get_local_size(0) == {1 << n})")
     context = cl.create_some_context(interactive=False)
@@ -198,8 +199,6 @@ def _time(_: Any, __: int, launch: Callable[[], object]) -> Elapsed:
 
 @contextmanager
 def _template(drawn: Drawn) -> Iterator[tuple[Calls, Callable[[int], str]]]:
-    from vyre.adapter.template import variants
-
     source = _opencl_source(drawn.ways, lambda n: f"if (HOW == {n})")
     made = vyre.template(
         source,
