@@ -183,6 +183,18 @@ def peek(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def environment() -> dict[str, str]:
+    """The variables of this process."""
+    return dict(os.environ)
+
+
+def put_back(variables: Mapping[str, str]) -> None:
+    """Let this process have these variables, and no other."""
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
+
+
 def for_child(changes: Mapping[str, str]) -> dict[str, str]:
     """The variables of a process started by this one: our own, with `changes`."""
     return {**os.environ, **changes}

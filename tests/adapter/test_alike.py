@@ -164,3 +164,11 @@ def test_the_order_of_an_array_tells_calls_apart():
     assert [alike((one,))[0][2] for one in (x, x.T, x[:, ::2], np.ma.zeros((2, 2)).T)] == [
         *("C", "strided 10", "strided 01", "strided 10")
     ]
+
+
+def test_lists_in_lists_are_told_apart_as_far_as_a_call_can_wait_for_it():
+    def nested(value, depth):
+        return nested([value], depth - 1) if depth else value
+
+    assert alike([nested(1, 3)]) != alike([nested(1.0, 3)])
+    assert alike([nested(1, 5)]) == alike([nested(1.0, 5)])

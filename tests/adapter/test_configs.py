@@ -1,5 +1,6 @@
 """The configs that an author names, and what is refused of them."""
 
+from itertools import count
 from math import prod
 
 import pytest
@@ -100,3 +101,13 @@ def test_what_is_no_space_is_refused(space, said):
         configs_of(space, "f")
 
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("choices", [range(10**12), count()])
+def test_choices_without_end_are_refused(choices):
+    with pytest.raises(vyre.InvalidInput) as caught:
+        configs_of({"block": choices}, "f")
+
+    assert str(caught.value) == (
+        "'block' of f has more than 100,000 choices\nFix: name those that may win"
+    )

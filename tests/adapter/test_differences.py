@@ -120,3 +120,36 @@ def test_the_place_of_the_first_is_told_along_each_axis():
 )
 def test_what_differs_is_said(wanted, found, said):
     assert differ(wanted, found, ("out",), 0.0, 0.0) == said
+
+
+def test_what_lies_between_the_fields_of_a_record_is_nobodys():
+    kind = np.dtype([("a", "i1"), ("b", "f8"), ("c", "f4", (2,))], align=True)
+    one, other = np.zeros(2, kind), np.empty(2, kind)
+    other.view(np.uint8)[:] = 0xFF
+    other["a"], other["b"], other["c"] = 0, 0, 0
+
+    assert differ([one], [other], ("out",), 0.0, 0.0) is None
+    other["c"][1, 1] = -0.0
+    assert differ([one], [other], ("out",), 0.0, 0.0) == (
+        "out has 1 of 2 elements that differ, such as (0, 0.0, [0.0, -0.0]) at 1, where it "
+        "should be (0, 0.0, [0.0, 0.0])"
+    )
+
+
+@pytest.mark.parametrize("atol", [0.0, 1e-9])
+def test_a_part_of_a_number_that_is_no_number_does_not_hide_the_other(atol):
+    one, other = np.complex128([complex(np.nan, 1)]), np.complex128([complex(np.nan, 2)])
+
+    assert differ([one], [one.copy()], ("out",), 0.0, atol) is None
+    assert differ([one], [other], ("out",), 0.0, atol) == (
+        "out has 1 of 1 elements that differ, such as (nan+2j) at 0, where it should be (nan+1j)"
+    )
+
+
+def test_objects_of_other_types_differ_though_they_are_equal():
+    one, other = np.array([1, np.nan, None], object), np.array([True, np.nan, None], object)
+
+    assert differ([one], [one.copy()], ("out",), 0.0, 0.0) is None
+    assert differ([one], [other], ("out",), 0.0, 0.0) == (
+        "out has 1 of 3 elements that differ, such as True at 0, where it should be 1"
+    )

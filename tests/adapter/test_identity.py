@@ -232,3 +232,34 @@ def test_a_method_and_an_object_that_is_called_are_known_by_their_code():
     assert text_of(one) != text_of(other)
     assert text_of(one.run) != text_of(other.run)
     assert text_of(one.run) == text_of(type(one)().run)
+
+
+HUGE = 10**5000
+LARGE = list(range(100_000))
+
+
+def test_numbers_too_long_for_decimals_and_lists_of_many_are_part_of_it():
+    def modulo(x):
+        return x % HUGE + LARGE[x]
+
+    before = text_of(modulo)
+    assert hex(HUGE) in before
+    assert f"LARGE = list of {len(LARGE)} " in before
+    LARGE[-1] += 1
+    try:
+        assert text_of(modulo) != before
+    finally:
+        LARGE[-1] -= 1
+    assert text_of(modulo) == before
+    assert text_of(lambda x: x % (1 << 20_000)) != text_of(lambda x: x % (1 << 20_001))
+
+
+def test_a_default_that_holds_itself_comes_to_an_end():
+    loop = []
+    loop.append(loop)
+
+    def held(x=loop):
+        return x
+
+    assert "([itself])" in text_of(held)
+    assert text_of(functools.partial(held, loop)).startswith("partial ([itself])")

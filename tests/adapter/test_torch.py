@@ -320,6 +320,32 @@ class TestTrials:
         assert ran == ["eager"]
         assert bench.deciders.desk.drained(60)
 
+    @pytest.mark.filterwarnings("ignore:Sparse CSR")
+    @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+    def test_sparse_tensors_are_taken_though_they_do_not_say_how_large_they_are(self, layout):
+        x = torch.eye(3).to_sparse(layout=layout)
+
+        taken = adapter._Ways({"sum": torch.sum}, ((x,), {})).portable(((x,), {}))
+
+        _, argument, _ = adapter.runs(taken.kernel)({"way": "sum"}, taken.arguments)
+        assert argument.kind == f"torch.Tensor torch.float32 cpu {layout}"
+        assert argument.array.tolist() == torch.eye(3).tolist()
+
+    def test_functions_are_compared_under_the_modes_of_the_call(self):
+        def product(x):
+            return x @ x, torch.is_grad_enabled()
+
+        x = torch.ones(2, 2)
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            taken = adapter._Ways({"product": product}, ((x,), {})).portable(((x,), {}))
+
+        parts = adapter.runs(taken.kernel)({"way": "product"}, taken.arguments)
+
+        given = {one.name: one for one in parts}
+        assert given["result 1"].array.tolist() == [[2.0, 2.0]] * 2
+        assert given["result 1"].kind == "torch.Tensor torch.bfloat16 cpu torch.strided"
+        assert not given["result 2"].array
+
     def test_what_was_compiled_is_compiled_there_again(self, ways, monkeypatch):
         compiled = []
         monkeypatch.setattr(
@@ -331,11 +357,9 @@ class TestTrials:
         run = adapter.runs(taken.kernel)
 
         assert [one.__name__ for one in compiled] == ["product"]
-        assert [one.tolist() for one in run({"way": "compiled"}, taken.arguments)] == [
-            [1.0] * 3,
-            [0.5] * 3,
-        ]
-        assert taken.names == ("argument 0",)
+        _, argument, result = run({"way": "compiled"}, taken.arguments)
+        assert (argument.name, argument.array.tolist()) == ("argument 0", [1.0] * 3)
+        assert (result.name, result.array.tolist()) == ("result 1", [0.5] * 3)
 
     def test_it_is_given_the_time_to_compile(self, ways):
         assert choose(**ways, check=True)._calls.check.limit_s == 120.0

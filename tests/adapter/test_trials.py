@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import signal
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -17,7 +18,7 @@ from vyre.adapter import tried as tried_module
 from vyre.adapter import tuned as tuned_module
 from vyre.adapter.kind import Job
 from vyre.adapter.trials import Check, Trials, pickled
-from vyre.runtime.compile.worker import Refused
+from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import TablePlace, failures, learning
 
 HERE = os.getpid()
@@ -27,14 +28,15 @@ FAULTS = {
     "illegal": "the process that tried it died with signal 11",
     "aborts": "the process that tried it died with signal 6",
     "hangs": "a run on copies took more than 2 s",
+    "leaves": "SystemExit: 0",
+    "forks": "the process that tried it ended with status 4",
     "raises": "ValueError: no such way",
     "wrong": "it differs from how=first: argument 0 has 1 of 4 elements that differ, such as 9.0 "
     "at 0, where it should be 2.0",
     "gives": "it differs from how=first: result 1 has 1 of 1 elements that differ, such as 5 "
     "at its one place, where it should be 4",
-    "grows": "it differs from how=first: result 1 is int64 of shape (2,), and not int64 of "
-    "shape ()",
-    "more": "it differs from how=first: it gave 3 results, and not 2",
+    "grows": "it differs from how=first: result 1 is numpy.ndarray, and not int",
+    "more": "it differs from how=first: result 1 is a tuple of 2, and not int",
 }
 
 
@@ -51,6 +53,11 @@ def double(x, how):
         case "hangs":
             while True:
                 time.sleep(60)
+        case "leaves":
+            raise SystemExit(0)
+        case "forks":
+            if os.fork():
+                os._exit(4)  # and the other comes back, as if nothing were the matter
         case "raises":
             raise ValueError("no such way")
         case "wrong":
@@ -424,7 +431,7 @@ class TestWhatIsTaken:
             self.kept(x)
 
         assert str(caught.value) == (
-            "(<DeviceArray float64[1] on reference:0>,) cannot be had in another process: "
+            "((<DeviceArray float64[1] on reference:0>,), {}) cannot be had in another process: "
             "InvalidInput: <DeviceArray float64[1] on reference:0> cannot be pickled: it is in a "
             "device's memory\n"
             "Fix: leave check= out, or pass arrays and plain values"
@@ -503,6 +510,64 @@ class TestCheck:
         assert str(caught.value) == said
 
 
+def test_where_there_is_no_process_to_try_it_in_the_first_serves_alone(bench, place, monkeypatch):
+    jobs = beside.Jobs(beside.Spoken("the process that tried it", "a run on copies"))
+    jobs.close()
+    monkeypatch.setattr(trials, "trying", lambda: jobs)
+    function, ran = tuned_double(place, "first", "right")
+
+    for _ in range(20):
+        assert function(np.float64([1.0])) == 4
+        assert bench.deciders.desk.drained(60)
+
+    assert set(ran) == {"first"}
+    assert failures(entry_of(function)) == {"how=right": "the process that tried it is closed"}
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_trial_whose_caller_was_interrupted_holds_up_nobody(place, monkeypatch):
+    handed = []
+
+    class Interrupted(Pending):
+        def wait(self, *_):
+            raise KeyboardInterrupt
+
+    class Never:
+        def submit(self, *_):
+            handed.append(Interrupted())
+            return handed[-1]
+
+    monkeypatch.setattr(trials, "trying", Never)
+    function, _ = tuned_double(place, "first", "right")
+
+    with pytest.raises(KeyboardInterrupt):
+        function(np.float64([1.0]))
+
+    assert [one.poll() for one in handed] == [Refused("it was no longer wanted", by_helper=True)]
+
+
+def test_who_is_interrupted_while_the_thread_starts_does_not_start_another(monkeypatch):
+    start, jobs = threading.Thread.start, beside.Jobs(beside.Spoken("a process", "its work"))
+
+    def interrupted(thread):
+        start(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.submit(Job(entry="vyre.adapter.none:none"))
+    threads = [one for one in threading.enumerate() if one.name == "vyre-compile"]
+    before = len(threads)
+
+    with jobs:
+        answers = [jobs.submit(Job(entry="vyre.adapter.none:none")) for _ in range(2)]
+
+        assert [one.wait(600).by_helper for one in answers] == [False, False]
+        serving = [one for one in threading.enumerate() if one.name == "vyre-compile"]
+        assert len(serving) == before
+
+
 def test_a_process_that_was_killed_starts_anew():
     made = Trials(tuned_module._Calling(double), ((np.zeros(2),), {}), Check())
     first = vyre.Knobs.of({"how": "first"})
@@ -513,6 +578,14 @@ def test_a_process_that_was_killed_starts_anew():
 
     assert answers[1] == {}
     assert os.getpid() == HERE
+
+
+def test_modules_are_looked_for_as_in_the_caller_whatever_else_stands_there(monkeypatch):
+    monkeypatch.setattr(trials.sys, "path", [*trials.sys.path, Path("/nowhere"), None])
+
+    searched = beside.Jobs(beside.Spoken("a process", "its work"))._variables["PYTHONPATH"]
+
+    assert searched == os.pathsep.join(trials.sys.path[:-2])
 
 
 def test_what_is_pickled_by_its_value_is_so_once():

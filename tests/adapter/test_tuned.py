@@ -1,15 +1,23 @@
 """Any function whose parameters change how fast it is: it is called as before."""
 
+import contextlib
+import copy
+import gc
 import inspect
+import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
+import cloudpickle
 import numpy as np
 import pytest
 
 import vyre
 from vyre.adapter import places
 from vyre.adapter import tuned as tuned_module
+from vyre.adapter.trials import pickled
 from vyre.model import DeviceKind
 from vyre.testing.foreign import TablePlace, failures, learning
 
@@ -473,3 +481,158 @@ class TestPlaces:
         assert place.clocks() is None
         assert place.info.backend == "reference"
         assert place.pace.advance_s >= 0.1
+
+
+@pytest.mark.usefixtures("bench")
+def test_arguments_may_have_any_name_and_be_of_any_kind(ran):
+    class Named(dict):
+        __getattr__ = dict.__getitem__
+
+    class Raises:
+        @property
+        def __cuda_array_interface__(self):
+            raise OSError("not now")
+
+        def __dlpack_device__(self):
+            raise NotImplementedError
+
+    @vyre.tuned(space=SPACE)
+    def f(*args, block, **named):
+        ran.append(block)
+        return [*args, *named.values()]
+
+    loop = []
+    loop.append(loop)
+    for value in (
+        *(Named(a=1), Raises(), loop, 2**100_000, -(2**100_000), "\ud800", np.timedelta64("NaT")),
+        *(
+            np.timedelta64(5, "D"),
+            np.ma.masked,
+            np.zeros((0, 3)),
+            np.zeros(2, "i1,O"),
+            float("nan"),
+        ),
+    ):
+        assert f(value)[0] is value
+    for name in ("self", "args", "kwargs", "name", "function", "stream", "key"):
+        assert f(**{name: 3}) == [3]
+        assert f.decision(**{name: 3}).config.text == "block=64"
+    assert set(ran) == {64}
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_name_that_a_program_made_moves_no_cursor():
+    def f(*, block):
+        return block
+
+    f.__name__ = "\x1b[2Jf\nover"
+    made = vyre.tuned(f, space=SPACE)
+
+    assert made() == 64
+    assert made.name == r"\x1b[2Jf\nover"
+    assert str(made.explain()).startswith(r"\x1b[2Jf\nover: that its configs")
+
+
+@pytest.mark.usefixtures("bench")
+def test_what_vyre_sets_is_refused_at_every_call():
+    @vyre.tuned(space=SPACE, key=("x",))
+    def f(x, *, block):
+        return x, block
+
+    assert f(1) == (1, 64)
+    with pytest.raises(vyre.InvalidInput) as caught:
+        f(1, block=7)
+
+    assert str(caught.value) == (
+        "f() was given block, which Vyre sets\nFix: leave it out, or take it out of the space"
+    )
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_key_may_give_numbers_of_numpy_and_large_ones():
+    @vyre.tuned(space=SPACE, key=("n",))
+    def f(n, *, block):
+        return n and block
+
+    for n in (np.int64(5), 5, 10**5000, np.float32(0.5)):
+        assert f(n) == 64
+
+    assert [entry.call.workload.traits for entry in entries_of(f)] == [
+        *(("5",), (hex(10**5000),), ("0.5",))
+    ]
+
+
+def generator(*, block):
+    yield block
+
+
+async def coroutine(*, block):
+    return block
+
+
+async def asynchronous(*, block):
+    yield block
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (generator, "generator"),
+        (coroutine, "coroutine"),
+        (asynchronous, "asynchronous generator"),
+    ],
+)
+def test_a_function_whose_calls_are_over_before_it_has_run_is_refused(function, kind):
+    with pytest.raises(vyre.InvalidInput) as caught:
+        vyre.tuned(function, space=SPACE)
+
+    assert str(caught.value) == (
+        f"{function.__name__} is a {kind} function, whose calls are over before it has run\n"
+        "Fix: tune a function that does its work and returns, and call that from it"
+    )
+
+
+@vyre.tuned(space=SPACE)
+def of_a_module(x, *, block):
+    return x + block
+
+
+def test_it_is_pickled_by_its_name_as_functions_are(monkeypatch):
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(of_a_module=of_a_module))
+
+    assert cloudpickle.loads(cloudpickle.dumps(of_a_module)) is of_a_module
+    assert copy.deepcopy([of_a_module])[0] is of_a_module
+
+
+def test_in_another_process_it_runs_under_its_default():
+    other = cloudpickle.loads(pickled(lambda x: of_a_module(x)))
+
+    assert other(1) == 65
+
+
+@pytest.mark.parametrize("failing", [(64,), (128, 256), (64, 128, 256)])
+def test_what_a_config_raised_keeps_nothing_of_the_callers_alive(bench, ran, failing):
+    class Array(np.ndarray):
+        """One that can be watched."""
+
+    @vyre.tuned(space=SPACE)
+    def f(x, *, block):
+        ran.append(block)
+        if block in failing:
+            raise ValueError("no")
+        return len(x)
+
+    alive = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            x = np.zeros(4).view(Array)
+            alive.append(weakref.ref(x))
+            with contextlib.suppress(ValueError):
+                f(x)
+            del x
+            assert bench.deciders.desk.drained(60)
+        assert [one() for one in alive] == [None] * 20
+    finally:
+        gc.enable()

@@ -23,6 +23,7 @@ from vyre.errors import InvalidInput
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.model import Code, Order, Schedule
 from vyre.runtime.call.kernel import Kernel
+from vyre.runtime.compile import child
 from vyre.runtime.compile import helper as helper_module
 from vyre.runtime.compile.bundle import Bundle, Warm, from_request, spelt, to_request
 from vyre.runtime.compile.helper import CompileHelper, Ready
@@ -67,6 +68,15 @@ for count, line in enumerate(sys.stdin):
         case 12: answer["made"] = [{"max_threads": 1}] * 2
         case 13: answer["made"] = 7
         case 14: answer["made"] = [compiled("a" * 64), {"reason": "no", "log": "line 3"}]
+        case 15:
+            forked = os.fork()
+            if not forked: time.sleep(600)
+            os.write(2, str(forked).encode())
+            os._exit(3)
+        case 16:
+            for _ in range(64): os.write(2, b"x" * (1 << 16))
+            time.sleep(1)
+            answer["max_threads"][1] = os.fstat(2).st_size
     print(json.dumps(answer) if isinstance(answer, dict) else answer, flush=True)
 """
 
@@ -234,10 +244,13 @@ class TestServer:
             helper.submit(bundle()).wait(LONG_S)
             nice = os.getpriority(os.PRIO_PROCESS, helper._child.pid)
             group = Path(f"/proc/{helper._child.pid}/autogroup")
+            first_to_go = Path(f"/proc/{helper._child.pid}/oom_score_adj")
+            ends = [one.read_text() for one in [first_to_go] if one.exists()]
             weighed = group.read_text().split()[1:] if group.exists() else []
 
         assert nice == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
         assert weighed in ([], ["nice", "10"])
+        assert ends in ([], ["1000\n"])
 
     def test_it_starts_where_every_warning_is_an_error(self, monkeypatch):
         monkeypatch.setenv("PYTHONWARNINGS", "error")
@@ -474,6 +487,22 @@ class TestFaults:
             assert isinstance(helper.submit(bundle(items=3)).wait(LONG_S), Refused)
             with pytest.raises(ProcessLookupError):
                 os.kill(process, 0)
+
+    @POSIX
+    def test_what_a_process_has_forked_is_gone_with_it_and_holds_up_nobody(self):
+        with fake(time_limit_s=LONG_S) as helper:
+            answer = helper.submit(bundle(items=15)).wait(LONG_S / 2)
+            after = helper.submit(bundle()).wait(LONG_S)
+
+        assert answer.reason == "the compile helper ended with status 3"
+        assert isinstance(after, Ready)
+        wait_until_gone(int(answer.log))
+
+    @POSIX
+    def test_what_a_process_prints_without_end_fills_no_disk(self, monkeypatch):
+        monkeypatch.setattr(child, "_MOST_PRINTED", 1 << 20)
+        with fake() as helper:
+            assert helper.submit(bundle(items=16)).wait(LONG_S).max_threads[1] < 1 << 20
 
     def test_a_server_that_does_not_read_holds_up_nobody(self):
         deaf = FAKE.partition("for count")[0] + "time.sleep(600)"

@@ -13,8 +13,8 @@ from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import UNREADABLE, Seen, kind_of
 from vyre.runtime.arrays.foreign_kinds import Kind as ArrayKind
 
-_LONGEST_WORD, _MOST_INSIDE = 64, 32
-"""Beyond these, what a text says and what a list holds tells nothing apart."""
+_LONGEST_WORD, _MOST_INSIDE = 64, (32, 32, 8, 2)
+"""Beyond these, what a text says and what a list holds tells nothing apart; by how deep it is."""
 
 
 def alike(values: Iterable[Any]) -> tuple[tuple[Hashable, ...], ...]:
@@ -25,7 +25,11 @@ def alike(values: Iterable[Any]) -> tuple[tuple[Hashable, ...], ...]:
     >>> alike((np.zeros(1000, "f4"), 3, "fast", 0.5))
     (('ndarray', '<f4', 'C', 1, 1000), ('int', 3), ('str', 'fast'), ('float',))
     """
-    return tuple(map(_of, values))
+    return _all_of(values, 0)
+
+
+def _all_of(values: Iterable[Any], depth: int) -> tuple[tuple[Hashable, ...], ...]:
+    return tuple([_of(one, depth) for one in values])
 
 
 def named(name: str, value: Any) -> tuple[Hashable, ...]:
@@ -46,9 +50,14 @@ def elements_in(common: Iterable[Any]) -> int:
 def traits_in(common: Iterable[Any]) -> tuple[str, ...]:
     """All else that stands there, as texts."""
     return tuple(
-        " ".join(str(one) for one in (part[:-1] if type(part[-1]) is int else part))
+        " ".join(_written(one) for one in (part[:-1] if type(part[-1]) is int else part))
         for part in _leaves(common)
     )
+
+
+def _written(one: Hashable) -> str:
+    """A text as it can be kept, halves of surrogate pairs included."""
+    return str(one).encode(errors="backslashreplace").decode()
 
 
 def _leaves(common: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -99,7 +108,7 @@ def _by_strides(strides: Sequence[int]) -> str:
     return f"strided {''.join(map(str, axes))}"
 
 
-def _of(value: Any) -> tuple[Hashable, ...]:
+def _of(value: Any, depth: int = 0) -> tuple[Hashable, ...]:
     kind = type(value)
     if kind is np.ndarray:
         return ("ndarray", value.dtype.str, _order(value), value.ndim, int(value.size))
@@ -118,7 +127,8 @@ def _of(value: Any) -> tuple[Hashable, ...]:
     if isinstance(value, DeviceArray):
         return (kind.__name__, value.dtype.str, value.ndim, value.size)
     if isinstance(value, np.generic):
-        size = (_doubled(int(value)),) if isinstance(value, np.integer) else ()
+        counts = isinstance(value, np.integer) and not isinstance(value, np.timedelta64)
+        size = (_doubled(int(value)),) if counts else ()
         return (kind.__name__, *size)
     foreign = kind_of(value)
     if foreign is not None:
@@ -130,7 +140,7 @@ def _of(value: Any) -> tuple[Hashable, ...]:
         wants = ("gradients",) if getattr(value, "requires_grad", False) else ()
         return (foreign.name, seen.dtype, where, order, *wants, len(seen.shape), prod(seen.shape))
     if isinstance(value, (tuple, list)):
-        if len(value) > _MOST_INSIDE:
+        if depth == len(_MOST_INSIDE) or len(value) > _MOST_INSIDE[depth]:
             return (f"a long {kind.__name__}", len(value))
-        return (f"{kind.__name__} of {len(value)}", *alike(value))
+        return (f"{kind.__name__} of {len(value)}", *_all_of(value, depth + 1))
     return (kind.__qualname__,)

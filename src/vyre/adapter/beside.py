@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vyre.adapter.failure import words_of
 from vyre.adapter.kind import Job
 from vyre.adapter.server import GREETING
 from vyre.errors import VyreError
@@ -93,13 +94,13 @@ class Aside:
             if self._closed:
                 pending.settle(Refused(_ENDING, by_helper=True))
             elif self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="vyre-making", daemon=True)
+                # Kept before it starts: who is interrupted there would start another beside it.
+                self._thread = threading.Thread(target=self._run, name="vyre-making", daemon=True)
                 try:
-                    thread.start()
+                    self._thread.start()
                 except RuntimeError as error:  # no more threads, or the interpreter is ending
+                    self._thread = None
                     pending.settle(Refused(f"no thread could be started: {error}", by_helper=True))
-                else:
-                    self._thread = thread
         return pending
 
     def _run(self) -> None:
@@ -115,7 +116,7 @@ class Aside:
             except VyreError as error:
                 pending.settle(Refused(error.problem))
             except Exception as error:  # noqa: BLE001  # of a library of others: it drops one config
-                pending.settle(Refused(f"{type(error).__name__}: {error}"))
+                pending.settle(Refused(f"{type(error).__name__}: {words_of(error)}"))
             else:
                 pending.settle(_DONE)
 

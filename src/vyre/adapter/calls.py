@@ -149,7 +149,12 @@ class Entry:
             return start(arguments, stream)
         except VyreError as error:
             fell = error  # and no longer handled, or what is raised next would show it as its cause
-        return self._launch_default(self._config_of(start), fell, arguments, stream)
+        try:
+            return self._launch_default(self._config_of(start), fell, arguments, stream)
+        finally:
+            del (
+                fell
+            )  # or it and this frame would hold each other, and the caller's arrays with them
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""
@@ -212,7 +217,10 @@ class Entry:
         if given:  # it was launched, and only its time is not to be had
             site.lost()
             return given[0]
-        return self._launch_default(asked, fell, arguments, stream, asked=True)
+        try:
+            return self._launch_default(asked, fell, arguments, stream, asked=True)
+        finally:
+            del fell
 
     def _config_of(self, start: Start) -> Config:
         """The config that a start launches; another thread may have chosen anew since."""
@@ -233,7 +241,10 @@ class Entry:
         if config == self.made.default:
             if asked:
                 site.lost()
-            raise _of_the_caller(error)
+            try:
+                raise _of_the_caller(error)
+            finally:
+                del error
         given: list[Any] = []
 
         def launch(usual: Start | None) -> None:
@@ -251,7 +262,10 @@ class Entry:
             if site.decider is None:
                 self._leave(config, error.problem)
             return given[0]
-        raise _of_the_caller(fell)
+        try:
+            raise _of_the_caller(fell)
+        finally:
+            del fell, error
 
     def _leave(self, config: Config, reason: str) -> None:
         """Run the default from now on, where nobody learns."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import Any
 
@@ -70,7 +70,13 @@ def choices_of(space: Mapping[Any, Any], what: str) -> dict[Any, tuple[Any, ...]
                 f"{shown(name)} of {what} may be {shown(values)}, which is no list of choices",
                 f"give a list, such as {{{name!r}: [{values!r}]}}",
             )
-        choices[name] = tuple(one.item() if isinstance(one, np.generic) else one for one in values)
+        several = tuple(islice(values, MOST_CONFIGS + 1))  # there may be no end to them
+        if len(several) > MOST_CONFIGS:
+            raise InvalidInput(
+                f"{shown(name)} of {what} has more than {MOST_CONFIGS:,} choices",
+                "name those that may win",
+            )
+        choices[name] = tuple(one.item() if isinstance(one, np.generic) else one for one in several)
         if not choices[name]:
             raise InvalidInput(f"{shown(name)} of {what} without a choice", "give at least one")
     return choices

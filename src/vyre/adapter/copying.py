@@ -14,7 +14,7 @@ from vyre.backend import host
 from vyre.errors import InvalidInput
 from vyre.plain import shown
 from vyre.runtime.arrays.array import DeviceArray
-from vyre.runtime.arrays.foreign_kinds import kind_of
+from vyre.runtime.arrays.foreign_kinds import UNREADABLE, kind_of
 from vyre.runtime.devices.device import Device
 
 SHARE = 4
@@ -83,6 +83,14 @@ def refuse_beyond(needed: int, free: int | None, asked: str) -> None:
         )
 
 
+def _bytes_in(value: Any) -> int:
+    """What an array of another library takes; 0 where it does not say, as a sparse one of torch."""
+    try:
+        return int(getattr(value, "nbytes", 0))
+    except UNREADABLE:
+        return 0
+
+
 def _arrays_in(value: Any) -> Iterator[tuple[Device | None, int]]:
     """Where the arrays of a value are, and what they take; None is the host."""
     if type(value) in (tuple, list):
@@ -96,5 +104,5 @@ def _arrays_in(value: Any) -> Iterator[tuple[Device | None, int]]:
         yield value.device, value.nbytes
     elif (kind := kind_of(value)) is not None:
         seen = see(kind, value)
-        nbytes = 0 if seen is None else int(getattr(value, "nbytes", 0))
+        nbytes = 0 if seen is None else _bytes_in(value)
         yield (None if seen is None or seen.device < 0 else cuda(seen.device).device), nbytes

@@ -5,6 +5,14 @@ from __future__ import annotations
 from vyre.errors import DeviceFailed
 
 
+def words_of(raised: BaseException) -> str:
+    """What an error says, if it can say anything."""
+    try:
+        return str(raised).strip()
+    except Exception:  # noqa: BLE001  # its text is code of others, too
+        return ""
+
+
 class Raised(DeviceFailed):
     """What a function or a library raised under a config; it is its own to answer for.
 
@@ -12,7 +20,7 @@ class Raised(DeviceFailed):
     """
 
     def __init__(self, raised: Exception) -> None:
-        said = str(raised).strip()
+        said = words_of(raised)
         problem = f"{type(raised).__name__}: {said}" if said else type(raised).__name__
         super().__init__(problem, "look at what it raised")
         self.raised = raised

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import marshal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
@@ -17,7 +18,12 @@ from typing import Any
 import blake3
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_HOLDING = (tuple, list, frozenset, set, dict)
 _DEEPEST = 8
+_MOST_SHOWN = 1000
+"""Elements of a plain value that are told one by one: there may be millions, and a caller waits."""
+
+_MARSHALLED = 2  # the last format in which who else holds a value changes nothing
 
 
 def text_of(function: Callable[..., Any]) -> str:
@@ -136,23 +142,48 @@ def _names(code: CodeType) -> set[str]:
     return found
 
 
+def written(value: Any) -> str:
+    """A plain value exactly; a whole number that is too long for decimals by its bits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return hex(value) if type(value) is int else type(value).__qualname__
+
+
 def _is_plain(value: Any, around: tuple[int, ...] = ()) -> bool:
     """Whether a value is numbers and texts all through; what holds itself is not."""
     if type(value) in _PLAIN:
         return True
-    if type(value) not in (tuple, list, frozenset, set, dict) or id(value) in around:
+    if type(value) not in _HOLDING or id(value) in around:
         return False
+    if len(value) > _MOST_SHOWN:
+        return _digest_of_much(value) is not None
     held = [one for pair in value.items() for one in pair] if type(value) is dict else value
     return all(_is_plain(one, (*around, id(value))) for one in held)
 
 
-def _shown(value: Any) -> str:
+def _digest_of_much(value: Any) -> str | None:
+    """What tells a large plain value apart, quickly; None where something in it is not plain."""
+    try:
+        return blake3.blake3(marshal.dumps(value, _MARSHALLED)).hexdigest()
+    except ValueError:
+        return None
+
+
+def _shown(value: Any, around: tuple[int, ...] = ()) -> str:
     """A plain value as its text; of anything else its type, as its text may hold addresses."""
+    if id(value) in around:
+        return "itself"
+    if type(value) in _HOLDING and len(value) > _MOST_SHOWN:
+        much = _digest_of_much(value)
+        return f"{type(value).__name__} of {len(value)} {much or ''}".rstrip()
+    around = (*around, id(value))
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_shown(k)}: {_shown(v)}" for k, v in value.items()) + "}"
+        pairs = (f"{_shown(k)}: {_shown(v, around)}" for k, v in tuple(value.items()))
+        return "{" + ", ".join(pairs) + "}"
     if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(map(_shown, value))) + ",}"
     if isinstance(value, (tuple, list)):
-        inside = ", ".join(map(_shown, value))
+        inside = ", ".join(_shown(one, around) for one in tuple(value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
-    return repr(value) if _is_plain(value) else type(value).__qualname__
+    return written(value) if _is_plain(value) else type(value).__qualname__

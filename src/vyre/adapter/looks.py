@@ -36,7 +36,7 @@ class Looks(dict[type, Look]):
             return lambda n: (kind, n.bit_length())
         if kind is bool:
             return lambda n: (kind, n)
-        if issubclass(kind, np.integer):
+        if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64):
             return lambda n: (kind, int(n).bit_length())
         if kind is tuple:
             return lambda held: (kind, *(self[type(one)](one) for one in held))

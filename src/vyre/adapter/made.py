@@ -43,18 +43,21 @@ class Admitted:
     def begin(self, configs: Sequence[Knobs]) -> None:
         """Let the first config that ends on copies be the default; those before it never run.
 
+        Where there is no process to try it in, it serves as it does where nothing is tried: that
+        is no fault of its own, and nothing else is admitted.
+
         Raises:
             DeviceFailed: none does.
         """
         assert self.trials is not None
         until = time.monotonic() + _TO_TRY_S
         for knobs in configs:
-            answer = self.trials.submit(knobs, knobs).wait(max(until - time.monotonic(), 0.0))
-            if answer is not None and not isinstance(answer, Refused):
+            answer = _answer(self.trials.submit(knobs, knobs), until - time.monotonic())
+            if answer.by_helper if isinstance(answer, Refused) else answer is not None:
                 self.passed.add(knobs)
                 self.default = knobs
                 return
-            self.fell[knobs] = "it did not end in time" if answer is None else answer.reason
+            self.fell[knobs] = _why_not(answer)
         knobs, why = next(iter(self.fell.items()))
         raise DeviceFailed(
             f"no config could be run on copies; {knobs.text}: {why}",
@@ -71,11 +74,23 @@ class Admitted:
             self.begin((knobs,))
             return
         assert self.trials is not None
-        answer = self.trials.submit(self.default, knobs).wait(_TO_TRY_S)
+        answer = _answer(self.trials.submit(self.default, knobs), _TO_TRY_S)
         if answer is None or isinstance(answer, Refused):
-            why = "it did not end in time" if answer is None else answer.reason
+            why = _why_not(answer)
             raise DeviceFailed(f"{knobs.text} may not serve: {why}", "mend the kernel")
         self.passed.add(knobs)
+
+
+def _answer(pending: Pending[Any], limit_s: float) -> Any:
+    """What comes of a trial; nobody waits behind it once its caller has gone, interrupted."""
+    try:
+        return pending.wait(max(limit_s, 0.0))
+    finally:
+        pending.cancel()
+
+
+def _why_not(answer: Any) -> str:
+    return answer.reason if isinstance(answer, Refused) else "it did not end in time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ from vyre.adapter.identity import digest_of, text_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start
 from vyre.adapter.looks import Look, Looks
 from vyre.adapter.numba_code import Read, read
+from vyre.adapter.parts import as_numpy
 from vyre.adapter.places import HOST
 from vyre.adapter.places import cuda as cuda_place
-from vyre.adapter.portable import as_numpy
 from vyre.adapter.trials import Check, pickled
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation

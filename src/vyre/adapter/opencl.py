@@ -20,6 +20,7 @@ from vyre.adapter.copying import refuse_beyond
 from vyre.adapter.failure import Raised
 from vyre.adapter.hidden import defined_by, hidden_in_source, hiding_option
 from vyre.adapter.kind import Job, Kind, Portable, Start
+from vyre.adapter.margins import MARGIN, UNTOUCHED, around
 from vyre.adapter.places import sooner
 from vyre.adapter.sources import bare
 from vyre.adapter.trials import Check
@@ -335,13 +336,17 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     built = cl.Program(context, kernel["source"]).build(options)
     function = cl.Kernel(built, kernel["name"])
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    margin = max(MARGIN, device.mem_base_addr_align // 8)
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given: list[Any] = []
+        wholes: list[tuple[int, Any, int]] = []
         for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
             match described["is"]:
                 case "buffer":
-                    given.append(cl.Buffer(context, flags, hostbuf=value))
+                    whole = np.pad(value, margin, constant_values=UNTOUCHED)
+                    wholes.append((number, cl.Buffer(context, flags, hostbuf=whole), value.size))
+                    given.append(wholes[-1][1].get_sub_region(margin, value.size))
                 case "local":
                     given.append(cl.LocalMemory(described["bytes"]))
                 case _:
@@ -349,11 +354,15 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
         local = local_of(Knobs.of(settings))
         size = _padded(tuple(kernel["size"]), local) if kernel["pad"] else tuple(kernel["size"])
         function(queue, size, local, *given, global_offset=kernel["offset"])
-        written = []
+        written: list[Any] = []
         for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
             if described["is"] == "buffer":
                 cl.enqueue_copy(queue, value, given[number])
                 written.append(_elements(function, number, value))
+        for number, buffer, nbytes in wholes:
+            whole = _bytes_of(queue, buffer)
+            beside = np.concatenate((whole[:margin], whole[margin + nbytes :]))
+            written.append(around(f"argument {number}", beside))
         queue.finish()
         return written
 

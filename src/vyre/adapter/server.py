@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vyre.adapter.failure import words_of
 from vyre.errors import VyreError
 from vyre.runtime.compile.serving import Answers, refusal, serve
 
@@ -23,9 +24,9 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"ok": True, "done": entry(request["entry"])(request["given"])}
     except VyreError as error:
         return refusal(error.problem)
-    except Exception as error:  # noqa: BLE001  # libraries of others raise anything
+    except BaseException as error:  # noqa: BLE001  # others raise anything, and end the process so
         last = traceback.format_exc(limit=-6)
-        return refusal(f"{type(error).__name__}: {str(error).strip() or 'without a word'}", last)
+        return refusal(f"{type(error).__name__}: {words_of(error) or 'without a word'}", last)
 
 
 def entry(name: str) -> Callable[..., Any]:

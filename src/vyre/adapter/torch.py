@@ -15,7 +15,7 @@ from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.portable import portable_call, ran, unpacked
 from vyre.adapter.trials import Check
-from vyre.adapter.tuned import Tuned, calling, key_of, place_of
+from vyre.adapter.tuned import Tuned, calling, key_of, name_of, place_of
 from vyre.errors import InvalidInput
 from vyre.learn.rules import rule
 from vyre.model import Knobs
@@ -52,7 +52,7 @@ class _State:
         inference = ("inference",) if self.inference else ()
         return (*grad, *inference, *(f"autocast {kind} {dtype}" for kind, dtype in self.autocast))
 
-    def run(self, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def run(self, function: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         inside = functools.partial(function, *args, **kwargs)
         for kind, dtype in self.autocast:
             inside = functools.partial(_within, torch.autocast(kind, dtype=dtype), inside)
@@ -60,12 +60,12 @@ class _State:
         if self.inference:
             mode = torch.inference_mode()
         with torch.set_grad_enabled(self.grad), mode:
-            inside()
+            return inside()
 
 
-def _within(context: AbstractContextManager[Any], function: Function) -> None:
+def _within(context: AbstractContextManager[Any], function: Function) -> Any:
     with context:
-        function()
+        return function()
 
 
 class _Ways:
@@ -103,16 +103,22 @@ class _Ways:
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The functions as they were before they were compiled, which is done there again."""
         taken = {name: (_original(one), _is_made(one)) for name, one in self._ways.items()}
-        return portable_call("vyre.adapter.torch:runs", taken, arguments)
+        return portable_call("vyre.adapter.torch:runs", (self._state, taken), arguments)
 
 
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
     """What runs one of the functions on copies, in the process that may die."""
+    state, taken = unpacked(kernel)
     ways = {
         name: torch.compile(function) if compiled else function
-        for name, (function, compiled) in unpacked(kernel).items()
+        for name, (function, compiled) in taken.items()
     }
-    return lambda settings, arguments: ran(ways[settings[WAY]], arguments)
+
+    def run(settings: Mapping[str, Any], arguments: Sequence[Any]) -> list[Any]:
+        way = ways[settings[WAY]]
+        return ran(lambda *args, **kwargs: state.run(way, args, kwargs), arguments[0])
+
+    return run
 
 
 def _original(function: Function) -> Function:
@@ -132,7 +138,7 @@ def _is_made(function: Function) -> bool:
 class Choice(Tuned):
     """Functions that are called as one of them; in what `torch.compile` traces, as the first."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():  # nothing can be timed there, and nothing learned
             return self._default(*args, **kwargs)
         return super().__call__(*args, **kwargs)
@@ -188,7 +194,7 @@ def choose(
                 f"{name}={shown(function)} cannot be called", "give functions, each by a name"
             )
     first, asked = next(iter(ways.values())), Check.of(check, rtol, atol)
-    name = str(getattr(first, "__name__", type(first).__name__))
+    name = name_of(first)
     return Choice(
         first,
         tuple(Knobs.of({WAY: one}) for one in ways),

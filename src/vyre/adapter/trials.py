@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import shutil
@@ -154,7 +155,8 @@ def pickled(value: Any) -> bytes:
     try:
         for module in alone:
             cloudpickle.register_pickle_by_value(module)
-        made: bytes = cloudpickle.dumps(value)
+        told = io.BytesIO()
+        _Pickler(told).dump(value)
     except Exception as error:
         said = error.problem if isinstance(error, VyreError) else str(error)
         raise InvalidInput(
@@ -164,15 +166,30 @@ def pickled(value: Any) -> bytes:
     finally:
         for module in alone:
             cloudpickle.unregister_pickle_by_value(module)
-    return made
+    return told.getvalue()
 
 
-def _modules_in(value: Any) -> set[ModuleType]:
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    """Takes along what a function calls that is tuned itself, as it is under its default."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(getattr(type(value), "alone", None), property):
+            return _itself, (value.alone,)
+        return super().reducer_override(value)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _modules_in(value: Any, around: tuple[int, ...] = ()) -> set[ModuleType]:
     """The modules that functions among a value stand in."""
-    if isinstance(value, Mapping):
-        return _modules_in(tuple(value.values()))
-    if isinstance(value, (tuple, list)):
-        return {module for one in value for module in _modules_in(one)}
+    if id(value) in around:  # it holds itself
+        return set()
+    if isinstance(value, (Mapping, tuple, list)):
+        held = tuple(value.values()) if isinstance(value, Mapping) else value
+        within = (*around, id(value))
+        return {module for one in held for module in _modules_in(one, within)}
     module = sys.modules.get(str(getattr(value, "__module__", "")))
     return {module} if isinstance(value, FunctionType) and module is not None else set()
 

@@ -8,12 +8,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from vyre.adapter.alike import alike, elements_in, named, see, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.configs import configs_of
 from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.failure import Raised
-from vyre.adapter.identity import text_of
+from vyre.adapter.identity import text_of, written
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
 from vyre.adapter.places import HOST, cuda, on_device
 from vyre.adapter.portable import portable_call
@@ -21,7 +23,7 @@ from vyre.adapter.trials import Check
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs
-from vyre.plain import shown
+from vyre.plain import plain, shown
 from vyre.policy.contest import Progress
 from vyre.runtime.arrays.foreign_kinds import kind_of
 from vyre.runtime.devices.device import Device
@@ -62,14 +64,14 @@ class Tuned:
         state: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         functools.update_wrapper(self, function)
-        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self.name = name_of(function)
         self._default, self._configs, self._variants = default, configs, variants
         self._key, self._place = key, place
         self._text, self._state = functools.cache(text), state
         self._reserved = frozenset(reserved)
         self._calls = Calls(self.name, check=check)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function with one config, and give what it gives."""
         entry, stream = self._entry(args, kwargs)
         if entry is None:
@@ -80,12 +82,13 @@ class Tuned:
         """What runs, why, and what is known besides."""
         return self._calls.explain()
 
-    def decision(self, *args: Any, **kwargs: Any) -> Decision:
+    def decision(self, /, *args: Any, **kwargs: Any) -> Decision:
         """What is decided for such a call, which is not made."""
         return self._known(args, kwargs)[0].decision
 
     def tune(
         self,
+        /,
         *args: Any,
         budget_s: float = 2.0,
         progress: Callable[[Progress], None] | None = None,
@@ -101,6 +104,15 @@ class Tuned:
     def __repr__(self) -> str:
         return f"<tuned {self.name}, {len(self._configs)} configs>"
 
+    def __reduce__(self) -> str:
+        """By its name, as functions are pickled: who reads it imports it from where it is."""
+        return str(getattr(self, "__qualname__", self.name))
+
+    @property
+    def alone(self) -> Function:
+        """The function under its default, for processes in which nothing is learned."""
+        return self._default
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
@@ -115,6 +127,12 @@ class Tuned:
 
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry | None, int]:
         """Where such calls are launched from, and on which stream; None in a capture, at first."""
+        if kwargs and not self._reserved.isdisjoint(kwargs):
+            raise InvalidInput(
+                f"{self.name}() was given {', '.join(sorted(self._reserved & kwargs.keys()))}, "
+                "which Vyre sets",
+                "leave it out, or take it out of the space",
+            )
         common = alike(args) + tuple(named(name, one) for name, one in sorted(kwargs.items()))
         place, stream = self._where(args, kwargs)
         given = None if self._key is None else plain_key(self._key(*args, **kwargs), self.name)
@@ -122,12 +140,6 @@ class Tuned:
         key: Hashable = (place.info.identity, common if given is None else given, state)
         entry = self._calls.find(key)
         if entry is None:
-            taken = self._reserved & kwargs.keys()
-            if taken:
-                raise InvalidInput(
-                    f"{self.name}() was given {', '.join(sorted(taken))}, which Vyre sets",
-                    "leave it out, or take it out of the space",
-                )
             if place.is_capturing(stream):  # nothing is copied there, tried or learned
                 return None, stream
             kind = Kind(
@@ -172,6 +184,11 @@ class _Calling:
         return portable_call("vyre.adapter.portable:runs", self.function, arguments)
 
 
+def name_of(function: Function) -> str:
+    """What people call a function, in one line that can be shown: programs make them, too."""
+    return plain(str(getattr(function, "__name__", type(function).__name__)))
+
+
 def calling(function: Function) -> Start:
     """What calls a function with the arguments of a call; what it raises is its config's fault."""
 
@@ -190,14 +207,15 @@ def calling(function: Function) -> Start:
 
 def plain_key(found: Any, name: str) -> tuple[str, ...]:
     """What `key=` said of a call, as texts: 1 and True are two, and a NaN is one."""
-    parts = found if isinstance(found, tuple) else (found,)
+    given = found if isinstance(found, tuple) else (found,)
+    parts = tuple([one.item() if isinstance(one, np.generic) else one for one in given])
     for part in parts:
         if not isinstance(part, (bool, int, float, str, bytes, type(None))):
             raise InvalidInput(
                 f"key= of {name} gave {shown(part)}",
                 "give plain values: numbers, texts, True, False, None, or a tuple of them",
             )
-    return tuple(map(repr, parts))
+    return tuple(map(written, parts))
 
 
 def tuned(
@@ -240,7 +258,8 @@ def tuned(
         )
     if not callable(function):
         raise InvalidInput(f"{shown(function)} cannot be called", "give a function")
-    name = str(getattr(function, "__name__", type(function).__name__))
+    name = name_of(function)
+    _refuse_what_is_over_first(function, name)
     configs = configs_of(space, name)
     names = [one for one, _ in configs[0].settings]
     _refuse_unknown(function, names, name)
@@ -255,6 +274,20 @@ def tuned(
         place=place_of(device),
         check=Check.of(check, rtol, atol),
     )
+
+
+def _refuse_what_is_over_first(function: Function, name: str) -> None:
+    """Refuse a function whose calls are over before it has run: their times say nothing of it."""
+    for is_such, kind in (
+        (inspect.isgeneratorfunction, "generator"),
+        (inspect.iscoroutinefunction, "coroutine"),
+        (inspect.isasyncgenfunction, "asynchronous generator"),
+    ):
+        if is_such(function):
+            raise InvalidInput(
+                f"{name} is a {kind} function, whose calls are over before it has run",
+                "tune a function that does its work and returns, and call that from it",
+            )
 
 
 def _refuse_unknown(function: Function, names: Iterable[str], of: str) -> None:

@@ -19,7 +19,7 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     def run(settings: Mapping[str, Any], arguments: Sequence[Any]) -> list[Any]:
         knobs = Knobs.of(settings)
         launch = functools.partial(_launch, function, configs[knobs], sets[knobs], grid)
-        return on(device, lambda: ran(launch, arguments))
+        return on(device, lambda: ran(launch, arguments[0]))
 
     return run
 

@@ -118,9 +118,17 @@ def kind_of(value: object) -> Kind | None:
         _known[family] = None
         return None
     # Not remembered: arrays of one type can live on the host and on devices.
-    if hasattr(value, "__cuda_array_interface__"):
+    if _told(value, "__cuda_array_interface__") is not None:
         return INTERFACE
     return DLPACK if _on_cuda(value) else None
+
+
+def _told(value: object, name: str) -> Any:
+    """What a value has under a name; None where it has no such thing, however it says so."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001  # objects of anybody's, some of which raise a KeyError for it
+        return None
 
 
 def _torch() -> Kind:
@@ -329,8 +337,13 @@ _DL_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "boo
 
 
 def _on_cuda(value: Any) -> bool:
-    told = getattr(value, "__dlpack_device__", None)
-    return told is not None and int(told()[0]) == DL_CUDA
+    told = _told(value, "__dlpack_device__")
+    if told is None:
+        return False
+    try:
+        return int(told()[0]) == DL_CUDA
+    except Exception:  # noqa: BLE001  # as above: then it is nowhere that we know
+        return False
 
 
 def _see_dlpack(x: Any) -> Seen:

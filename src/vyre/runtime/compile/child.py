@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _LONGEST = 1 << 20
 _LOG_BYTES = 8000
-_TO_END_S = 1.0
+_MOST_PRINTED = 64 << 20
+_LOOK_S = 0.25
+_TO_END_S = 5.0  # an interpreter that unwinds on a busy machine takes a while
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        return not self._expired and self._process.poll() is None
+        return not self._expired and not self._has_ended()
 
     def ask(self, line: bytes, limit_s: float) -> bytes | Lost:
         """Send a line, or nothing, and return the next line that comes back.
@@ -95,12 +99,13 @@ class Child:
 
     def kill(self) -> None:
         """End it and what it has started, now."""
-        if self._process.poll() is not None:
+        if self._process.returncode is not None:  # its number may be somebody else's by now
             return
         if os.name != "posix":
             self._process.kill()
             return
-        with contextlib.suppress(ProcessLookupError):  # it ended by itself just now
+        # Also where it has ended by itself: what it has started may go on, and hold our pipes open.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def release(self) -> None:
@@ -129,7 +134,7 @@ class Child:
 
     def _receive(self) -> bytes | None:
         while b"\n" not in self._received:
-            more = self._output.read(65536)
+            more = self._output.read(65536) if self._is_heard() else b""
             if not more:
                 return None
             self._received += more
@@ -138,12 +143,46 @@ class Child:
         line, _, self._received = self._received.partition(b"\n")
         return line
 
-    def _ending(self, limit_s: float) -> Lost:
+    def _is_heard(self) -> bool:
+        """Wait until there is something to read, or its end; not where it ended without a word.
+
+        A process that it forked holds the pipe open beyond that, and may never end.
+        """
+        if os.name != "posix":  # nothing forks there, and pipes cannot be waited for
+            return True
+        waiting = select.poll()
+        waiting.register(self._output, select.POLLIN)
+        while not waiting.poll(_LOOK_S * 1000):
+            if self._has_ended():
+                return bool(waiting.poll(0))
+            self._forget_much()
+        return True
+
+    def _has_ended(self) -> bool:
+        """Whether it has; until it is waited for, nobody else is given its number."""
+        if self._process.returncode is not None:
+            return True
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is not None
         try:
-            status = self._process.wait(_TO_END_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self._process.wait()
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # the caller's program waits for all that it has
+            return self._process.poll() is not None
+
+    def _forget_much(self) -> None:
+        """Let what it prints without end fill no disk."""
+        with contextlib.suppress(OSError):
+            if os.fstat(self._errors.fileno()).st_size > _MOST_PRINTED:
+                os.ftruncate(self._errors.fileno(), 0)
+                os.lseek(self._errors.fileno(), 0, os.SEEK_SET)  # where it goes on, too
+
+    def _ending(self, limit_s: float) -> Lost:
+        until = time.monotonic() + _TO_END_S
+        while not (ended := self._has_ended()) and time.monotonic() < until:
+            time.sleep(0.01)
+        self.kill()
+        status = self._process.wait()
+        if not ended:
             return Lost(f"{self._spoken.process} closed its output", self._printed())
         log = self._printed()
         if self._expired:

@@ -28,6 +28,7 @@ def serve(begin: Callable[[], tuple[object, Answers]]) -> None:
     requests, answers = _claim_pipes()
     _give_way()
     greeting, answer = begin()
+    here = os.getpid()
     try:
         _say(answers, {"ready": greeting})
         for line in requests:
@@ -35,6 +36,8 @@ def serve(begin: Callable[[], tuple[object, Answers]]) -> None:
             _empty_log()
             _end_after(math.ceil(request["limit_s"]) + _GRACE_S)
             said = answer(request)
+            if os.getpid() != here:  # a fork that came back: it answers for nobody
+                os._exit(1)
             _end_after(0)
             _say(answers, {"id": request["id"], **said})
     except BrokenPipeError:
@@ -52,10 +55,13 @@ def why(reason: str, log: str) -> dict[str, str]:
 
 
 def _give_way() -> None:
-    """Let the caller's kernels come first: they may run on the same cores."""
+    """Let the caller's kernels come first: they may run on the same cores, in the same memory."""
     if os.name != "posix":
         return
     os.nice(_NICE)
+    # Where memory runs out because of us, Linux may otherwise end the caller.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     # Linux weighs sessions against each other, however nice the processes in each of them are.
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(_NICE), encoding="ascii")

@@ -92,12 +92,13 @@ class Worker(ABC, Generic[Work, Done]):
     ) -> None:
         self._command, self._greeting, self._spoken = command, greeting, spoken
         self._limit_s = time_limit_s
-        self._variables = {**(variables or {}), "PYTHONPATH": os.pathsep.join(sys.path)}
+        self._variables = {**(variables or {}), "PYTHONPATH": os.pathsep.join(_searched())}
         self._waiting: queue.SimpleQueue[tuple[Work, Pending[Done]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()  # guards what follows
         self._thread: threading.Thread | None = None
         self._child: Child | None = None
         self._closed = ""  # why, once it is
+        self._serving = threading.Lock()  # held by the thread, to its end
         # of the thread alone
         self._sent = 0
         self._failed_starts: list[Refused] = []  # in a row
@@ -122,7 +123,7 @@ class Worker(ABC, Generic[Work, Done]):
         """Hand work in; `then` is called, on any thread, once there is an answer."""
         pending: Pending[Done] = Pending(then)
         with self._lock:
-            if not self._closed and self._thread is None:
+            if not self._closed and not (self._thread and self._thread.is_alive()):
                 self._begin()
             if self._closed:
                 pending.settle(Refused(self._closed, by_helper=True))
@@ -149,19 +150,22 @@ class Worker(ABC, Generic[Work, Done]):
         self.close()
 
     def _begin(self) -> None:
-        thread = threading.Thread(target=self._serve, name="vyre-compile", daemon=True)
+        _open.add(self)
+        if self._thread is None:
+            atexit.register(self.close)
+        self._thread = threading.Thread(target=self._serve, name="vyre-compile", daemon=True)
         try:
-            thread.start()
+            self._thread.start()
         except RuntimeError as error:  # no more threads, or the interpreter is ending
             self._closed = f"{self._spoken.process}'s thread could not be started: {error}"
-            return
-        self._thread = thread
-        _open.add(self)
-        atexit.register(self.close)
+            self._thread = None
 
     # -- what follows runs on the worker's thread
 
     def _serve(self) -> None:
+        # Who is interrupted while a thread starts does not know of it, and starts another.
+        if not self._serving.acquire(blocking=False):
+            return
         pending = None
         try:
             while (work := self._waiting.get()) is not None:
@@ -298,6 +302,12 @@ def python_command(process: str, module: str, *arguments: str) -> tuple[str, ...
         )
     # -P, or modules of the folder we are called from could stand in for the library's.
     return (sys.executable, "-P", "-m", module, *arguments)
+
+
+def _searched() -> list[str]:
+    """Where modules are looked for; imports pass over what is no text there, too."""
+    found: list[object] = [*sys.path]
+    return [one for one in found if isinstance(one, str)]
 
 
 def _parsed(line: bytes) -> Any:

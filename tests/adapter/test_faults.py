@@ -1,0 +1,50 @@
+"""A share of what scripts/soak_faults.py runs: no fault of a checked config reaches its caller."""
+
+import os
+
+import pytest
+
+from vyre import devices
+from vyre.testing import faults
+from vyre.testing.fault_calls import FAULTS, Came, Drawn
+from vyre.testing.fault_draws import AT_ONCE, alone, draws
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the faults are of POSIX")
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        Drawn(
+            adapter="tuned",
+            ways=(
+                *("abort", "first", "leaves a child behind", "sleeps", "raises no Exception"),
+                *("one bit", "writes beyond an array", "right", "keys out of order"),
+            ),
+        ),
+        Drawn(adapter="opencl", ways=("first", "writes beyond an array", "traps", "right")),
+    ],
+    ids=lambda drawn: drawn.adapter,
+)
+def test_no_fault_serves_and_no_caller_is_lost(drawn):
+    if drawn.adapter == "opencl" and not any(one.info.backend == "opencl" for one in devices()):
+        pytest.skip("no OpenCL device is here")
+
+    came = alone(drawn)
+
+    assert isinstance(came, Came), came
+    assert (came.wrong, came.served, came.unreached) == ([], [], [])
+    assert came.dropped.keys() == {*drawn.wrong}
+
+
+def test_all_faults_are_drawn_before_one_comes_again_and_the_first_that_ends_is_right():
+    drawn = list(draws(0, 400))
+    for adapter, known in FAULTS.items():
+        once = [way for one in drawn if one.adapter == adapter for way in one.wrong][: len(known)]
+        assert sorted(once) == sorted(known)
+    for one in drawn:
+        before = one.ways[: one.ways.index("first")]
+        assert not {*before} & {*faults.WRONG, *faults.KERNEL_WRONG}
+        assert len(one.wrong) <= AT_ONCE[one.adapter]
+        assert one.ways.count("right") == 1
+    assert drawn == list(draws(0, 400))
