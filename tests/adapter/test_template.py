@@ -182,7 +182,7 @@ class TestLearning:
         assert where.startswith("50 elements on ")
         assert "  left out    2 of 4: restriction block_size_x * VW != 8" in lines
 
-    def test_tuning_works_on_copies_and_is_remembered(self, opencl, ran):
+    def test_tuning_works_on_copies_and_is_remembered(self, bench, opencl, ran):
         template = made()
         c, a = arrays(opencl)
 
@@ -190,8 +190,22 @@ class TestLearning:
 
         assert (decision.reason, dict(decision.config.settings)) == (Reason.ADOPTED, FAST)
         assert not np.asarray(c).any()
+        assert bench.deciders.desk.drained(60)
         template(c, a, 1, SIZE, size=SIZE)
         assert ran[-1] == FAST
+
+    def test_what_a_sweep_cannot_compile_is_told(self, opencl):
+        template = made("#if VW == 2\n#error no such way\n#endif\n" + ADD)
+        c, a = arrays(opencl)
+
+        template.tune(c, a, 1, SIZE, size=SIZE, budget_s=60)
+
+        told = [line for line in str(template.explain()).splitlines() if "dropped" in line]
+        assert [line.partition(": ")[0].strip() for line in told] == [
+            "dropped     block_size_x=4, VW=2",
+            "dropped     block_size_x=8, VW=2",
+        ]
+        assert all("<add>:2:2: no such way" in line for line in told)
 
     def test_no_array_of_a_call_is_kept(self, opencl):
         template = made()

@@ -61,6 +61,19 @@ def files(tmp_path, opencl):  # noqa: ARG001  # or there is nothing to run it
         (tmp_path / name).write_text(json.dumps(T1))
 
 
+def test_what_does_not_compile_is_told_below_the_table(run, tmp_path):
+    (tmp_path / "add.cl").write_text("#if block_size_x == 64\n#error no such way\n#endif\n" + ADD)
+
+    done = run("tune", "add.cl", "--params", "p.json", "--budget", "60s")
+    shown = run("tune", "add.cl", "--params", "p.json", "--budget", "60s", "--again", "--json")
+
+    said = "add dropped block_size_x=64: "
+    assert done.returncode == shown.returncode == 0, done.stderr
+    assert sum(line.startswith(said) for line in done.stdout.splitlines()) == 1
+    (told,) = json.loads(shown.stdout)["results"][0]["dropped"]
+    assert told.startswith(said.removeprefix("add dropped "))
+
+
 def test_a_source_is_tuned_remembered_and_shown_like_any_other(run):
     first = run("tune", "add.cl", "--params", "p.json", "--budget", "60s")
     again = run("tune", "add.cl", "--params", "p.json", "--budget", "50s", "--json")

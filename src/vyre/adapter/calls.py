@@ -315,15 +315,18 @@ class Entry:
             process.deciders().tuned(decision)
             self.site.hear(decision)
 
-        return conclude(
-            sweep,
-            workload,
-            question.candidates,
-            recorder,
-            over=ahead.cancel,
-            put=put,
-            noun="config",
-        )
+        try:
+            return conclude(
+                sweep,
+                workload,
+                question.candidates,
+                recorder,
+                over=ahead.cancel,
+                put=put,
+                noun="config",
+            )
+        finally:
+            self.site.failed = {config: one.reason for config, one in sweep.failed.items()}
 
     def _measure(self, knobs: Knobs, arguments: Sequence[Any], stream: int) -> float | Failed:
         """The median time of a block of launches."""

@@ -116,4 +116,9 @@ def _tune(
         default_ns=evidence.time_of(default),
         tuned_ns=evidence.time_of(decision.config),
         undecided=recorder.get(decision.workload) is None,
+        dropped=tuple(
+            f"{config.text}: {reason}"
+            for one in each.explain().workloads
+            for config, reason in one.failures.items()
+        ),
     )

@@ -36,6 +36,10 @@ NARROW, NARROWEST = 100, 76
 """Columns of a terminal below which the live line is short, and the table leaves columns out."""
 
 
+_MOST_DROPPED, _LONGEST = 5, 400
+"""Configs of a line that are told of, and letters of each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
     """One line of the result: a kernel at a size, and what came of it."""
@@ -46,6 +50,7 @@ class Tuned:
     default_ns: float | None = None
     tuned_ns: float | None = None
     trouble: str = ""
+    dropped: tuple[str, ...] = ()  # configs that could not run, and why
     made_up: bool = False
     undecided: bool = False  # nothing is remembered of it
 
@@ -60,6 +65,7 @@ class Tuned:
             "workload": None if decision is None else workload_value(decision.workload),
             "decided": decision is not None and not self.undecided,
             "trouble": self.trouble or None,
+            "dropped": list(self.dropped),
         }
 
 
@@ -240,6 +246,10 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
     for row in rows:
         if row.trouble:
             console.print(f"\n{row.kernel} failed: {row.trouble}", overflow="fold")
+        for text in row.dropped[:_MOST_DROPPED]:
+            console.print(f"\n{row.kernel} dropped {plain(text, _LONGEST)}", overflow="fold")
+        if (more := len(row.dropped) - _MOST_DROPPED) > 0:
+            console.print(f"\n{row.kernel} dropped {more} more")
     remembered = [r for r in rows if r.decision and r.decision.reason is Reason.REMEMBERED]
     made_up = [row.kernel for row in rows if row.made_up]
     console.print()

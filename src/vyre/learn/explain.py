@@ -240,6 +240,7 @@ def explained(site: Site, evidence: Measured, covers: tuple[int, ...], device: s
         default=evidence.default,
         dispatches=site.dispatches if decider is None else decider.dispatches,
         evidence=evidence.fastest,
+        failures=site.failed,
     )
     return plain if decider is None else _learned(plain, decider.standing)
 
@@ -253,7 +254,7 @@ def _learned(plain: Explained, standing: Standing) -> Explained:
         candidates=len(policy.space) - dropped if policy is not None else 0,
         legal=len(question.candidates) if question is not None else 0,
         refused=question.refused if question is not None else (),
-        failures=standing.failures,
+        failures={**plain.failures, **standing.failures},
         next=_next(standing),
         timings=ledger.timings,
         probes=ledger.probes,

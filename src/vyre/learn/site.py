@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ class Site:
         "best",
         "decider",
         "decision",
+        "failed",
         "prepare",
         "size",
         "tally",
@@ -46,6 +47,7 @@ class Site:
         """Launch `size` elements at a time by what `prepare` makes of a config."""
         self.size, self.prepare = size, prepare
         self.decision, self.decider = decision, decider
+        self.failed: Mapping[Config, str] = {}  # what the last sweep dropped, and why
         self.best: Any = None  # a step, once it is made
         self.asked: deque[Config] = deque()
         self.tally = Tally()
