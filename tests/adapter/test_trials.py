@@ -405,7 +405,7 @@ class TestWhatIsTaken:
 
     def test_its_folder_goes_when_nobody_holds_it(self):
         made = self.kept(np.zeros(2))
-        folder = Path(made._folder)
+        folder = Path(str(made._folder))  # a path keeps the very text that it is made of
         assert (folder / "call.json").exists()
 
         del made
@@ -418,7 +418,7 @@ class TestWhatIsTaken:
             warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
             child = os.fork()
         if not child:
-            folder = Path(made._folder)
+            folder = Path(str(made._folder))
             del made
             os._exit(0 if folder.exists() else 1)
 
