@@ -183,6 +183,46 @@ def test_numbers_of_one_row_are_one_to_triton(drawn):
     assert all(len(found) == 1 for found in rows.values())
 
 
+@pytest.mark.parametrize("number", [2**64, 2**64 + 16, -(2**63) - 1])
+def test_a_number_that_no_type_holds_is_not_taken_for_one_that_some_type_holds(driver, number):
+    own, theirs = autotune(CONFIGS[:1], key=[])(fresh(mixed)), fresh(mixed)
+    x, said = MEMORY[torch.float32], []
+    for near in (2**63, 2**63 + 1, 2**31, -(2**31) - 1):
+        own[(1,)](x, x, near, 1, 2.0, True, None)
+    for launch in (
+        lambda: own[(1,)](x, x, number, 1, 2.0, True, None),
+        lambda: theirs[(1,)](x, x, number, 1, 2.0, True, None, BLOCK=64),
+    ):
+        with pytest.raises(OverflowError) as caught:
+            launch()
+        said.append(str(caught.value))
+
+    assert said[0] == said[1]
+    assert len(driver.launches) == 4
+
+
+class OneNumber(OnGpu):
+    """A tensor of one element on a GPU, which Python takes for its number."""
+
+    def __index__(self):
+        return int(self.tensor[0])
+
+    def __float__(self):
+        return float(self.tensor[0])
+
+
+def test_a_tensor_where_a_number_is_annotated_is_passed_as_its_number(driver):
+    own, theirs = autotune(CONFIGS[:1], key=[])(fresh(lenient)), fresh(lenient)
+    x, one = MEMORY[torch.float32], OneNumber(torch.tensor([5]))
+    for n, scale in ((one, one), (7, one), (one, 2.0), (one, one)):
+        own[(1,)](x, x, n, 1, scale, True, None)
+        of_triton(theirs, CONFIGS[0], (1,), (x, x, n, 1, scale, True, None), {})
+        assert driver.launches[-1] == driver.launches[-2]
+
+    assert [one.values[2] for one in driver.launches[::2]] == [5, 7, 5, 5]
+    assert [one.values[4] for one in driver.launches[::2]] == [5.0, 5.0, 2.0, 5.0]
+
+
 STALE = {
     "a pointer that is no more aligned": {"a": MEMORY[torch.float32][1:]},
     "a number that is 1": {"n": 1},
