@@ -4,6 +4,7 @@
 # ruff: noqa: ARG001, ARG002, ARG005, N803
 
 import threading
+import weakref
 from collections import Counter
 
 import pytest
@@ -40,6 +41,18 @@ def even(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     """The same, without a mask where none is needed."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x + at, tl.load(x + at))
+
+
+@triton.jit
+def roomy(x, n, room, width, BLOCK: tl.constexpr):
+    """A kernel with room that a heuristic makes."""
+    tl.store(x, tl.load(room) + width + n)
+
+
+@triton.jit
+def lonely(x, BLOCK: tl.constexpr):
+    """A kernel with one tensor."""
+    tl.store(x, 0.0)
 
 
 @pytest.fixture
@@ -463,6 +476,26 @@ class TestAsTriton:
         assert widths == [3, 1]
 
     def test_what_is_given_twice_counts_once_and_what_differs_in_type_does_not(self, bench, driver):
+    def test_what_heuristics_give_a_launch_is_of_that_launch_and_is_not_kept(self, bench, driver):
+        given = []
+
+        def room(args):
+            given.append(torch.zeros(args["n"]))
+            return given[-1]
+
+        kernel = autotune(CONFIGS[:1], [])(
+            heuristics({"room": room, "width": lambda args: args["n"] + 1})(fresh(roomy))
+        )
+        for n in (20, 33, 47, 15, 21, 0):
+            kernel[(1,)](X, n)
+            assert driver.launches[-1].values[2:4] == (given[-1].data_ptr(), n + 1 if n else None)
+        gone = [weakref.ref(one) for one in given]
+        given.clear()
+
+        assert [one() for one in gone] == [None] * len(gone)
+        assert len(driver.loaded) == 3  # a width that 16 divides is one more, and one that is 1
+        assert bench.deciders.desk.drained(60)
+
         configs = [Config({"BLOCK": 64}), Config({"BLOCK": 64}), Config({"BLOCK": 64}, num_warps=8)]
         kernel = made(configs=configs)
         kernel[grid](X, 200, 2.0)

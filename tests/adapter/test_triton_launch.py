@@ -4,6 +4,7 @@
 # ruff: noqa: ARG001, ARG005, N803
 
 import itertools
+import weakref
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -352,6 +353,27 @@ def test_a_hook_of_a_config_that_sets_a_descriptor_s_block_is_heard(driver):
 
     assert [one.values[0][1] for one in driver.launches] == [(32, 16)] * 3
     assert len(kernel._calls.entries) == 1
+
+
+def test_descriptors_of_gluon_are_heard_as_well_and_hold_no_memory(driver):
+    from triton.experimental.gluon.language import NVMMASharedLayout, float32
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    def hook(nargs):
+        nargs["x"].block_shape = [nargs["BLOCK"], 16]
+
+    layout = NVMMASharedLayout.get_default_for([1, 16], float32)
+    configs = [Config({"BLOCK": n}, pre_hook=hook) for n in (32, 64)]
+    kernel = autotune(configs, key=[])(fresh(described))
+    base = torch.zeros(128, 64)
+    x, held = TensorDescriptor.from_tensor(base, [1, 16], layout), weakref.ref(base)
+    for _ in range(2):
+        kernel[(1,)](x, MEMORY[torch.float32])
+    del base, x
+
+    assert [one.values[0][1] for one in driver.launches] == [(32, 16)] * 2
+    assert len(driver.loaded) == 1  # nothing is compiled for a block that the hook replaces
+    assert held() is None
 
 
 @triton.jit

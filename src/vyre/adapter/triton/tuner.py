@@ -222,11 +222,11 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             device=device,
             form=self._form(args, kwargs),
             args=tuple(map(without_memory, args)),
-            kwargs={name: without_memory(one) for name, one in kwargs.items()},
+            kwargs=_without_memory(kwargs),
             configs=configs,
             settings=settings,
             worked={
-                knobs: worked_out(self._heuristics, args, {**told, **sets})
+                knobs: _without_memory(worked_out(self._heuristics, args, {**told, **sets}))
                 for knobs, sets in settings.items()
             },
             apart=apart,
@@ -369,3 +369,7 @@ def _keep(known: dict[Hashable, Any], key: Hashable, entry: Entry) -> None:
 def _told(grid: Any) -> dict[str, Any]:
     """What Triton tells hooks, heuristics and whoever prunes, besides the arguments."""
     return {"grid": grid, "warmup": False}
+def _without_memory(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: without_memory(one) for name, one in kwargs.items()}
+
+
