@@ -214,6 +214,18 @@ class TestLearning:
         first, second = (entry_of(kernel).call.workload for kernel in (one, other))
         assert first == second
 
+    def test_an_edit_of_a_function_that_a_config_names_begins_anew(self, driver):
+        functions = fresh(even), fresh(even), fresh(even)
+        functions[2]._unsafe_update_src(functions[2].src.replace("tl.load(", "2 * tl.load("))
+        workloads = []
+        for one in functions:
+            kernel = made(configs=[Config({"BLOCK": 64, "factor": one})])
+            with vyre.mode("off"):
+                kernel[(1,)](X, 200)
+            workloads.append(entry_of(kernel).call.workload)
+
+        assert workloads[0] == workloads[1] != workloads[2]
+
     def test_what_is_off_or_frozen_launches_the_first(self, bench, driver):
         kernel = made()
         with vyre.mode("off"):
@@ -464,18 +476,6 @@ class TestAsTriton:
         assert [one.constants["EVEN"] for one in driver.launches] == [True, False, True, False]
         assert bench.deciders.desk.drained(60)
 
-    def test_what_a_call_says_itself_overrides_every_config(self, bench, driver):
-        kernel = made()
-        for _ in range(8):
-            kernel[grid](X, 200, 2.0, num_warps=8)
-            kernel[grid](X, 200, 2.0, BLOCK=32, num_stages=1)
-
-        assert [one.num_warps for one in driver.launches[::2]] == [8] * 8
-        assert [one.constants["BLOCK"] for one in driver.launches[1::2]] == [32] * 8
-        widths = [len(one.made.variants.settings) for one in kernel._calls.entries]
-        assert widths == [3, 1]
-
-    def test_what_is_given_twice_counts_once_and_what_differs_in_type_does_not(self, bench, driver):
     def test_what_heuristics_give_a_launch_is_of_that_launch_and_is_not_kept(self, bench, driver):
         given = []
 
@@ -496,6 +496,18 @@ class TestAsTriton:
         assert len(driver.loaded) == 3  # a width that 16 divides is one more, and one that is 1
         assert bench.deciders.desk.drained(60)
 
+    def test_what_a_call_says_itself_overrides_every_config(self, bench, driver):
+        kernel = made()
+        for _ in range(8):
+            kernel[grid](X, 200, 2.0, num_warps=8)
+            kernel[grid](X, 200, 2.0, BLOCK=32, num_stages=1)
+
+        assert [one.num_warps for one in driver.launches[::2]] == [8] * 8
+        assert [one.constants["BLOCK"] for one in driver.launches[1::2]] == [32] * 8
+        widths = [len(one.made.variants.settings) for one in kernel._calls.entries]
+        assert widths == [3, 1]
+
+    def test_what_is_given_twice_counts_once_and_what_differs_in_type_does_not(self, bench, driver):
         configs = [Config({"BLOCK": 64}), Config({"BLOCK": 64}), Config({"BLOCK": 64}, num_warps=8)]
         kernel = made(configs=configs)
         kernel[grid](X, 200, 2.0)
@@ -512,6 +524,48 @@ class TestAsTriton:
 
         assert blocks(driver) == [64] * 20
         assert bench.deciders.desk.drained(60)
+
+    def test_kinds_that_pruning_leaves_other_configs_learn_apart(self, bench, driver):
+        def early(configs, nargs, **kwargs):
+            small = {**nargs, **kwargs}["n"] < 100
+            return (one for one in configs if (one.kwargs["BLOCK"] == 64) is small)
+
+        kernel = made(key=(), prune_configs_by={"early_config_prune": early})
+        for _ in range(40):
+            kernel[grid](X, 50, 2.0)
+            kernel[grid](X, factor=2.0, n=200)
+        assert bench.deciders.desk.drained(60)
+
+        assert set(blocks(driver)[::2]) == {64}
+        assert set(blocks(driver)[1::2]) <= {128, 256}
+
+    def test_a_share_of_no_configs_is_refused(self, driver):
+        kernel = made(prune_configs_by={"perf_model": lambda **_: 1.0, "top_k": 0})
+        with pytest.raises(InvalidInput) as caught:
+            kernel[grid](X, 200, 2.0)
+
+        assert str(caught.value) == (
+            "top_k=0 of scaled, which leaves none of its configs\n"
+            "Fix: give how many to leave, at least 1"
+        )
+
+    def test_a_tensor_without_elements_is_launched_on(self, bench, driver):
+        kernel = autotune(CONFIGS, [])(fresh(lonely))
+        kernel[(1,)](torch.zeros(0))
+
+        assert blocks(driver) == [64]
+        assert bench.deciders.desk.drained(60)
+
+    def test_settings_that_no_store_has_plainly_are_told_apart_by_their_texts(self, bench, driver):
+        settings = (float("-inf"), float("nan"), -(2**63), 2**63, "\ud800")
+        kernel = made(configs=[Config({"BLOCK": one}) for one in settings])
+        with vyre.mode("off"):
+            kernel[(1,)](X, 200, 2.0)
+
+        assert blocks(driver) == [float("-inf")]
+        assert [one["BLOCK"] for one in entry_of(kernel).made.variants.configs] == [
+            *("float -inf", "float nan", f"int {-(2**63)}", f"int {2**63}", "str '\\ud800'"),
+        ]
 
     def test_300_configs_are_taken(self, bench, driver, compiler):
         configs = [Config({"BLOCK": 64 + n}) for n in range(300)]
@@ -557,13 +611,19 @@ class TestAsTriton:
         assert blocks(driver) == [64, 64]
         assert bench.deciders.desk.drained(60)
 
-    def test_configs_that_are_changed_afterwards_are_those_of_the_next_kind(self, bench, driver):
+    def test_configs_that_are_changed_afterwards_are_those_of_the_next_call(self, bench, driver):
         kernel = made()
+        for _ in range(2):
+            kernel[grid](X, 200, 2.0)
+        kernel.configs = CONFIGS[1:2]
+        for n in (200, 200, 201):
+            kernel[grid](X, n, 2.0)
+        kernel.configs = kernel.configs[:]
+        kernel.configs.append(CONFIGS[2])
+        kernel.configs.reverse()
         kernel[grid](X, 200, 2.0)
-        kernel.configs = CONFIGS[1:]
-        kernel[grid](X, 201, 2.0)
 
-        assert blocks(driver) == [64, 128]
+        assert blocks(driver)[2:] == [128, 128, 128, 256]
         assert bench.deciders.desk.drained(60)
 
 
@@ -620,6 +680,11 @@ class TestRefusals:
                 {"key": [], "reset_to_zero": ["out"]},
                 "reset_to_zero= of scaled names 'out', which is no argument of the kernel\n"
                 "Fix: name some of x, n, factor, BLOCK",
+            ),
+            (
+                5,
+                {"key": []},
+                "configs=5 of scaled\nFix: give a list of configs",
             ),
             (
                 [{"BLOCK": 64}],

@@ -7,9 +7,11 @@ from typing import Any
 
 from triton.runtime.autotuner import Autotuner, Config
 from triton.runtime.errors import AutotunerError
+from triton.runtime.jit import JITCallable
 
+from vyre.adapter.triton.source import shown_constant
 from vyre.errors import InvalidInput
-from vyre.model import Knobs
+from vyre.model import Knobs, is_setting
 from vyre.plain import shown
 
 Settings = Mapping[str, Any]
@@ -66,6 +68,11 @@ def pruned(tuner: Autotuner, nargs: Settings, kwargs: Settings) -> Sequence[Conf
         raise TypeError(
             "Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int"
         )
+    if most == 0:
+        raise InvalidInput(
+            f"top_k=0 of {tuner.base_fn.__name__}, which leaves none of its configs",
+            "give how many to leave, at least 1",
+        )
     if len(left) <= most:
         return left  # type: ignore[no-any-return]  # Triton has no types
     expected = [(tuner.perf_model(**nargs, **kwargs, **one.all_kwargs()), one) for one in left]
@@ -74,6 +81,8 @@ def pruned(tuner: Autotuner, nargs: Settings, kwargs: Settings) -> Sequence[Conf
 
 def checked(configs: Iterable[Any], name: str) -> list[Config]:
     """Configs, every one of Triton's."""
+    if isinstance(configs, Config) or not isinstance(configs, Iterable):
+        raise InvalidInput(f"configs={shown(configs)} of {name}", "give a list of configs")
     found = list(configs)
     for one in found:
         if not isinstance(one, Config):
@@ -110,6 +119,12 @@ def refuse_unknown(given: Iterable[Any], names: Sequence[str], what: str) -> Non
             )
 
 
+def functions_of(configs: Iterable[Config]) -> list[str]:
+    """The kernels among what configs set, each with its source."""
+    values = [one for config in configs for one in config.kwargs.values()]
+    return list(dict.fromkeys(shown_constant(n) for n in values if isinstance(n, JITCallable)))
+
+
 def _settings(config: Config) -> dict[str, Any]:
     """What a config sets, as plain values and texts."""
     settings = {name: _plain(value) for name, value in config.all_kwargs().items()}
@@ -120,9 +135,7 @@ def _settings(config: Config) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> int | float | str | bool:
-    if type(value) in (int, float, bool, str) and (
-        type(value) is not int or -(2**63) <= value < 2**63
-    ):
+    if type(value) in (int, float, bool, str) and is_setting(value):
         return value  # type: ignore[no-any-return]  # one of these
     named = getattr(value, "__qualname__", None)  # of a function, whose text holds an address
     return f"{type(value).__name__} {named or value!r}"
