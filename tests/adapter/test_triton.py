@@ -496,6 +496,21 @@ class TestAsTriton:
         assert len(driver.loaded) == 3  # a width that 16 divides is one more, and one that is 1
         assert bench.deciders.desk.drained(60)
 
+    def test_what_is_compiled_beside_calls_that_debug_is_launched_by_those_alone(
+        self, bench, driver, monkeypatch
+    ):
+        kernel = made()
+        kernel[grid](X, 200, 2.0)
+        monkeypatch.setattr(triton.knobs.runtime, "debug", True)
+        call(bench, lambda: kernel[grid](X, 200, 2.0), times=20)
+        debugging, begun = {one.kernel for one in driver.launches[1:]}, len(driver.launches)
+        monkeypatch.setattr(triton.knobs.runtime, "debug", False)
+        call(bench, lambda: kernel[grid](X, 200, 2.0), times=20)
+        later = {one.kernel for one in driver.launches[begun:]}
+
+        assert len(debugging) > 1 < len(later)
+        assert not debugging & later
+
     def test_what_a_call_says_itself_overrides_every_config(self, bench, driver):
         kernel = made()
         for _ in range(8):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from triton import knobs as settings
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Config
 from triton.runtime.errors import OutOfResources, PTXASError
@@ -15,7 +14,7 @@ from vyre.adapter.calls import Entry
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Kind
 from vyre.adapter.triton.binding import is_tensor
-from vyre.adapter.triton.compile import Bound
+from vyre.adapter.triton.compile import Bound, Debugs
 from vyre.adapter.triton.launch import Launches
 from vyre.adapter.triton.source import shown_constant
 from vyre.errors import VyreError
@@ -29,7 +28,7 @@ _MOST_BROKEN = 4
 
 
 def traits_of(
-    bound: Bound, said: Sequence[str], worked: Iterable[str], key: Sequence[str]
+    bound: Bound, said: Sequence[str], worked: Iterable[str], key: Sequence[str], debugged: Debugs
 ) -> tuple[str, ...]:
     """What tells calls apart: what Triton compiles for, values of the key, and options.
 
@@ -38,6 +37,7 @@ def traits_of(
         said: names of what the call passes.
         worked: names of what heuristics say.
         key: names of arguments whose values count.
+        debugged: what of Triton's settings counts.
     """
     told = {*said, *worked}
     rows = [
@@ -52,7 +52,7 @@ def traits_of(
     ]
     options = sorted(name for name in said if name not in bound.values)
     asked = [f"{name}={shown_constant(bound.options[name])}" for name in options]
-    return (*rows, *keys, *asked, *map(str, filter(None, debugs())))
+    return (*rows, *keys, *asked, *map(str, filter(None, debugged)))
 
 
 def sizes_of(bound: Bound, said: Iterable[str]) -> tuple[int, ...]:
@@ -64,11 +64,6 @@ def sizes_of(bound: Bound, said: Iterable[str]) -> tuple[int, ...]:
 def elements(value: Any) -> int:
     """The elements of a tensor; of anything else 1."""
     return int(value.numel()) if is_tensor(value) and hasattr(value, "numel") else 1
-
-
-def debugs() -> tuple[Any, Any]:
-    """What of Triton's settings, which may change at any time, a kernel is compiled for."""
-    return settings.runtime.debug, settings.compilation.instrumentation_mode
 
 
 def begun(kind: Kind, launches: Launches) -> Kind:

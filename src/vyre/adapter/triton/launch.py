@@ -16,7 +16,7 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.portable import portable_call
 from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
-from vyre.adapter.triton.compile import Bound, bind, compiled, job, kept, on
+from vyre.adapter.triton.compile import Bound, Debugs, bind, compiled, job, kept, on
 from vyre.adapter.triton.configs import Settings
 from vyre.adapter.triton.place import Apart, compiled_late
 from vyre.errors import VyreError
@@ -63,6 +63,7 @@ class Launches:
         configs: what each config is.
         settings: what each config sets that the call does not say itself.
         worked: what heuristics said of the first call under each config.
+        debugged: what of Triton's settings they are compiled for, as it was at the first call.
         apart: a block to load code in.
     """
 
@@ -75,6 +76,7 @@ class Launches:
     configs: Mapping[Knobs, Config]
     settings: Mapping[Knobs, Settings]
     worked: Mapping[Knobs, Mapping[str, Any]]
+    debugged: Debugs
     apart: Apart
     _bound: dict[Knobs, Bound] = field(default_factory=dict)
 
@@ -121,7 +123,7 @@ class Launches:
 
     def _bind(self, config: Knobs, said: Mapping[str, Any]) -> Bound:
         whole = {**self.kwargs, **self.settings[config], **said}
-        return bind(self.jit, self.device, self.args, whole)
+        return bind(self.jit, self.device, self.args, whole, self.debugged)
 
     def _made(self, config: Knobs) -> Start:
         own, settings = self.configs[config], self.settings[config]

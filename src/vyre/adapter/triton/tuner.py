@@ -18,7 +18,7 @@ from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Kind
 from vyre.adapter.trials import Check
 from vyre.adapter.triton.binding import Form
-from vyre.adapter.triton.compile import bind
+from vyre.adapter.triton.compile import Debugs, bind, debugs
 from vyre.adapter.triton.configs import (
     Settings,
     checked,
@@ -29,7 +29,7 @@ from vyre.adapter.triton.configs import (
     pruned,
     refuse_unknown,
 )
-from vyre.adapter.triton.kinds import begun, configs_of, debugs, elements, sizes_of, traits_of
+from vyre.adapter.triton.kinds import begun, configs_of, elements, sizes_of, traits_of
 from vyre.adapter.triton.launch import (
     Arguments,
     Launches,
@@ -180,20 +180,20 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self, jit: JITFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The entry of such calls; in a capture, at first, what launches such a one."""
-        device = driver.active.get_current_device()
+        device, debugged = driver.active.get_current_device(), debugs()
         said = (*self.arg_names[: len(args)], *kwargs)
         first = self._first(said)
         worked = worked_out(self._heuristics, args, {**_told(grid), **kwargs, **first})
-        bound = bind(jit, device, args, {**kwargs, **first, **worked})
+        bound = bind(jit, device, args, {**kwargs, **first, **worked}, debugged)
         form = self._form(args, kwargs)
-        traits = traits_of(bound, said, worked, self.keys)
+        traits = traits_of(bound, said, worked, self.keys, debugged)
         sizes = sizes_of(bound, said) if self._by_doublings else ()
         doublings = tuple(one.bit_length() for one in sizes)
         key = (self._listed, device, traits, doublings, form.names, form.tensors, form.quick)
         entry = self._calls.find(key)
         if entry is None:
             place = place_on(device)
-            launches = self._launches(jit, device, grid, args, kwargs, place.apart)
+            launches = self._launches(jit, device, debugged, grid, args, kwargs, place.apart)
             stream = driver.active.get_current_stream(device)
             if place.is_capturing(stream):
                 return self._ready(launches, stream)
@@ -211,7 +211,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
             seen = form.look((*args, *kwargs.values()))[0]
-            state = (device, rule(), *debugs())
+            state = (device, rule(), *debugged)
             _keep(form.known, (seen, *state), entry)
             _keep(form.alike, (form.like(seen), *state), entry)
         return entry
@@ -230,6 +230,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self,
         jit: JITFunction,
         device: int,
+        debugged: Debugs,
         grid: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -253,6 +254,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 knobs: _without_memory(worked_out(self._heuristics, args, {**told, **sets}))
                 for knobs, sets in settings.items()
             },
+            debugged=debugged,
             apart=apart,
         )
 
