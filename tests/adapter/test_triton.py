@@ -3,6 +3,8 @@
 # Kernels and hooks have the arguments that Triton gives them.
 # ruff: noqa: ARG001, ARG002, ARG005, N803
 
+import contextlib
+import gc
 import threading
 import weakref
 from collections import Counter
@@ -325,6 +327,43 @@ class TestFailing:
 
         assert caught.value.required == 10**6 + 64
         assert driver.launches == []
+
+    def test_what_a_caller_hears_holds_no_tensor_of_the_call(self, bench, compiler, driver):
+        """Neither does what it never hears: nobody waits for garbage to be collected."""
+
+        def failing(**_):
+            raise RuntimeError("Triton Error [CUDA]: too much of it")
+
+        def refusing(*least):
+            def refuse(constants, options):
+                if constants["BLOCK"] not in least:
+                    raise PTXASError("too much of it")
+
+            return refuse
+
+        def called(kernel):
+            x = torch.zeros(64)
+            with contextlib.suppress(RuntimeError, PTXASError):
+                kernel[grid](x, 60, 2.0)
+            return weakref.ref(x)
+
+        held = []
+        gc.collect()
+        gc.disable()
+        try:
+            driver.act = lambda _: failing()
+            held.append(called(made()))
+            driver.act = lambda _: None
+            for least in ((), (256,)):
+                compiler.refuses = refusing(*least)
+                held.append(called(made(configs=CONFIGS[len(least) :])))
+            left = [one() for one in held]
+        finally:
+            gc.enable()
+
+        assert left == [None] * 3
+        assert blocks(driver) == [256]
+        assert bench.deciders.desk.drained(60)
 
     def test_what_is_wrong_with_a_kernel_is_not_tried_300_times(self, compiler):
         def refuse(constants, options):

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from vyre.adapter.beside import compiling
-from vyre.adapter.failure import Raised
+from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
 from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.trials import Check, Trials
@@ -149,7 +149,10 @@ class Entry:
             return start(arguments, stream)
         except VyreError as error:
             fell = error  # and no longer handled, or what is raised next would show it as its cause
-        return self._launch_default(self._config_of(start), fell, arguments, stream)
+        try:
+            return self._launch_default(self._config_of(start), fell, arguments, stream)
+        finally:
+            del fell  # which holds this frame
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""
@@ -212,7 +215,10 @@ class Entry:
         if given:  # it was launched, and only its time is not to be had
             site.lost()
             return given[0]
-        return self._launch_default(asked, fell, arguments, stream, asked=True)
+        try:
+            return self._launch_default(asked, fell, arguments, stream, asked=True)
+        finally:
+            del fell  # which holds this frame
 
     def _config_of(self, start: Start) -> Config:
         """The config that a start launches; another thread may have chosen anew since."""
@@ -233,7 +239,7 @@ class Entry:
         if config == self.made.default:
             if asked:
                 site.lost()
-            raise _of_the_caller(error)
+            raise of_the_caller(error)
         given: list[Any] = []
 
         def launch(usual: Start | None) -> None:
@@ -251,7 +257,10 @@ class Entry:
             if site.decider is None:
                 self._leave(config, error.problem)
             return given[0]
-        raise _of_the_caller(fell)
+        try:
+            raise of_the_caller(fell)
+        finally:
+            del fell, error  # which hold this frame
 
     def _leave(self, config: Config, reason: str) -> None:
         """Run the default from now on, where nobody learns."""
@@ -337,11 +346,6 @@ def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
     """Make room for one more; other threads may be doing so, too."""
     for oldest in tuple(kept)[: max(len(kept) - most + 1, 0)]:
         kept.pop(oldest, None)
-
-
-def _of_the_caller(error: VyreError) -> Exception:
-    """What the caller of a launch hears that fails under the default as well."""
-    return error.raised if isinstance(error, Raised) else error
 
 
 class _Steps:

@@ -11,7 +11,7 @@ from triton.runtime.autotuner import Config
 from triton.runtime.errors import OutOfResources, PTXASError
 
 from vyre.adapter.calls import Entry
-from vyre.adapter.failure import Raised
+from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kind import Kind
 from vyre.adapter.triton.binding import is_tensor
 from vyre.adapter.triton.compile import Bound, Debugs
@@ -75,22 +75,25 @@ def begun(kind: Kind, launches: Launches) -> Kind:
     known = process.recorder().get(kind.workload)
     if known is not None and known.config in kind.configs:
         return kind
-    failed: dict[Knobs, VyreError] = {}
+    failed: dict[Knobs, str] = {}
+    first: VyreError | None = None
     broken = 0
     for knobs in kind.configs:
         try:
             launches.make(knobs)
         except VyreError as error:
-            failed[knobs] = error
+            failed[knobs] = error.problem
+            first = first or error
             broken += not isinstance(error.__cause__, _RESOURCES)
         else:
             break
         if broken == _MOST_BROKEN:
             break
     if len(failed) == len(kind.configs) or broken == _MOST_BROKEN:
-        said = next(iter(failed.values()))
-        raise said.raised if isinstance(said, Raised) else said
-    left_out = tuple(f"{knobs.text}: {error.problem}" for knobs, error in failed.items())
+        assert first is not None, "there is a config"
+        raise of_the_caller(first)
+    del first  # which holds this frame, and the caller's
+    left_out = tuple(f"{knobs.text}: {problem}" for knobs, problem in failed.items())
     able = tuple(one for one in kind.configs if one not in failed)
     return replace(kind, configs=able, left_out=left_out)
 
