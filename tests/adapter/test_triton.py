@@ -647,6 +647,8 @@ class TestAsTriton:
         assert isinstance(kernel, Autotuner)
         assert kernel.configs == CONFIGS
         assert kernel.arg_names == ["x", "n", "factor", "BLOCK"]
+        assert kernel.nargs is None
+        assert kernel.prune_configs({}) == CONFIGS
         assert kernel.keys == ["n"]
         assert (kernel.num_warmups, kernel.num_reps, kernel.use_cuda_graph) == (None, None, False)
         assert kernel.user_defined_pre_hook
@@ -734,6 +736,18 @@ class TestRefusals:
                 {"key": [], "reset_to_zero": ["out"]},
                 "reset_to_zero= of scaled names 'out', which is no argument of the kernel\n"
                 "Fix: name some of x, n, factor, BLOCK",
+            ),
+            (
+                CONFIGS,
+                {"key": [], "prune_configs_by": {"early_prune": len}},
+                "prune_configs_by= of scaled has 'early_prune'\n"
+                "Fix: give some of perf_model, top_k, early_config_prune",
+            ),
+            (
+                CONFIGS,
+                {"key": [], "prune_configs_by": len},
+                "prune_configs_by=<built-in function len> of scaled\n"
+                "Fix: give a mapping of perf_model, top_k, early_config_prune",
             ),
             (
                 5,

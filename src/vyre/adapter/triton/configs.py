@@ -14,6 +14,8 @@ from vyre.errors import InvalidInput
 from vyre.model import Knobs, is_setting
 from vyre.plain import shown
 
+_PRUNING = ("perf_model", "top_k", "early_config_prune")
+
 Settings = Mapping[str, Any]
 """What a config passes to a kernel and its compiler, by name."""
 
@@ -91,6 +93,22 @@ def checked(configs: Iterable[Any], name: str) -> list[Config]:
                 'give each as one of Triton\'s, such as Config({"BLOCK": 128}, num_warps=4)',
             )
     return found
+
+
+def refuse_unknown_pruning(given: Any, of: str) -> None:
+    """Refuse a word of `prune_configs_by` that Triton would pass over without one.
+
+    Raises:
+        InvalidInput: there is one.
+    """
+    known = ", ".join(_PRUNING)
+    if given and not isinstance(given, Mapping):
+        raise InvalidInput(f"prune_configs_by={shown(given)} of {of}", f"give a mapping of {known}")
+    for one in given or ():
+        if one not in _PRUNING:
+            raise InvalidInput(
+                f"prune_configs_by= of {of} has {shown(one)}", f"give some of {known}"
+            )
 
 
 def names_of(key: Any, names: Sequence[str], of: str) -> list[str]:

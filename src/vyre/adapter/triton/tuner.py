@@ -28,6 +28,7 @@ from vyre.adapter.triton.configs import (
     overridden,
     pruned,
     refuse_unknown,
+    refuse_unknown_pruning,
 )
 from vyre.adapter.triton.kinds import begun, configs_of, elements, sizes_of, traits_of
 from vyre.adapter.triton.launch import (
@@ -79,6 +80,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     ) -> None:
         """Stand for a kernel, under `triton.heuristics` or not."""
         name = str(getattr(fn, "__name__", type(fn).__name__))
+        refuse_unknown_pruning(kwargs.get("prune_configs_by"), name)
         super().__init__(
             fn, fn.arg_names, list(configs), names_of(key, fn.arg_names, name), **kwargs
         )
@@ -380,6 +382,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         }
 
     bench_time = 0.0  # no call waits for a benchmark
+    nargs: Mapping[str, Any] | None = None  # of no call; whoever prunes is handed them
 
     def __repr__(self) -> str:
         return f"<tuned {self.name}, {len(self.configs)} configs>"
