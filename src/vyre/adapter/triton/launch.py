@@ -171,7 +171,7 @@ class Launches:
             if not answers.quick:
                 return as_triton(arguments, stream)
             seen, passed_too = answers.look(values)
-            like = answers.like(seen)
+            like = answers.like(seen) if seen[0] else seen  # where there are numbers among them
             found = answers.known.get(like)
             if found is None:
                 try:

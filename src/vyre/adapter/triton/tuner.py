@@ -325,7 +325,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
         """What Triton's own leaves, for whoever sets `nargs` and asks."""
-        return list(pruned(self, self.nargs, kwargs))
+        return list(pruned(self, self.nargs or {}, kwargs))
 
     def _entry(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         if self._jit is None:
