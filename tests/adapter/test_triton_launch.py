@@ -22,7 +22,7 @@ from vyre.adapter.triton.binding import row_of  # noqa: E402
 from vyre.adapter.triton.place import Gpu  # noqa: E402
 from vyre.testing.foreign import Bench, TablePlace, learning  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
-from vyre.triton import Config, autotune  # noqa: E402
+from vyre.triton import Config, autotune, heuristics  # noqa: E402
 
 FACTOR = tl.constexpr(3)
 
@@ -80,7 +80,7 @@ class OnGpu:
 
 
 tensors = st.builds(
-    lambda one, at, kind: kind(MEMORY[one][at:]),
+    lambda one, at, kind: kind(MEMORY[one][at : at + 32]),  # which are written alike
     st.sampled_from(list(MEMORY)),
     st.integers(0, 8),
     st.sampled_from([OnGpu, lambda one: one]),
@@ -156,6 +156,37 @@ def test_a_launch_is_what_triton_would_launch(driver, kernel, config, drawn):
             first, second = driver.launches[-2:]
             assert first == second
             assert kernel_of_own.hash == kernel_of_triton.hash
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    call=calls(),
+    drawn=st.lists(
+        st.fixed_dictionaries(
+            {"MODE": st.sampled_from([1, True]), "maybe": st.one_of(tensors, numbers)}
+        ),
+        min_size=8,
+        max_size=30,
+    ),
+)
+def test_what_heuristics_give_is_launched_as_by_triton(driver, call, drawn):
+    answers = {}
+    says = heuristics({one: lambda _, one=one: answers[one] for one in ("MODE", "maybe")})
+    kernel = fresh(mixed)
+    own, theirs = autotune(CONFIGS[:1], key=[])(says(fresh(mixed))), says(kernel)
+    grid, args, named = call
+    args, named = args[:6], {one: it for one, it in named.items() if one not in drawn[0]}
+    for said in [*drawn, *drawn]:
+        answers.update(said)
+        own[grid](*args, **named)
+        kernel.device_caches[0][1].clear()
+        theirs[grid](*args, **named, **CONFIGS[0].all_kwargs())
+
+        assert driver.launches[-2] == driver.launches[-1]
 
 
 def test_what_is_on_a_gpu_is_passed_as_an_address_and_the_rest_as_it_is(driver, monkeypatch):
