@@ -3,9 +3,10 @@
     python benchmarks/adapters_triton.py [--out FILE] [--kernels add,product] [--dry]
 
 Each side runs each kernel in a process of its own, with empty caches; choices are then compared in
-one process, in turns. It ends with a table; a figure beyond its limit is marked. Less than four
-minutes on one H200: what is not done when `--budget` is over is left. `--dry` goes the same way
-without a GPU: nothing is timed there that means anything.
+one process, in turns. It ends with a table; a figure beyond its limit is marked. Four of the five
+kernels took less than four minutes on one H200. What is not done when `--budget` is over is left;
+what is done is in `--out` at once, whatever fails after it. `--dry` goes the same way without a
+GPU: nothing is timed there that means anything.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,8 +29,11 @@ from typing import Any
 
 LIMITS = {"first": 0.10, "choice": 1.02, "total_200": 0.5, "host": 0.35}
 CALLS = 200
-KERNELS = ("add", "softmax", "product", "attention")  # `layer_norm` as well, where it is named
+KERNELS = ("add", "softmax", "layer_norm", "product", "attention")
 HOST_KERNELS = ("add", "product")
+TOLD = "told "  # begins the lines in which a process says what it has so far
+
+Tell = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -201,9 +206,8 @@ class Machine:
         return 1e3 * first.elapsed_time(last) / times
 
 
-def run_side(side: str, name: str, machine: Machine, *, settle_s: float) -> dict[str, Any]:
+def run_side(side: str, name: str, machine: Machine, tell: Tell, *, settle_s: float) -> None:
     """The first calls of a kernel under one autotuner, and what it settles on."""
-    again = side == "again"
     case = case_of(name, machine.device, small=machine.dry)
     if side == "triton":
         from triton import autotune
@@ -215,24 +219,25 @@ def run_side(side: str, name: str, machine: Machine, *, settle_s: float) -> dict
     begun = time.perf_counter()
     call()
     machine.sync()
-    first = time.perf_counter() - begun
-    first_config = said(kernel.best_config)
-    if again:
-        return {"first_s": first, "first_config": first_config}
+    found: dict[str, Any] = {"first_s": time.perf_counter() - begun}
+    tell(found | {"first_config": said(kernel.best_config)})
+    if side == "again":
+        return
+    found["first_config"] = said(kernel.best_config)
     for _ in range(CALLS - 1):
         call()
     machine.sync()
-    total = time.perf_counter() - begun
-    found: dict[str, Any] = {"first_s": first, "total_200_s": total, "first_config": first_config}
+    found["total_200_s"] = time.perf_counter() - begun
+    tell(found | {"config": said(kernel.best_config)})
     if side == "vyre":
         found["settled_after_s"] = settled(kernel, call, machine, settle_s)
         found["explained"] = str(kernel.explain())
     found["config"] = said(kernel.best_config)
+    tell(found)
     if not machine.dry:
         call()
         machine.sync()
-        found["apart"] = case.check()
-    return found
+        tell(found | {"apart": case.check()})
 
 
 def settled(kernel: Any, call: Callable[[], Any], machine: Machine, most_s: float) -> float:
@@ -307,76 +312,124 @@ def run_host(name: str, machine: Machine, *, settle_s: float) -> dict[str, Any]:
     return {**found, "ratio": found["vyre_us"] / found["triton_us"]}
 
 
-def work(task: dict[str, Any]) -> dict[str, Any]:
+def each(names: Iterable[str], run: Callable[[str], dict[str, Any]], tell: Tell) -> None:
+    """Run something for each kernel; one that fails takes none of the others along."""
+    found: dict[str, Any] = {}
+    for name in names:
+        try:
+            found[name] = run(name)
+        except Exception as error:  # noqa: BLE001  # of whatever kind: the others are run
+            traceback.print_exc()
+            found[name] = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        tell(found)
+
+
+def work(task: dict[str, Any], tell: Tell) -> None:
     """What one process does."""
     machine = Machine(dry=task["dry"])
+    tell({"machine": described()})
+
+    def judge(name: str) -> dict[str, Any]:
+        return run_judge(name, task["given"][name], machine)
+
+    def host(name: str) -> dict[str, Any]:
+        return run_host(name, machine, settle_s=task["settle_s"])
+
     with machine.running():
         match task["do"]:
             case "judge":
-                given = task["given"]
-                return {name: run_judge(name, given[name], machine) for name in given}
+                each(task["given"], judge, tell)
             case "host":
-                names = task["kernel"].split(",")
-                return {n: run_host(n, machine, settle_s=task["settle_s"]) for n in names}
+                each(task["kernel"].split(","), host, tell)
             case side:
-                return run_side(side, task["kernel"], machine, settle_s=task["settle_s"])
+                run_side(side, task["kernel"], machine, tell, settle_s=task["settle_s"])
 
 
 def ask(task: dict[str, Any], folder: Path, left_s: float) -> dict[str, Any]:
-    """Have a process do it, with caches in a folder."""
+    """Have a process do it, with caches in a folder; what it told counts, however it ended."""
     variables = {
         **os.environ,  # noqa: TID251  # a process of our own gets all of it
         "TRITON_CACHE_DIR": str(folder / "triton"),
         "VYRE_CACHE_DIR": str(folder / "vyre"),
     }
     command = [sys.executable, __file__, "--task", json.dumps(task)]
-    try:
-        done = subprocess.run(  # noqa: S603  # this script
-            command, env=variables, capture_output=True, text=True, timeout=max(left_s, 1.0)
-        )
-    except subprocess.TimeoutExpired:
+    if left_s < 1:
         return {"failed": "no time was left"}
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
-        return {"failed": (done.stderr.strip().splitlines() or ["without a word"])[-1]}
-    found: dict[str, Any] = json.loads(lines[-1])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:  # into files: what is said before a process is ended stays
+            status = subprocess.run(  # noqa: S603  # this script
+                command, env=variables, stdout=out, stderr=err, timeout=left_s
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = None
+        told, errors = (_text_in(one) for one in (out, err))
+    found = told_last(told)
+    if status is None:
+        found["failed"] = "no time was left"
+    elif status or not found:
+        found["failed"] = (errors.strip().splitlines() or [f"without a word, {status}"])[-1]
+    if "failed" in found or "Traceback" in errors:
+        found["stderr"] = errors[-4000:]
+    return found
+
+
+def _text_in(file: Any) -> str:
+    file.seek(0)
+    return str(file.read().decode(errors="replace"))
+
+
+def told_last(text: str) -> dict[str, Any]:
+    """All that a process told, of which later lines replace earlier ones, up to a cut one."""
+    found: dict[str, Any] = {}
+    for line in text.splitlines(keepends=True):
+        if line.startswith(TOLD) and line.endswith("\n"):
+            found |= json.loads(line[len(TOLD) :])
     return found
 
 
 def measure(
-    names: list[str], *, dry: bool, budget_s: float, settle_s: float
+    names: list[str], keep: Callable[[dict[str, Any]], object], *, dry: bool, **limits: float
 ) -> dict[str, dict[str, Any]]:
+    """All figures of some kernels; `keep` is given what there is after each process."""
+    budget_s, settle_s = limits["budget_s"], limits["settle_s"]
     until = time.monotonic() + budget_s
-    found: dict[str, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory(prefix="vyre-adapters-") as held:
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    whole: dict[str, Any] = {"machine": {}, "limits": LIMITS, "kernels": found}
+    with tempfile.TemporaryDirectory(prefix="vyre-adapters-", ignore_cleanup_errors=True) as held:
 
         def one(name: str, do: str, folder: str, **more: Any) -> dict[str, Any]:
             begun = time.monotonic()
             task = {"do": do, "kernel": name, "dry": dry, "settle_s": settle_s, **more}
             last = until if do == "judge" else until - budget_s / 8
             answer = ask(task, Path(held) / folder, last - begun)
+            whole["machine"] |= answer.pop("machine", {})
             took_s, failed = time.monotonic() - begun, answer.get("failed", "")
             print(f"{do:<8}{took_s:6.1f} s  {name}  {failed}", flush=True)
             return answer
 
+        def spread(part: str, answer: dict[str, Any], of: Iterable[str]) -> None:
+            for name in of:
+                failed = answer.get("failed", "without a word")
+                found[name][part] = answer.get(name, {"failed": failed})
+            if "stderr" in answer:
+                whole[f"stderr of {part}"] = answer["stderr"]
+            keep(whole)
+
         hosts = [name for name in names if name in HOST_KERNELS]
-        host = one(",".join(hosts), "host", "host") if hosts else {}
+        if hosts:
+            spread("host", one(",".join(hosts), "host", "host"), hosts)
         for name in names:
-            found[name] = {
-                "triton": one(name, "triton", "triton"),
-                "vyre": one(name, "vyre", "vyre"),
-                "second": one(name, "again", "vyre"),
-                "host": host.get(name, host if "failed" in host else {}),
-            }
+            for part, do in (("triton", "triton"), ("vyre", "vyre"), ("second", "again")):
+                folder = "triton" if part == "triton" else "vyre"
+                found[name][part] = one(name, do, folder)
+                keep(whole)
         sides = ("triton", "vyre")
         given = {
             name: {side: cell[side]["config"] for side in sides}
             for name, cell in found.items()
             if all("config" in cell[side] for side in sides)
         }
-        judged = one(",".join(given), "judge", "vyre", given=given)
-        for name in names:
-            found[name]["judge"] = judged.get(name, {"failed": judged.get("failed", "no choices")})
+        spread("judge", one(",".join(given), "judge", "vyre", given=given), names)
     return found
 
 
@@ -384,7 +437,7 @@ def ratios(cell: dict[str, Any]) -> dict[str, float | None]:
     """The figures that have a limit, of one kernel; None where something failed."""
 
     def over(name: str) -> float | None:
-        sides = [cell[side].get(name) for side in ("vyre", "triton")]
+        sides = [cell.get(side, {}).get(name) for side in ("vyre", "triton")]
         return None if None in sides else sides[0] / sides[1]
 
     return {
@@ -397,25 +450,26 @@ def ratios(cell: dict[str, Any]) -> dict[str, float | None]:
 
 def starts_with_it(cell: dict[str, Any]) -> str:
     """Whether a second process began with what the first had settled on."""
-    first, second = cell["vyre"].get("config"), cell["second"].get("first_config")
+    first, second = (cell.get(part, {}) for part in ("vyre", "second"))
+    first, second = first.get("config"), second.get("first_config")
     return "failed" if None in (first, second) else "yes" if first == second else "NO"
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:
     limits = "  ".join(f"{name} <= {limit:g}" for name, limit in LIMITS.items())
     lines = [f"vyre over triton: {limits}", f"{'':<11}" + "".join(f"{n:>11}" for n in LIMITS)]
-    lines[1] += f"{'second':>9}{'first ms':>10}{'host us':>18}{'apart':>9}"
+    lines[1] += f"{'second':>9}{'first ms':>10}{'host us':>20}{'apart':>9}"
     for name, cell in found.items():
         row = f"{name:<11}"
         for what, limit in LIMITS.items():
             ratio = ratios(cell)[what]
             missed = ratio is not None and ratio > limit
             row += f"{'-' if ratio is None else f'{ratio:.3f}':>10}{'!' if missed else ' '}"
-        first, host = cell["vyre"].get("first_s"), cell.get("host", {})
+        own, host = cell.get("vyre", {}), cell.get("host", {})
+        first, apart = own.get("first_s"), own.get("apart")
         row += f"{starts_with_it(cell):>9}" + (f"{1e3 * first:>10.0f}" if first else f"{'-':>10}")
         parts = [host.get(f"{side}_us") for side in ("start", "vyre", "triton")]
-        row += f"{' / '.join(f'{us:.1f}' for us in parts) if None not in parts else '-':>18}"
-        apart = cell["vyre"].get("apart")
+        row += f"{' / '.join(f'{us:.1f}' for us in parts) if None not in parts else '-':>20}"
         lines.append(row + f"{'-' if apart is None else f'{apart:.0e}':>9}")
     return "\n".join(lines)
 
@@ -433,21 +487,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", default=",".join(KERNELS), help="some of them")
     parser.add_argument("--out", type=Path, help="where the figures go, as JSON")
-    parser.add_argument("--budget", type=float, default=225.0, help="seconds for all of it")
+    parser.add_argument("--budget", type=float, default=480.0, help="seconds for all of it")
     parser.add_argument("--settle", type=float, default=14.0, help="seconds of calls, at most")
     parser.add_argument("--dry", action="store_true", help="go the same way without a GPU")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.task:
-        answer = work(json.loads(given.task))
-        print()
-        print(json.dumps(answer))
+        work(json.loads(given.task), lambda what: print(f"\n{TOLD}{json.dumps(what)}", flush=True))
         return 0
     names = given.kernels.split(",")
-    found = measure(names, dry=given.dry, budget_s=given.budget, settle_s=given.settle)
-    if given.out:
-        whole = {"machine": described(), "limits": LIMITS, "kernels": found}
-        given.out.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    if unknown := sorted(set(names) - set(KERNELS)):
+        parser.error(f"--kernels {','.join(unknown)}: give some of {','.join(KERNELS)}")
+
+    def keep(whole: dict[str, Any]) -> None:
+        if given.out:
+            text = json.dumps(whole, indent=1) + "\n"
+            given.out.with_suffix(".part").write_text(text, encoding="utf-8")
+            given.out.with_suffix(".part").replace(given.out)
+
+    found = measure(names, keep, dry=given.dry, budget_s=given.budget, settle_s=given.settle)
     print(table(found))
     return int(any("failed" in part for cell in found.values() for part in cell.values()))
 

@@ -305,7 +305,7 @@ class Knobs:
         pairs = given if isinstance(given, tuple) else (given,)
         for pair in pairs:
             name, setting = pair if isinstance(pair, tuple) and len(pair) == 2 else (pair, None)
-            if not isinstance(name, str) or not is_utf8(name) or not _is_setting(setting):
+            if not isinstance(name, str) or not is_utf8(name) or not is_setting(setting):
                 raise InvalidInput(
                     f"{shown(pair)} among knobs",
                     "give pairs of a name and a plain number of 64 bits, a text, or true or false",
@@ -409,7 +409,8 @@ def config_order(config: Config) -> tuple[object, ...]:
             return (1, tuple((name, type(one).__name__, one) for name, one in settings))
 
 
-def _is_setting(setting: object) -> bool:
+def is_setting(setting: object) -> bool:
+    """Whether a knob may have it: a number that is finite and of 64 bits, a text, true or false."""
     match setting:
         case float():
             return isfinite(setting)

@@ -3,7 +3,10 @@
 # Kernels and hooks have the arguments that Triton gives them.
 # ruff: noqa: ARG001, ARG002, ARG005, N803
 
+import contextlib
+import gc
 import threading
+import weakref
 from collections import Counter
 
 import pytest
@@ -40,6 +43,18 @@ def even(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     """The same, without a mask where none is needed."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x + at, tl.load(x + at))
+
+
+@triton.jit
+def roomy(x, n, room, width, BLOCK: tl.constexpr):
+    """A kernel with room that a heuristic makes."""
+    tl.store(x, tl.load(room) + width + n)
+
+
+@triton.jit
+def lonely(x, BLOCK: tl.constexpr):
+    """A kernel with one tensor."""
+    tl.store(x, 0.0)
 
 
 @pytest.fixture
@@ -201,6 +216,18 @@ class TestLearning:
         first, second = (entry_of(kernel).call.workload for kernel in (one, other))
         assert first == second
 
+    def test_an_edit_of_a_function_that_a_config_names_begins_anew(self, driver):
+        functions = fresh(even), fresh(even), fresh(even)
+        functions[2]._unsafe_update_src(functions[2].src.replace("tl.load(", "2 * tl.load("))
+        workloads = []
+        for one in functions:
+            kernel = made(configs=[Config({"BLOCK": 64, "factor": one})])
+            with vyre.mode("off"):
+                kernel[(1,)](X, 200)
+            workloads.append(entry_of(kernel).call.workload)
+
+        assert workloads[0] == workloads[1] != workloads[2]
+
     def test_what_is_off_or_frozen_launches_the_first(self, bench, driver):
         kernel = made()
         with vyre.mode("off"):
@@ -300,6 +327,43 @@ class TestFailing:
 
         assert caught.value.required == 10**6 + 64
         assert driver.launches == []
+
+    def test_what_a_caller_hears_holds_no_tensor_of_the_call(self, bench, compiler, driver):
+        """Neither does what it never hears: nobody waits for garbage to be collected."""
+
+        def failing(**_):
+            raise RuntimeError("Triton Error [CUDA]: too much of it")
+
+        def refusing(*least):
+            def refuse(constants, options):
+                if constants["BLOCK"] not in least:
+                    raise PTXASError("too much of it")
+
+            return refuse
+
+        def called(kernel):
+            x = torch.zeros(64)
+            with contextlib.suppress(RuntimeError, PTXASError):
+                kernel[grid](x, 60, 2.0)
+            return weakref.ref(x)
+
+        held = []
+        gc.collect()
+        gc.disable()
+        try:
+            driver.act = lambda _: failing()
+            held.append(called(made()))
+            driver.act = lambda _: None
+            for least in ((), (256,)):
+                compiler.refuses = refusing(*least)
+                held.append(called(made(configs=CONFIGS[len(least) :])))
+            left = [one() for one in held]
+        finally:
+            gc.enable()
+
+        assert left == [None] * 3
+        assert blocks(driver) == [256]
+        assert bench.deciders.desk.drained(60)
 
     def test_what_is_wrong_with_a_kernel_is_not_tried_300_times(self, compiler):
         def refuse(constants, options):
@@ -451,6 +515,41 @@ class TestAsTriton:
         assert [one.constants["EVEN"] for one in driver.launches] == [True, False, True, False]
         assert bench.deciders.desk.drained(60)
 
+    def test_what_heuristics_give_a_launch_is_of_that_launch_and_is_not_kept(self, bench, driver):
+        given = []
+
+        def room(args):
+            given.append(torch.zeros(args["n"]))
+            return given[-1]
+
+        kernel = autotune(CONFIGS[:1], [])(
+            heuristics({"room": room, "width": lambda args: args["n"] + 1})(fresh(roomy))
+        )
+        for n in (20, 33, 47, 15, 21, 0):
+            kernel[(1,)](X, n)
+            assert driver.launches[-1].values[2:4] == (given[-1].data_ptr(), n + 1 if n else None)
+        gone = [weakref.ref(one) for one in given]
+        given.clear()
+
+        assert [one() for one in gone] == [None] * len(gone)
+        assert len(driver.loaded) == 3  # a width that 16 divides is one more, and one that is 1
+        assert bench.deciders.desk.drained(60)
+
+    def test_what_is_compiled_beside_calls_that_debug_is_launched_by_those_alone(
+        self, bench, driver, monkeypatch
+    ):
+        kernel = made()
+        kernel[grid](X, 200, 2.0)
+        monkeypatch.setattr(triton.knobs.runtime, "debug", True)
+        call(bench, lambda: kernel[grid](X, 200, 2.0), times=20)
+        debugging, begun = {one.kernel for one in driver.launches[1:]}, len(driver.launches)
+        monkeypatch.setattr(triton.knobs.runtime, "debug", False)
+        call(bench, lambda: kernel[grid](X, 200, 2.0), times=20)
+        later = {one.kernel for one in driver.launches[begun:]}
+
+        assert len(debugging) > 1 < len(later)
+        assert not debugging & later
+
     def test_what_a_call_says_itself_overrides_every_config(self, bench, driver):
         kernel = made()
         for _ in range(8):
@@ -480,6 +579,48 @@ class TestAsTriton:
         assert blocks(driver) == [64] * 20
         assert bench.deciders.desk.drained(60)
 
+    def test_kinds_that_pruning_leaves_other_configs_learn_apart(self, bench, driver):
+        def early(configs, nargs, **kwargs):
+            small = {**nargs, **kwargs}["n"] < 100
+            return (one for one in configs if (one.kwargs["BLOCK"] == 64) is small)
+
+        kernel = made(key=(), prune_configs_by={"early_config_prune": early})
+        for _ in range(40):
+            kernel[grid](X, 50, 2.0)
+            kernel[grid](X, factor=2.0, n=200)
+        assert bench.deciders.desk.drained(60)
+
+        assert set(blocks(driver)[::2]) == {64}
+        assert set(blocks(driver)[1::2]) <= {128, 256}
+
+    def test_a_share_of_no_configs_is_refused(self, driver):
+        kernel = made(prune_configs_by={"perf_model": lambda **_: 1.0, "top_k": 0})
+        with pytest.raises(InvalidInput) as caught:
+            kernel[grid](X, 200, 2.0)
+
+        assert str(caught.value) == (
+            "top_k=0 of scaled, which leaves none of its configs\n"
+            "Fix: give how many to leave, at least 1"
+        )
+
+    def test_a_tensor_without_elements_is_launched_on(self, bench, driver):
+        kernel = autotune(CONFIGS, [])(fresh(lonely))
+        kernel[(1,)](torch.zeros(0))
+
+        assert blocks(driver) == [64]
+        assert bench.deciders.desk.drained(60)
+
+    def test_settings_that_no_store_has_plainly_are_told_apart_by_their_texts(self, bench, driver):
+        settings = (float("-inf"), float("nan"), -(2**63), 2**63, "\ud800")
+        kernel = made(configs=[Config({"BLOCK": one}) for one in settings])
+        with vyre.mode("off"):
+            kernel[(1,)](X, 200, 2.0)
+
+        assert blocks(driver) == [float("-inf")]
+        assert [one["BLOCK"] for one in entry_of(kernel).made.variants.configs] == [
+            *("float -inf", "float nan", f"int {-(2**63)}", f"int {2**63}", "str '\\ud800'"),
+        ]
+
     def test_300_configs_are_taken(self, bench, driver, compiler):
         configs = [Config({"BLOCK": 64 + n}) for n in range(300)]
         TIMES_NS.update({64 + n: 1_000_000 - n for n in range(300) if 64 + n not in TIMES_NS})
@@ -506,6 +647,8 @@ class TestAsTriton:
         assert isinstance(kernel, Autotuner)
         assert kernel.configs == CONFIGS
         assert kernel.arg_names == ["x", "n", "factor", "BLOCK"]
+        assert kernel.nargs is None
+        assert kernel.prune_configs({}) == CONFIGS
         assert kernel.keys == ["n"]
         assert (kernel.num_warmups, kernel.num_reps, kernel.use_cuda_graph) == (None, None, False)
         assert kernel.user_defined_pre_hook
@@ -524,13 +667,19 @@ class TestAsTriton:
         assert blocks(driver) == [64, 64]
         assert bench.deciders.desk.drained(60)
 
-    def test_configs_that_are_changed_afterwards_are_those_of_the_next_kind(self, bench, driver):
+    def test_configs_that_are_changed_afterwards_are_those_of_the_next_call(self, bench, driver):
         kernel = made()
+        for _ in range(2):
+            kernel[grid](X, 200, 2.0)
+        kernel.configs = CONFIGS[1:2]
+        for n in (200, 200, 201):
+            kernel[grid](X, n, 2.0)
+        kernel.configs = kernel.configs[:]
+        kernel.configs.append(CONFIGS[2])
+        kernel.configs.reverse()
         kernel[grid](X, 200, 2.0)
-        kernel.configs = CONFIGS[1:]
-        kernel[grid](X, 201, 2.0)
 
-        assert blocks(driver) == [64, 128]
+        assert blocks(driver)[2:] == [128, 128, 128, 256]
         assert bench.deciders.desk.drained(60)
 
 
@@ -587,6 +736,23 @@ class TestRefusals:
                 {"key": [], "reset_to_zero": ["out"]},
                 "reset_to_zero= of scaled names 'out', which is no argument of the kernel\n"
                 "Fix: name some of x, n, factor, BLOCK",
+            ),
+            (
+                CONFIGS,
+                {"key": [], "prune_configs_by": {"early_prune": len}},
+                "prune_configs_by= of scaled has 'early_prune'\n"
+                "Fix: give some of perf_model, top_k, early_config_prune",
+            ),
+            (
+                CONFIGS,
+                {"key": [], "prune_configs_by": len},
+                "prune_configs_by=<built-in function len> of scaled\n"
+                "Fix: give a mapping of perf_model, top_k, early_config_prune",
+            ),
+            (
+                5,
+                {"key": []},
+                "configs=5 of scaled\nFix: give a list of configs",
             ),
             (
                 [{"BLOCK": 64}],

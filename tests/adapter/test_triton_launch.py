@@ -4,6 +4,7 @@
 # ruff: noqa: ARG001, ARG005, N803
 
 import itertools
+import weakref
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +22,7 @@ from vyre.adapter.triton.binding import row_of  # noqa: E402
 from vyre.adapter.triton.place import Gpu  # noqa: E402
 from vyre.testing.foreign import Bench, TablePlace, learning  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
-from vyre.triton import Config, autotune  # noqa: E402
+from vyre.triton import Config, autotune, heuristics  # noqa: E402
 
 FACTOR = tl.constexpr(3)
 
@@ -79,7 +80,7 @@ class OnGpu:
 
 
 tensors = st.builds(
-    lambda one, at, kind: kind(MEMORY[one][at:]),
+    lambda one, at, kind: kind(MEMORY[one][at : at + 32]),  # which are written alike
     st.sampled_from(list(MEMORY)),
     st.integers(0, 8),
     st.sampled_from([OnGpu, lambda one: one]),
@@ -157,6 +158,37 @@ def test_a_launch_is_what_triton_would_launch(driver, kernel, config, drawn):
             assert kernel_of_own.hash == kernel_of_triton.hash
 
 
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    call=calls(),
+    drawn=st.lists(
+        st.fixed_dictionaries(
+            {"MODE": st.sampled_from([1, True]), "maybe": st.one_of(tensors, numbers)}
+        ),
+        min_size=8,
+        max_size=30,
+    ),
+)
+def test_what_heuristics_give_is_launched_as_by_triton(driver, call, drawn):
+    answers = {}
+    says = heuristics({one: lambda _, one=one: answers[one] for one in ("MODE", "maybe")})
+    kernel = fresh(mixed)
+    own, theirs = autotune(CONFIGS[:1], key=[])(says(fresh(mixed))), says(kernel)
+    grid, args, named = call
+    args, named = args[:6], {one: it for one, it in named.items() if one not in drawn[0]}
+    for said in [*drawn, *drawn]:
+        answers.update(said)
+        own[grid](*args, **named)
+        kernel.device_caches[0][1].clear()
+        theirs[grid](*args, **named, **CONFIGS[0].all_kwargs())
+
+        assert driver.launches[-2] == driver.launches[-1]
+
+
 def test_what_is_on_a_gpu_is_passed_as_an_address_and_the_rest_as_it_is(driver, monkeypatch):
     kernel = autotune(CONFIGS[:1], key=[])(fresh(mixed))
     a, b = MEMORY[torch.float32], OnGpu(MEMORY[torch.float16][1:])
@@ -181,6 +213,46 @@ def test_numbers_of_one_row_are_one_to_triton(drawn):
         )
 
     assert all(len(found) == 1 for found in rows.values())
+
+
+@pytest.mark.parametrize("number", [2**64, 2**64 + 16, -(2**63) - 1])
+def test_a_number_that_no_type_holds_is_not_taken_for_one_that_some_type_holds(driver, number):
+    own, theirs = autotune(CONFIGS[:1], key=[])(fresh(mixed)), fresh(mixed)
+    x, said = MEMORY[torch.float32], []
+    for near in (2**63, 2**63 + 1, 2**31, -(2**31) - 1):
+        own[(1,)](x, x, near, 1, 2.0, True, None)
+    for launch in (
+        lambda: own[(1,)](x, x, number, 1, 2.0, True, None),
+        lambda: theirs[(1,)](x, x, number, 1, 2.0, True, None, BLOCK=64),
+    ):
+        with pytest.raises(OverflowError) as caught:
+            launch()
+        said.append(str(caught.value))
+
+    assert said[0] == said[1]
+    assert len(driver.launches) == 4
+
+
+class OneNumber(OnGpu):
+    """A tensor of one element on a GPU, which Python takes for its number."""
+
+    def __index__(self):
+        return int(self.tensor[0])
+
+    def __float__(self):
+        return float(self.tensor[0])
+
+
+def test_a_tensor_where_a_number_is_annotated_is_passed_as_its_number(driver):
+    own, theirs = autotune(CONFIGS[:1], key=[])(fresh(lenient)), fresh(lenient)
+    x, one = MEMORY[torch.float32], OneNumber(torch.tensor([5]))
+    for n, scale in ((one, one), (7, one), (one, 2.0), (one, one)):
+        own[(1,)](x, x, n, 1, scale, True, None)
+        of_triton(theirs, CONFIGS[0], (1,), (x, x, n, 1, scale, True, None), {})
+        assert driver.launches[-1] == driver.launches[-2]
+
+    assert [one.values[2] for one in driver.launches[::2]] == [5, 7, 5, 5]
+    assert [one.values[4] for one in driver.launches[::2]] == [5.0, 5.0, 2.0, 5.0]
 
 
 STALE = {
@@ -312,6 +384,27 @@ def test_a_hook_of_a_config_that_sets_a_descriptor_s_block_is_heard(driver):
 
     assert [one.values[0][1] for one in driver.launches] == [(32, 16)] * 3
     assert len(kernel._calls.entries) == 1
+
+
+def test_descriptors_of_gluon_are_heard_as_well_and_hold_no_memory(driver):
+    from triton.experimental.gluon.language import NVMMASharedLayout, float32
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    def hook(nargs):
+        nargs["x"].block_shape = [nargs["BLOCK"], 16]
+
+    layout = NVMMASharedLayout.get_default_for([1, 16], float32)
+    configs = [Config({"BLOCK": n}, pre_hook=hook) for n in (32, 64)]
+    kernel = autotune(configs, key=[])(fresh(described))
+    base = torch.zeros(128, 64)
+    x, held = TensorDescriptor.from_tensor(base, [1, 16], layout), weakref.ref(base)
+    for _ in range(2):
+        kernel[(1,)](x, MEMORY[torch.float32])
+    del base, x
+
+    assert [one.values[0][1] for one in driver.launches] == [(32, 16)] * 2
+    assert len(driver.loaded) == 1  # nothing is compiled for a block that the hook replaces
+    assert held() is None
 
 
 @triton.jit

@@ -86,7 +86,56 @@ def test_a_table_shows_what_is_beyond_its_limit_and_what_failed(script):
 
     assert shown[2:] == [
         "add             0.050      1.010      0.667!     0.250       yes       200"
-        "  6.0 / 9.0 / 36.0    1e-07",
+        "    6.0 / 9.0 / 36.0    1e-07",
         "product             -          -          -          -    failed         -"
-        "                 -        -",
+        "                   -        -",
     ]
+
+
+def test_a_kernel_that_fails_leaves_the_others_their_figures(script, capsys):
+    told = []
+
+    def run(name):
+        if name == "softmax":
+            raise ValueError("no such thing")
+        return {"ratio": 1.0}
+
+    script.each(["add", "softmax", "product"], run, lambda found: told.append(dict(found)))
+
+    assert told == [
+        {"add": {"ratio": 1.0}},
+        {"add": {"ratio": 1.0}, "softmax": {"failed": "ValueError: no such thing"}},
+        {
+            "add": {"ratio": 1.0},
+            "softmax": {"failed": "ValueError: no such thing"},
+            "product": {"ratio": 1.0},
+        },
+    ]
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_what_a_process_told_before_it_was_ended_counts(script):
+    text = 'told {"first_s": 1.0}\nwords\ntold {"first_s": 1.0, "total_200_s": 2.0}\ntold {"conf'
+
+    assert script.told_last(text) == {"first_s": 1.0, "total_200_s": 2.0}
+    assert script.told_last("") == {}
+
+
+def test_a_process_that_fails_is_told_of_with_what_it_wrote(script, tmp_path):
+    task = {"do": "triton", "kernel": "nothing", "dry": True, "settle_s": 1.0}
+
+    found = script.ask(task, tmp_path, 600.0)
+
+    assert found["machine"]["triton"] == triton.__version__
+    assert (
+        found["failed"]
+        == "AttributeError: module 'adapters_triton_kernels' has no attribute 'nothing'"
+    )
+    assert found["stderr"].startswith("Traceback")
+    assert script.ask(task, tmp_path, 0.0) == {"failed": "no time was left"}
+
+
+def test_a_table_of_what_was_never_begun_is_shown_all_the_same(script):
+    (row,) = script.table({"add": {}}).splitlines()[2:]
+
+    assert row.split() == ["add", "-", "-", "-", "-", "failed", "-", "-", "-"]

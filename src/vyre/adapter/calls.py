@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from vyre.adapter.beside import compiling
-from vyre.adapter.failure import Raised
+from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
 from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.trials import Check, Trials
@@ -152,9 +152,7 @@ class Entry:
         try:
             return self._launch_default(self._config_of(start), fell, arguments, stream)
         finally:
-            del (
-                fell
-            )  # or it and this frame would hold each other, and the caller's arrays with them
+            del fell  # which holds this frame, and the caller's arrays with it
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""
@@ -242,7 +240,7 @@ class Entry:
             if asked:
                 site.lost()
             try:
-                raise _of_the_caller(error)
+                raise of_the_caller(error)
             finally:
                 del error
         given: list[Any] = []
@@ -263,7 +261,7 @@ class Entry:
                 self._leave(config, error.problem)
             return given[0]
         try:
-            raise _of_the_caller(fell)
+            raise of_the_caller(fell)
         finally:
             del fell, error
 
@@ -354,11 +352,6 @@ def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
     """Make room for one more; other threads may be doing so, too."""
     for oldest in tuple(kept)[: max(len(kept) - most + 1, 0)]:
         kept.pop(oldest, None)
-
-
-def _of_the_caller(error: VyreError) -> Exception:
-    """What the caller of a launch hears that fails under the default as well."""
-    return error.raised if isinstance(error, Raised) else error
 
 
 class _Steps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vyre.errors import DeviceFailed
+from vyre.errors import DeviceFailed, VyreError
 
 
 def words_of(raised: BaseException) -> str:
@@ -23,4 +23,17 @@ class Raised(DeviceFailed):
         said = words_of(raised)
         problem = f"{type(raised).__name__}: {said}" if said else type(raised).__name__
         super().__init__(problem, "look at what it raised")
-        self.raised = raised
+        self.raised: Exception | None = raised
+
+
+def of_the_caller(error: VyreError) -> Exception:
+    """What the caller hears of an error.
+
+    Nothing holds it here any more: else it would hold itself, by the frames in which it was
+    raised, and with it the tensors of the call until garbage is collected.
+    """
+    if not isinstance(error, Raised) or error.raised is None:
+        return error
+    raised, error.raised = error.raised, None
+    error.__cause__ = error.__context__ = error.__traceback__ = None
+    return raised

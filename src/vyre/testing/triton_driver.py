@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -97,9 +98,19 @@ def _passed(kind: Any, value: Any) -> Any:
         return address
     if kind.startswith("tensordesc"):
         return value.base.data_ptr(), tuple(value.block_shape)
-    if kind[0] in "iu" and not isinstance(value, int):
-        raise TypeError(f"an integer is required (got {type(value).__name__})")
-    return float(value) if kind[:2] in ("fp", "bf") else int(value)
+    if kind[:2] in ("fp", "bf"):
+        return float(value)
+    return _whole(kind, operator.index(value))
+
+
+def _whole(kind: str, number: int) -> int:
+    """A number as C has it: what an unsigned type does not hold is cut, and nobody says so."""
+    bits = max(int(kind[1:]), 8)
+    if kind[0] == "u":
+        return number & ((1 << bits) - 1)
+    if number >> (bits - 1) not in (0, -1):
+        raise OverflowError(f"{number} is beyond {kind}")
+    return number
 
 
 @dataclass

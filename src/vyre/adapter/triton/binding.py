@@ -64,7 +64,7 @@ class Form:
         for at, (name, value) in enumerate(zip(names, given, strict=True)):
             parameter = parameters.get(name)
             constant = parameter is None or parameter.is_constexpr
-            if is_tensor(value) and not constant:
+            if parameter is not None and is_tensor(value) and _is_pointer(parameter):
                 tensors.append(at)
                 devices = devices and hasattr(value, "is_cuda")
             elif type(value) is int and not constant and name not in key:
@@ -115,18 +115,38 @@ class Form:
 def row_of(number: int) -> int:
     """What Triton compiles for of a number: whether it is 1, its width, whether 16 divides it.
 
+    What no type of Triton's holds is like nothing else, so that Triton is asked about it.
+
     >>> [row_of(n) for n in (1, 5, 16, 2**31 - 1, 2**31, -(2**31), 2**63)]
     [1, 8, 9, 8, 11, 9, 13]
+    >>> row_of(2**64) == 2**64
+    True
     """
     if number == 1:
         return 1
-    width = 0 if number >> 31 in (0, -1) else 2 if number >> 63 in (0, -1) else 4
+    if number >> 31 in (0, -1):
+        width = 0
+    elif number >> 63 in (0, -1):
+        width = 2
+    elif number >> 64 == 0:
+        width = 4
+    else:
+        return number
     return 8 + width + (number & _ALIGNED == 0)
 
 
 def is_tensor(value: Any) -> bool:
     """Whether Triton takes it for a pointer."""
     return hasattr(value, "data_ptr") and hasattr(value, "dtype")
+
+
+def _is_pointer(parameter: KernelParam) -> bool:
+    """Whether a kernel gets a tensor's address there.
+
+    Where it is annotated as a number, Triton passes the one that a tensor of one element holds.
+    """
+    kind = parameter.annotation_type
+    return not parameter.is_constexpr and (not kind or kind.startswith("*"))
 
 
 class Standin:

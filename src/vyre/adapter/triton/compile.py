@@ -51,12 +51,27 @@ class Bound:
     key: str
 
 
-def bind(jit: JITFunction, device: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
-    """A call as Triton binds it; what it raises is what Triton raises."""
+Debugs = tuple[Any, Any]
+
+
+def debugs() -> Debugs:
+    """What of Triton's settings, which may change at any time, a kernel is compiled for."""
+    return knobs.runtime.debug, knobs.compilation.instrumentation_mode
+
+
+def bind(
+    jit: JITFunction,
+    device: int,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    debugged: Debugs | None = None,
+) -> Bound:
+    """A call as Triton binds it, under its settings of some time; it raises what Triton raises."""
     binder = jit.device_caches[device][4]
     whole = dict(kwargs)
-    whole["debug"] = whole.get("debug", jit.debug) or knobs.runtime.debug
-    whole["instrumentation_mode"] = knobs.compilation.instrumentation_mode
+    debug, mode = debugs() if debugged is None else debugged
+    whole["debug"] = whole.get("debug", jit.debug) or debug
+    whole["instrumentation_mode"] = mode
     values, rows, options = binder(*args, **whole)
     # Not the memo that Triton has for this: there 1 finds what was compiled for True.
     return Bound(values, rows, whole, compute_cache_key({}, rows, options))

@@ -7,10 +7,14 @@ from typing import Any
 
 from triton.runtime.autotuner import Autotuner, Config
 from triton.runtime.errors import AutotunerError
+from triton.runtime.jit import JITCallable
 
+from vyre.adapter.triton.source import shown_constant
 from vyre.errors import InvalidInput
-from vyre.model import Knobs
+from vyre.model import Knobs, is_setting
 from vyre.plain import shown
+
+_PRUNING = ("perf_model", "top_k", "early_config_prune")
 
 Settings = Mapping[str, Any]
 """What a config passes to a kernel and its compiler, by name."""
@@ -66,6 +70,11 @@ def pruned(tuner: Autotuner, nargs: Settings, kwargs: Settings) -> Sequence[Conf
         raise TypeError(
             "Error while pruning configs, top_k must be either 1) a float <= 1.0 or 2) an int"
         )
+    if most == 0:
+        raise InvalidInput(
+            f"top_k=0 of {tuner.base_fn.__name__}, which leaves none of its configs",
+            "give how many to leave, at least 1",
+        )
     if len(left) <= most:
         return left  # type: ignore[no-any-return]  # Triton has no types
     expected = [(tuner.perf_model(**nargs, **kwargs, **one.all_kwargs()), one) for one in left]
@@ -74,6 +83,8 @@ def pruned(tuner: Autotuner, nargs: Settings, kwargs: Settings) -> Sequence[Conf
 
 def checked(configs: Iterable[Any], name: str) -> list[Config]:
     """Configs, every one of Triton's."""
+    if isinstance(configs, Config) or not isinstance(configs, Iterable):
+        raise InvalidInput(f"configs={shown(configs)} of {name}", "give a list of configs")
     found = list(configs)
     for one in found:
         if not isinstance(one, Config):
@@ -82,6 +93,22 @@ def checked(configs: Iterable[Any], name: str) -> list[Config]:
                 'give each as one of Triton\'s, such as Config({"BLOCK": 128}, num_warps=4)',
             )
     return found
+
+
+def refuse_unknown_pruning(given: Any, of: str) -> None:
+    """Refuse a word of `prune_configs_by` that Triton would pass over without one.
+
+    Raises:
+        InvalidInput: there is one.
+    """
+    known = ", ".join(_PRUNING)
+    if given and not isinstance(given, Mapping):
+        raise InvalidInput(f"prune_configs_by={shown(given)} of {of}", f"give a mapping of {known}")
+    for one in given or ():
+        if one not in _PRUNING:
+            raise InvalidInput(
+                f"prune_configs_by= of {of} has {shown(one)}", f"give some of {known}"
+            )
 
 
 def names_of(key: Any, names: Sequence[str], of: str) -> list[str]:
@@ -110,6 +137,12 @@ def refuse_unknown(given: Iterable[Any], names: Sequence[str], what: str) -> Non
             )
 
 
+def functions_of(configs: Iterable[Config]) -> list[str]:
+    """The kernels among what configs set, each with its source."""
+    values = [one for config in configs for one in config.kwargs.values()]
+    return list(dict.fromkeys(shown_constant(n) for n in values if isinstance(n, JITCallable)))
+
+
 def _settings(config: Config) -> dict[str, Any]:
     """What a config sets, as plain values and texts."""
     settings = {name: _plain(value) for name, value in config.all_kwargs().items()}
@@ -120,9 +153,7 @@ def _settings(config: Config) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> int | float | str | bool:
-    if type(value) in (int, float, bool, str) and (
-        type(value) is not int or -(2**63) <= value < 2**63
-    ):
+    if type(value) in (int, float, bool, str) and is_setting(value):
         return value  # type: ignore[no-any-return]  # one of these
     named = getattr(value, "__qualname__", None)  # of a function, whose text holds an address
     return f"{type(value).__name__} {named or value!r}"

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from triton import knobs as settings
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Config
 from triton.runtime.errors import OutOfResources, PTXASError
 
 from vyre.adapter.calls import Entry
-from vyre.adapter.failure import Raised
+from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kind import Kind
 from vyre.adapter.triton.binding import is_tensor
-from vyre.adapter.triton.compile import Bound
+from vyre.adapter.triton.compile import Bound, Debugs
 from vyre.adapter.triton.launch import Launches
 from vyre.adapter.triton.source import shown_constant
 from vyre.errors import VyreError
@@ -29,7 +28,7 @@ _MOST_BROKEN = 4
 
 
 def traits_of(
-    bound: Bound, said: Sequence[str], worked: Iterable[str], key: Sequence[str]
+    bound: Bound, said: Sequence[str], worked: Iterable[str], key: Sequence[str], debugged: Debugs
 ) -> tuple[str, ...]:
     """What tells calls apart: what Triton compiles for, values of the key, and options.
 
@@ -38,6 +37,7 @@ def traits_of(
         said: names of what the call passes.
         worked: names of what heuristics say.
         key: names of arguments whose values count.
+        debugged: what of Triton's settings counts.
     """
     told = {*said, *worked}
     rows = [
@@ -52,7 +52,7 @@ def traits_of(
     ]
     options = sorted(name for name in said if name not in bound.values)
     asked = [f"{name}={shown_constant(bound.options[name])}" for name in options]
-    return (*rows, *keys, *asked, *map(str, filter(None, debugs())))
+    return (*rows, *keys, *asked, *map(str, filter(None, debugged)))
 
 
 def sizes_of(bound: Bound, said: Iterable[str]) -> tuple[int, ...]:
@@ -66,11 +66,6 @@ def elements(value: Any) -> int:
     return int(value.numel()) if is_tensor(value) and hasattr(value, "numel") else 1
 
 
-def debugs() -> tuple[Any, Any]:
-    """What of Triton's settings, which may change at any time, a kernel is compiled for."""
-    return settings.runtime.debug, settings.compilation.instrumentation_mode
-
-
 def begun(kind: Kind, launches: Launches) -> Kind:
     """A kind whose first config is one that can be compiled, unless another is remembered.
 
@@ -80,22 +75,25 @@ def begun(kind: Kind, launches: Launches) -> Kind:
     known = process.recorder().get(kind.workload)
     if known is not None and known.config in kind.configs:
         return kind
-    failed: dict[Knobs, VyreError] = {}
+    failed: dict[Knobs, str] = {}
+    first: VyreError | None = None
     broken = 0
     for knobs in kind.configs:
         try:
             launches.make(knobs)
         except VyreError as error:
-            failed[knobs] = error
+            failed[knobs] = error.problem
+            first = first or error
             broken += not isinstance(error.__cause__, _RESOURCES)
         else:
             break
         if broken == _MOST_BROKEN:
             break
     if len(failed) == len(kind.configs) or broken == _MOST_BROKEN:
-        said = next(iter(failed.values()))
-        raise said.raised if isinstance(said, Raised) else said
-    left_out = tuple(f"{knobs.text}: {error.problem}" for knobs, error in failed.items())
+        assert first is not None, "there is a config"
+        raise of_the_caller(first)
+    del first  # which holds this frame, and the caller's
+    left_out = tuple(f"{knobs.text}: {problem}" for knobs, problem in failed.items())
     able = tuple(one for one in kind.configs if one not in failed)
     return replace(kind, configs=able, left_out=left_out)
 

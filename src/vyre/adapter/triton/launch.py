@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,16 +11,14 @@ from triton import __version__, knobs
 from triton.runtime.autotuner import Config, Heuristics
 from triton.runtime.errors import TritonError
 from triton.runtime.jit import JITFunction
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.portable import portable_call
 from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
-from vyre.adapter.triton.compile import Bound, bind, compiled, job, kept, on
+from vyre.adapter.triton.compile import Bound, Debugs, bind, compiled, job, kept, on
 from vyre.adapter.triton.configs import Settings
 from vyre.adapter.triton.place import Apart, compiled_late
-from vyre.adapter.triton.source import shown_constant
 from vyre.errors import VyreError
 from vyre.model import Knobs
 
@@ -65,6 +63,7 @@ class Launches:
         configs: what each config is.
         settings: what each config sets that the call does not say itself.
         worked: what heuristics said of the first call under each config.
+        debugged: what of Triton's settings they are compiled for, as it was at the first call.
         apart: a block to load code in.
     """
 
@@ -77,6 +76,7 @@ class Launches:
     configs: Mapping[Knobs, Config]
     settings: Mapping[Knobs, Settings]
     worked: Mapping[Knobs, Mapping[str, Any]]
+    debugged: Debugs
     apart: Apart
     _bound: dict[Knobs, Bound] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class Launches:
 
     def _bind(self, config: Knobs, said: Mapping[str, Any]) -> Bound:
         whole = {**self.kwargs, **self.settings[config], **said}
-        return bind(self.jit, self.device, self.args, whole)
+        return bind(self.jit, self.device, self.args, whole, self.debugged)
 
     def _made(self, config: Knobs) -> Start:
         own, settings = self.configs[config], self.settings[config]
@@ -133,59 +133,82 @@ class Launches:
         kernel = compiled(self.jit, self.device, self._binding(config))
         if own.pre_hook is not None or kernel is None or not self.form.quick:
             return as_triton
-        if not self.worked[config]:
-            return _prepared(self, kernel, self._binding(config), as_triton)
-        return self._by_heuristics(config, as_triton)
+        if self.worked[config]:
+            return self._by_heuristics(config, as_triton)
+        names, tensors = self.form.names, self.form.tensors
+        return _prepared(self.jit, kernel, self._binding(config), as_triton, names, tensors)
 
     def _by_heuristics(self, config: Knobs, as_triton: Start) -> Start:
-        """What asks the heuristics at each launch, and has a kernel for each of their answers."""
-        settings, heuristics = self.settings[config], heuristics_of(self.function)[0]
-        starts: dict[Any, Start] = {}
+        """What asks the heuristics at each launch, and passes on what they say of that call.
 
-        def of(said: Mapping[str, Any]) -> Start:
+        There is a kernel for each of their answers that Triton compiles for.
+        """
+        settings, heuristics = self.settings[config], heuristics_of(self.function)[0]
+        parameters = {one.name: one for one in self.jit.params}
+        form, forms = self.form, dict[Any, Form]()
+
+        def of(said: Mapping[str, Any], answers: Form) -> Start:
             bound = self._bind(config, said)
-            kernel = compiled(self.jit, self.device, bound)
+            if kept(self.jit, self.device, bound) is None:
+                compiled_late()
+            with self.apart():
+                kernel = compiled(self.jit, self.device, bound)
             if kernel is None:
                 return as_triton
-            return _prepared(self, kernel, bound, as_triton, said)
+            names = (*form.names, *answers.names)
+            tensors = (*form.tensors, *(len(form.names) + at for at in answers.tensors))
+            return _prepared(self.jit, kernel, bound, as_triton, names, tensors)
 
         def start(arguments: Any, stream: int) -> Any:
-            _, _, grid, args, kwargs = arguments
+            passed, given, grid, args, kwargs = arguments
             told = {"grid": grid, "warmup": False, **kwargs, **settings}
             said = worked_out(heuristics, args, told)
-            key = answers(said)
-            found = starts.get(key)
+            values = tuple(said.values())
+            kinds = tuple(map(type, values))
+            answers = forms.get(kinds)
+            if answers is None:
+                answers = forms[kinds] = Form(tuple(said), values, parameters, ())
+            if not answers.quick:
+                return as_triton(arguments, stream)
+            seen, passed_too = answers.look(values)
+            like = answers.like(seen) if seen[0] else seen  # where there are numbers among them
+            found = answers.known.get(like)
             if found is None:
-                compiled_late()
                 try:
-                    found = starts[key] = of(said)
+                    found = answers.known[like] = of(said, answers)
                 except Exception as error:
                     raise Raised(error) from error
-            return found(arguments, stream)
+            whole = (*passed, *passed_too), (*given, *values), grid, args, kwargs
+            return found(whole, stream)
 
-        first = self.worked[config]
-        starts[answers(first)] = of(first)
         return start
 
 
-def answers(said: Mapping[str, Any]) -> tuple[str, ...]:
-    """What heuristics said, as it tells kernels apart: 1 and True are two."""
-    return tuple(map(shown_constant, said.values()))
-
-
 def _prepared(
-    launches: Launches, kernel: Any, bound: Bound, as_triton: Start, said: Iterable[str] = ()
+    jit: JITFunction,
+    kernel: Any,
+    bound: Bound,
+    as_triton: Start,
+    given_names: Sequence[str],
+    tensors: Sequence[int],
 ) -> Start:
     """What launches a kernel as `JITFunction.run` does, with all that is known looked up before.
 
     Triton's own way is taken wherever it would do more: hooks of launches are set, or a global that
     the kernel was compiled with has changed, which it refuses.
+
+    Args:
+        jit: the kernel as its author wrote it.
+        kernel: the same, compiled and loaded.
+        bound: what it was compiled for; what no call gives is passed on from here.
+        as_triton: Triton's own way.
+        given_names: of what a launch is given; of two that are the same the last one counts.
+        tensors: the places of tensors among that.
     """
-    jit, runtime, form = launches.jit, knobs.runtime, launches.form
-    names = tuple(bound.values)
-    own = [name for name in names if name in said or name not in form.names]
+    runtime, names = knobs.runtime, tuple(bound.values)
+    own = [name for name in names if name not in given_names]
     constants = tuple(bound.values[name] for name in own)
-    ordered, written = _places(names, form, own)
+    ordered, written = _places(names, (*given_names, *own), tensors)
     used, hooks = jit.used_global_vals, jit.pre_run_hooks
     enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
     entering, leaving = _hooks_in(enter), _hooks_in(leave)
@@ -228,17 +251,18 @@ def _hooks_in(chain: Any) -> Sequence[Any]:
     return found
 
 
-def _places(names: Sequence[str], form: Form, own: Sequence[str]) -> tuple[Picks, Picks]:
+def _places(
+    names: Sequence[str], had: Sequence[str], tensors: Sequence[int]
+) -> tuple[Picks, Picks]:
     """What picks the values of all parameters in order, out of what a launch has.
 
-    For the launch, out of what is passed for tensors, all that is given, and a config's own; for a
-    grid that is a function, out of the last two.
+    For the launch, out of what is passed for tensors and all that is had; for a grid that is a
+    function, out of the last.
     """
-    tensors = len(form.tensors)
-    given = {name: at for at, name in enumerate(form.names) if name not in own}
-    written = [given.get(n, len(form.names) + own.index(n) if n in own else -1) for n in names]
-    addresses = {at: number for number, at in enumerate(form.tensors)}
-    ordered = [addresses.get(at, tensors + at) for at in written]
+    at = {name: place for place, name in enumerate(had)}
+    written = [at[name] for name in names]
+    addresses = {place: number for number, place in enumerate(tensors)}
+    ordered = [addresses.get(place, len(tensors) + place) for place in written]
     return picking(ordered), picking(written)
 
 
@@ -299,14 +323,15 @@ def _is_blamed(error: Exception) -> bool:
 
 
 def _is_described(value: Any) -> bool:
-    return isinstance(value, TensorDescriptor)
+    """Whether it is a descriptor of a tensor: Triton's, or one of the several that Gluon has."""
+    return hasattr(value, "base") and hasattr(value, "block_shape")
 
 
 def without_memory(value: Any) -> Any:
     """An argument as what is compiled for it sees it, without the memory that it holds."""
     if is_tensor(value):
         return Standin(value)
-    if isinstance(value, TensorDescriptor):
+    if _is_described(value):
         made = copy.copy(value)
         made.base = Standin(value.base)
         return made

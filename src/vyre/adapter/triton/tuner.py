@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from triton import knobs as settings
@@ -17,17 +18,19 @@ from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Kind
 from vyre.adapter.trials import Check
 from vyre.adapter.triton.binding import Form
-from vyre.adapter.triton.compile import bind
+from vyre.adapter.triton.compile import Debugs, bind, debugs
 from vyre.adapter.triton.configs import (
     Settings,
     checked,
+    functions_of,
     named,
     names_of,
     overridden,
     pruned,
     refuse_unknown,
+    refuse_unknown_pruning,
 )
-from vyre.adapter.triton.kinds import begun, configs_of, debugs, elements, sizes_of, traits_of
+from vyre.adapter.triton.kinds import begun, configs_of, elements, sizes_of, traits_of
 from vyre.adapter.triton.launch import (
     Arguments,
     Launches,
@@ -51,6 +54,20 @@ _MOST_KNOWN = 4096
 """Calls of one form that are known at sight."""
 
 
+class _Listed:
+    """All configs at one time, and what the first of them sets of calls."""
+
+    __slots__ = ("configs", "firsts")
+
+    def __init__(self, configs: Iterable[Config]) -> None:
+        self.configs = tuple(configs)
+        self.firsts: dict[Any, Settings] = {}
+
+    def are(self, configs: Sequence[Config]) -> bool:
+        """Whether these are they, each in its place."""
+        return len(configs) == len(self.configs) and all(map(is_, configs, self.configs))
+
+
 class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     """A kernel of Triton's with configurations: each call launches it once, under one of them.
 
@@ -63,6 +80,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     ) -> None:
         """Stand for a kernel, under `triton.heuristics` or not."""
         name = str(getattr(fn, "__name__", type(fn).__name__))
+        refuse_unknown_pruning(kwargs.get("prune_configs_by"), name)
         super().__init__(
             fn, fn.arg_names, list(configs), names_of(key, fn.arg_names, name), **kwargs
         )
@@ -73,14 +91,23 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self._heuristics, kernel = heuristics_of(fn)
         self._jit = kernel if isinstance(kernel, JITFunction) else None  # or it is interpreted
         self._parameters = {} if self._jit is None else {one.name: one for one in self._jit.params}
-        self._forms: dict[Hashable, Form] = {}
         self._calls = Calls(name, check=check)
         self._latest: Entry | None = None
         self._active: Any = None  # Triton's driver, and what tells its current device
         self._device: Callable[[], int] = int
         self._texts: dict[int, str] = {}
-        self._listed: tuple[Any, dict[Knobs, Config], dict[Any, Settings], Any] = (None, {}, {}, ())
+        self._listed = _Listed(self.configs)
         self.__doc__ = self.base_fn.__doc__
+
+    @property
+    def configs(self) -> list[Config]:
+        """What may run it; others that are put here are those of the next call."""
+        return self._configs
+
+    @configs.setter
+    def configs(self, given: list[Config]) -> None:
+        self._configs = given
+        self._forms: dict[Hashable, Form] = {}  # calls are known at sight by those before
 
     # -- calls
 
@@ -155,57 +182,57 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self, jit: JITFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The entry of such calls; in a capture, at first, what launches such a one."""
-        device = driver.active.get_current_device()
+        device, debugged = driver.active.get_current_device(), debugs()
         said = (*self.arg_names[: len(args)], *kwargs)
-        configs, first = self._first(said)
+        first = self._first(said)
         worked = worked_out(self._heuristics, args, {**_told(grid), **kwargs, **first})
-        bound = bind(jit, device, args, {**kwargs, **first, **worked})
+        bound = bind(jit, device, args, {**kwargs, **first, **worked}, debugged)
         form = self._form(args, kwargs)
-        traits = traits_of(bound, said, worked, self.keys)
+        traits = traits_of(bound, said, worked, self.keys, debugged)
         sizes = sizes_of(bound, said) if self._by_doublings else ()
         doublings = tuple(one.bit_length() for one in sizes)
-        key = (device, traits, doublings, form.names, form.tensors, form.quick)
+        key = (self._listed, device, traits, doublings, form.names, form.tensors, form.quick)
         entry = self._calls.find(key)
         if entry is None:
             place = place_on(device)
-            launches = self._launches(jit, device, grid, args, kwargs, place.apart)
+            launches = self._launches(jit, device, debugged, grid, args, kwargs, place.apart)
             stream = driver.active.get_current_stream(device)
             if place.is_capturing(stream):
                 return self._ready(launches, stream)
             kind = Kind(
                 name=self.name,
-                text=self._text(jit, device, configs),
+                text=self._text(jit, device, launches.configs),
                 place=place,
                 configs=tuple(launches.settings),
                 traits=traits,
                 sizes=sizes,
-                size=max(map(elements, (*args, *kwargs.values())), default=1),
+                size=max((1, *map(elements, (*args, *kwargs.values())))),  # a tensor may have none
             )
             if self._calls.check is None:  # which begins with the first that runs on copies
                 kind = begun(kind, launches)
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
             seen = form.look((*args, *kwargs.values()))[0]
-            state = (device, rule(), *debugs())
+            state = (device, rule(), *debugged)
             _keep(form.known, (seen, *state), entry)
             _keep(form.alike, (form.like(seen), *state), entry)
         return entry
 
-    def _first(self, said: Sequence[str]) -> tuple[Mapping[Knobs, Config], Settings]:
-        """All configs, which may be others than before, and what the first sets of a call."""
-        listed = tuple(map(id, self.configs))
-        if self._listed[0] != listed:
-            kept = tuple(self.configs)  # or another could come to have the place of one
-            self._listed = (listed, named(checked(kept, self.name)), {}, kept)
-        _, configs, firsts, _ = self._listed
+    def _first(self, said: Sequence[str]) -> Settings:
+        """What the first config sets of a call; they may be others than before."""
+        if not self._listed.are(self.configs):
+            self._listed = _Listed(checked(self.configs, self.name))
+        firsts = self._listed.firsts
         if said not in firsts:
+            configs = named(self._listed.configs)
             firsts[said] = next(iter(overridden(configs, said).values()))
-        return configs, firsts[said]
+        return firsts[said]
 
     def _launches(
         self,
         jit: JITFunction,
         device: int,
+        debugged: Debugs,
         grid: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
@@ -222,13 +249,14 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             device=device,
             form=self._form(args, kwargs),
             args=tuple(map(without_memory, args)),
-            kwargs={name: without_memory(one) for name, one in kwargs.items()},
+            kwargs=_without_memory(kwargs),
             configs=configs,
             settings=settings,
             worked={
-                knobs: worked_out(self._heuristics, args, {**told, **sets})
+                knobs: _without_memory(worked_out(self._heuristics, args, {**told, **sets}))
                 for knobs, sets in settings.items()
             },
+            debugged=debugged,
             apart=apart,
         )
 
@@ -243,15 +271,15 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             "call it once before the capture, with such arguments",
         )
 
-    def _text(self, jit: JITFunction, device: int, configs: Iterable[Knobs]) -> str:
-        """All of it that a choice depends on, for a store."""
+    def _text(self, jit: JITFunction, device: int, configs: Mapping[Knobs, Config]) -> str:
+        """All of it that a choice depends on, for a store; the configs are those that are left."""
         if device not in self._texts:
             find_key(jit)
             says = [text_of(one) for each in self._heuristics for one in each.values.values()]
             built = jit.device_caches[device][3].hash()
             variables = sorted(get_cache_invalidating_env_vars().items())
             self._texts[device] = "\n".join((source_of(jit), *says, built, str(variables)))
-        space = "\n".join(one.text for one in configs)
+        space = "\n".join((*(one.text for one in configs), *functions_of(configs.values())))
         return f"{self.name}\n{self._texts[device]}\n{' '.join(self.keys)}\n{space}"
 
     # -- what is known
@@ -297,7 +325,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
         """What Triton's own leaves, for whoever sets `nargs` and asks."""
-        return list(pruned(self, self.nargs, kwargs))
+        return list(pruned(self, self.nargs or {}, kwargs))
 
     def _entry(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         if self._jit is None:
@@ -354,6 +382,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         }
 
     bench_time = 0.0  # no call waits for a benchmark
+    nargs: Mapping[str, Any] | None = None  # of no call; whoever prunes is handed them
 
     def __repr__(self) -> str:
         return f"<tuned {self.name}, {len(self.configs)} configs>"
@@ -364,6 +393,10 @@ def _keep(known: dict[Hashable, Any], key: Hashable, entry: Entry) -> None:
     if len(known) >= _MOST_KNOWN:
         known.clear()
     known[key] = entry
+
+
+def _without_memory(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: without_memory(one) for name, one in kwargs.items()}
 
 
 def _told(grid: Any) -> dict[str, Any]:
