@@ -151,6 +151,14 @@ class TestRawKernels:
              "says for what device"),
             (TWICE, {"options": ("-what",)}, "NVRTC VERSION could not build the kernel "
              "(NVRTC_ERROR_INVALID_OPTION)"),
+            (TWICE + "\n#include \"a.h\"", {}, "its source includes a file that may be another one "
+             "by now"),
+            ("%:include <a.h>\n" + TWICE, {}, "its source includes a file that may be another one "
+             "by now"),
+            (TWICE, {"options": ("-include=a.h",)}, "its option -include=a.h may hide anything"),
+            (TWICE + "\n#if __CUDA_ARCH_FEAT_SM90_ALL\n#endif", {}, "its source says "
+             "__CUDA_ARCH_FEAT_SM90_ALL"),
+            ("#if __CUDA_ARCH__ > 800\n" + TWICE + "\n#endif", {}, None),
             (None, {}, "its source is not known"),
         ],
     )  # fmt: skip
@@ -165,6 +173,25 @@ class TestRawKernels:
         else:
             assert lines[0].endswith(STATED)
             assert lines[1] == f"  not proved: {why.replace('VERSION', f'{major}.{minor}')}"
+
+    def test_headers_are_those_of_the_library(self, explained, tmp_path, monkeypatch):
+        """One of that name where the process is may be found by one of the two alone."""
+        there, here = tmp_path / "there", tmp_path / "here"
+        for folder in (there, here):
+            folder.mkdir()
+        (there / "cuda_fp16.h").write_text(f"#define AT {PLACE}\n")
+        code = "#include <cuda_fp16.h>\n" + TWICE.replace(PLACE, "AT")
+        given = {"options": (f"-I{there}",)}
+        monkeypatch.chdir(here)
+
+        assert explained(code, **given)[0].endswith(PROVED)
+
+        (here / "cuda_fp16.h").write_text("#define AT threadIdx.x\n")
+
+        lines = explained(code, **given)
+        assert lines[1] in (APART, "  not proved: its headers are others elsewhere")
+        (there / "cuda_fp16.h").unlink()
+        assert explained(code, **given)[0].endswith(STATED)
 
     def test_another_version_of_the_compiler_proves_nothing(self, explained, adapter, monkeypatch):
         monkeypatch.setattr(adapter.cupy.cuda.nvrtc, "getVersion", lambda: (11, 2))

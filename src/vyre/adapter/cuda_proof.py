@@ -10,15 +10,21 @@ import importlib
 import re
 from collections.abc import Sequence
 
+from vyre.adapter.cuda_text import HARMLESS, HIDING
 from vyre.adapter.ptx.free import why_not
 from vyre.adapter.sources import bare
 from vyre.backend.base import Unbuilt
 
 _TOLD_APART = re.compile(
-    r"__(?:\w*FILE\w*|DATE__|TIME\w*|has_include\w*|has_embed|INCLUDE_LEVEL__|CUDACC_DEBUG__)"
-    r"|\bsource_location\b"
+    r"__(?:\w*FILE\w*|DATE__|TIME\w*|has_include\w*|has_embed|INCLUDE_LEVEL__|CUDACC_DEBUG__"
+    r"|CUDA_ARCH_[A-Z]\w*)|\bsource_location\b"
 )
 """By which a source would find out that it is compiled once more, elsewhere and to PTX."""
+
+_INCLUDED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import|embed)\b([^\n]*)")
+_FOLDERS = ("-I", "--include-path")
+_ELSEWHERE = "/a folder that is not there/vyre.cu"
+"""CuPy compiles in a folder of its own, or in none: where headers matter, neither may change it."""
 
 _FOR_A_DEVICE = re.compile(r"--?(?:gpu-)?arch")
 
@@ -38,12 +44,18 @@ def lacks(
         version: of the NVRTC that its library has, such as `13.4`.
         steps: whether the number of threads in the grid stays.
     """
-    told = _TOLD_APART.search("\n".join((bare(source), *options)))
+    plain = bare(source)
+    told = _TOLD_APART.search("\n".join((plain, *options)))
     if told is not None:
         return f"its source says {told[0]}"
-    other = next((one for one in options if _FOR_A_DEVICE.match(one)), None)
-    if other is not None:
-        return f"its option {other} says for what device"
+    for one in options:
+        if _FOR_A_DEVICE.match(one):
+            return f"its option {one} says for what device"
+        if HIDING.search(one) and not one.startswith(_FOLDERS):
+            return f"its option {one} may hide anything"
+    headers = [one.strip() for one in _INCLUDED.findall(plain)]
+    if not all(map(HARMLESS.fullmatch, headers)):
+        return "its source includes a file that may be another one by now"
     if "\0" in source:
         return "its source has a NUL in it"
     try:
@@ -54,7 +66,10 @@ def lacks(
     if ours != version:
         return f"its library compiles with NVRTC {version}, and Vyre has {ours}"
     try:
-        made = compiler.ptx(source, (*options, f"-arch=compute_{capability}"))
+        given = (*options, f"-arch=compute_{capability}")
+        made = compiler.ptx(source, given, _ELSEWHERE)
+        if headers and made != compiler.ptx(source, given):
+            return "its headers are others elsewhere"
     except UnicodeEncodeError:
         return "its source cannot be written as UTF-8"
     return made.reason if isinstance(made, Unbuilt) else why_not(made, name, steps=steps)

@@ -21,7 +21,7 @@ _GROUPS = re.compile(
 )
 """Words of CUDA's that ask for a block, or that may."""
 
-_HARMLESS = re.compile(
+HARMLESS = re.compile(
     r"<(?:cuda_fp16\.h|cuda_bf16\.h|cuda_fp8\.h|cuda_runtime\.h|math_constants\.h|math\.h|cmath"
     r"|stdint\.h|cstdint|stddef\.h|cstddef|limits\.h|climits|float\.h|cfloat|limits|type_traits"
     r"|cuda/std/\w+|cuComplex\.h|cupy/complex\.cuh|cupy/carray\.cuh|cupy/math_constants\.h)>"
@@ -36,7 +36,7 @@ _TYPE = (
 
 _BLANK = re.compile(r"(?<!\w) | (?!\w)")
 _OPTION = re.compile(r"^(?:-D|--define-macro)[ =]?(.*)", re.DOTALL)
-_HIDING = re.compile(r"include|options-file|optf", re.IGNORECASE)
+HIDING = re.compile(r"include|options-file|optf", re.IGNORECASE)
 _RESERVED = ("int", "long", "unsigned", "signed", "size_t", "x", "y", "z")
 
 
@@ -54,7 +54,7 @@ def sign_in(text: str, options: Iterable[str] = (), *, steps: bool) -> str | Non
     """
     defined = [one[1].replace("=", " ", 1) for one in map(_OPTION.match, _joined(options)) if one]
     for option in options:
-        if _HIDING.search(option) and not option.startswith(("-I", "--include-path")):
+        if HIDING.search(option) and not option.startswith(("-I", "--include-path")):
             return f"its option {option} may hide anything"
     plain = bare("\n".join((*(f"#define {one}" for one in defined), text)))
     hidden = _hidden(plain)
@@ -97,7 +97,7 @@ def _joined(options: Iterable[str]) -> list[str]:
 def _hidden(plain: str) -> str | None:
     """What of a source may be something that is not read here."""
     for one in re.findall(r"#\s*include\b([^\n]*)", plain):
-        if _HARMLESS.fullmatch(one.strip()) is None:
+        if HARMLESS.fullmatch(one.strip()) is None:
             return f"#include {one.strip()}".strip()
     for one in ("##", "%:", "\\", "??"):
         if one in plain:
