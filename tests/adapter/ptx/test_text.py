@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from vyre.adapter.ptx import flow
 from vyre.adapter.ptx.free import why_not
 from vyre.adapter.ptx.text import read
 from vyre.adapter.ptx.values import (
@@ -207,6 +208,23 @@ def test_what_changes_nothing_of_a_kernel_is_no_reason_to_refuse_it(text):
         (kernel(before=".global .b8 t[2];\n.const .b8 t[2];\n"), "two variables called t"),
         (kernel(before=".global .b8 f_param_0[2];\n"), "a variable that is called as a parameter"),
         (kernel(more="call.uni g, ();"), "its PTX has call.uni"),
+        (kernel(parameters=".reg .u64 f_param_0"), "a parameter that cannot be read"),
+        (kernel(parameters=".param .u64 f_param_0, .param .u32 f_param_0"), "two parameters"),
+        (kernel(parameters=".param .u64"), "its PTX has a variable that cannot be read"),
+        (kernel(before=".global .b8 t[2;\n"), "its PTX has a variable that cannot be read"),
+        (kernel(before=".global .b8 t, u;\n"), "its PTX has a variable that cannot be read"),
+        (kernel(before=".global .b8 t[many];\n"), "its PTX has many where a number should be"),
+        (kernel(before=".visible .entry 7() { ret; }\n"), "its PTX has 7 where a name should be"),
+        (kernel(before=".pragma 7;\n"), "its PTX has .pragma outside of kernels"),
+        (kernel(more=".pragma \"nounroll\", 7;"), "its PTX has , where ; should be"),
+        (kernel(more=".reg .b32 t[4];"), "its PTX has a register that cannot be read"),
+        (kernel(more="mov.u32 %r5, _;"), "an operand of mov.u32 that is not known"),
+        (kernel(more="mov.b64 %rd5, {%r4, _};"), "an operand of mov.b64 that is not known"),
+        (kernel(more="add.s64 %rd5, f_param_0, 4;"), "its PTX has f_param_0 in add.s64"),
+        (kernel(more="@%r3 bra L; L:"), "its PTX has %tid.x outside of a thread's place"),
+        (kernel(more="ld.global.u32 %r5, [%r3];"), "%tid.x outside of a thread's place"),
+        (kernel(more="ld.param.new %r5, [f_param_0];"), "its PTX has ld.param.new"),
+        (kernel(more="ld.param %r5, [f_param_0];"), "its PTX has ld.param"),
         (kernel(more="bar.sync 0;"), "its PTX has bar.sync"),
     ],
 )  # fmt: skip
@@ -272,6 +290,9 @@ def test_what_the_device_gives_is_let_into_a_place_and_nowhere_else(place):
                       "cvt.u32.u64 %r4, %rd8"),
         PLACE + "mov.u32 %r5, %nctaid.x; mul.lo.s32 %r6, %r5, %r2; add.s32 %r4, %r4, %r6;",
         PLACE + "mov.u32 %r5, %nctaid.x; mad.lo.s32 %r4, %r5, %r2, %r4;",
+        PLACE.replace("%tid.x;", "%tid.x; mad.lo.s32 %r6, 3, 5, %r3;")
+        .replace("%r2, %r3;", "%r2, %r6;"),
+        PLACE.replace("%tid.x;", "%tid.x; sub.s32 %r6, %r3, 5;").replace("%r2, %r3;", "%r2, %r6;"),
         PLACE + "bra A; B: add.s32 %r4, %r4, 1; bra C; A: setp.eq.s32 %p1, %r4, 7; @%p1 bra B; C:",
     ],
 )  # fmt: skip
@@ -324,6 +345,12 @@ def test_a_register_that_follows_from_itself_alone_is_refused():
     text = kernel(more="bra M; L: mov.u32 %r5, %r6; mov.u32 %r6, %r5; bra L; M:")
 
     assert lacks(text) == "its PTX has values that follow from nothing"
+
+
+def test_a_kernel_whose_labels_are_too_tangled_is_refused(monkeypatch):
+    monkeypatch.setattr(flow, "_MOST_ROUNDS", 0)
+
+    assert lacks(kernel()) == "its PTX goes to and fro too much"
 
 
 def test_text_that_ends_anywhere_is_refused():
