@@ -1,6 +1,7 @@
 """Kernels of CUDA C++, as NVRTC makes PTX of them for two generations of GPUs."""
 
 import re
+import shutil
 from random import Random
 
 import pytest
@@ -134,6 +135,7 @@ def test_a_kernel_with_a_mistake_in_it_is_refused(proved):
     assert tried > 1500
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="they run on the host")
 def test_no_kernel_drawn_at_random_is_proved_that_does_otherwise_on_the_host(tmp_path):
     rng = Random(36)
     drafts = [block_drafts.draft(f"k{number}", rng) for number in range(60)]

@@ -350,7 +350,7 @@ def test_a_register_that_follows_from_itself_alone_is_refused():
 def test_a_kernel_whose_labels_are_too_tangled_is_refused(monkeypatch):
     monkeypatch.setattr(flow, "_MOST_ROUNDS", 0)
 
-    assert lacks(kernel()) == "its PTX goes to and fro too much"
+    assert lacks(kernel()) == "its PTX jumps about too much"
 
 
 def test_text_that_ends_anywhere_is_refused():

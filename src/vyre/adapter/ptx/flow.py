@@ -46,7 +46,7 @@ def unwritten(entry: Entry, uses: Sequence[Use]) -> str | None:
         start = waiting.pop()
         rounds += 1
         if rounds > _MOST_ROUNDS * len(blocks):
-            return "its PTX goes to and fro too much"
+            return "its PTX jumps about too much"
         written = before[start]
         for step, use in _of(blocks[start], steps, uses):
             if step.guard is None:
