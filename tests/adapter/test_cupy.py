@@ -114,7 +114,7 @@ class TestRawKernels:
             lambda: entry_of(made).chosen["block"] == 256,
         )
 
-        head, guard, _, where, *lines = str(made.explain()).splitlines()
+        head, guard, _, where, *lines = str(made._calls.explain()).splitlines()
 
         assert head == "twice: that its configs compute the same is stated by its author"
         assert guard.startswith("  not guarded: ")
@@ -458,7 +458,8 @@ class TestRawKernels:
         assert fix == "Fix: pass arrays and plain values, or call it and let it learn"
 
     @pytest.mark.usefixtures("bench")
-    def test_what_a_kernel_is_tells_choices_apart(self, adapter, kernel, tmp_path):
+    def test_what_a_kernel_is_tells_choices_apart(self, adapter, kernel, tmp_path, monkeypatch):
+        monkeypatch.setattr(adapter.cupy.cuda.nvrtc, "getVersion", lambda: (13, 0))
         binary = tmp_path / "k.cubin"
         binary.write_bytes(b"\x7fELF")
         of_file = kernel()

@@ -210,13 +210,13 @@ def test_a_run_on_copies_launches_the_config_it_is_told_and_gives_what_is_left(
         seen.clear()
         results = []
         for settings in (dict(one.settings) for one in variants.settings):
-            args, kwargs = made.arguments
+            ((args, kwargs),) = made.arguments
             taken[0] = args[0].clone()
-            results.append(run(settings, ((taken[0], 40), kwargs)))
+            parts = run(settings, (((taken[0], 40), kwargs),))
+            results.append(next(one for one in parts if one.name == "argument 0"))
 
     assert seen == [32, 64]
-    assert [one[0][:2].tolist() for one in results] == [[32.0, 7.0], [64.0, 0.0]]
-    assert made.names == ("argument 0",)
+    assert [one.array[:2].tolist() for one in results] == [[32.0, 7.0], [64.0, 0.0]]
     assert made.entry == "vyre.adapter.triton.trial:runs"
 
 

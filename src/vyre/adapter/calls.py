@@ -14,6 +14,7 @@ from vyre.adapter.beside import compiling
 from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
 from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
+from vyre.adapter.proof import Proof
 from vyre.adapter.trials import Check, Trials
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn import process
@@ -98,10 +99,16 @@ class Calls:
         """Where calls that were made are launched from, the oldest first."""
         return tuple(self._entries.values())
 
-    def explain(self) -> Explanation:
-        """What is known of the kernel, by the calls made of it in this process."""
+    def explain(self, proof: Proof | None = None) -> Explanation:
+        """What is known of the kernel, by the calls made of it in this process.
+
+        Args:
+            proof: what is known of its threads, where anything is looked for.
+        """
         explained = explain(self.name, [(one.call, one.site) for one in self.entries])
-        return replace(explained, proof=(self._guard(),))
+        lines = () if proof is None else proof.lines
+        proved = proof is not None and proof.lacks is None
+        return replace(explained, proved=proved, proof=(*lines, self._guard()))
 
     def _guard(self) -> str:
         if self.check is None:

@@ -15,7 +15,7 @@ from enum import IntEnum
 from vyre.adapter.hidden import defined_by, directives, hidden_in_source, hiding_option
 from vyre.adapter.sources import bare
 
-_HARMLESS = re.compile(
+HARMLESS = re.compile(
     r"<(?:cuda_fp16\.h|cuda_bf16\.h|cuda_fp8\.h|cuda_runtime\.h|math_constants\.h|math\.h|cmath"
     r"|stdint\.h|cstdint|stddef\.h|cstddef|limits\.h|climits|float\.h|cfloat|limits|type_traits"
     r"|cuda/std/(?!atomic|barrier|latch|semaphore)\w+|cuComplex\.h|cupy/complex\.cuh"
@@ -86,7 +86,7 @@ def sign_in(text: str, options: Iterable[str] = (), *, steps: bool) -> str | Non
     if option is not None:
         return f"its option {option} may hide anything"
     old = any(map(_OLD_STANDARD.search, given))
-    hidden = hidden_in_source(text, _HARMLESS, separated=not old)
+    hidden = hidden_in_source(text, HARMLESS, separated=not old)
     if hidden is not None:
         return f"its source has {hidden}, which may hide anything"
     plain = bare("\n".join((*defined_by(given), text)))

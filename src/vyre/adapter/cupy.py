@@ -21,6 +21,7 @@ from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
 from vyre.adapter.blocks import AXES, Shape, block_of, said
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.copying import refuse_to_copy_much
+from vyre.adapter.cuda_proof import lacks
 from vyre.adapter.cuda_text import sign_in
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
@@ -28,6 +29,7 @@ from vyre.adapter.identity import digest_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start
 from vyre.adapter.looks import Look, Looks
 from vyre.adapter.places import cuda
+from vyre.adapter.proof import Proof
 from vyre.adapter.sources import bare
 from vyre.adapter.trials import Check, pickled
 from vyre.backend.base import Ticket
@@ -35,7 +37,7 @@ from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
 from vyre.learn.pace import Pace
 from vyre.model import Clocks, Decision, DeviceInfo, Knobs
-from vyre.plain import shown
+from vyre.plain import plain, shown
 from vyre.policy.contest import Progress
 
 _CURRENT = -1
@@ -46,6 +48,10 @@ _USUAL = 128
 
 _LOOP = ("CUPY_FOR", "i", "n", "_ind")
 """What the loop is made of in which CuPy has a kernel of elements."""
+
+_COMPILER = "nvrtc"
+_OWN_OPTIONS = ("-ftz=true", "--device-as-default-execution-space")
+"""What CuPy adds to the options of every source."""
 
 _OWN_MEMORY = re.compile(r"__constant__|__managed__|__device__[^(){};]*[;=]")
 _REFUSED = (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError)
@@ -103,7 +109,7 @@ class TunedRawKernel:
     """A kernel that is called as before; the block that it is given is the default."""
 
     __slots__ = (
-        *("_calls", "_device", "_looks", "_named", "_signs", "_size", "_texts", "_way"),
+        *("_calls", "_device", "_lacks", "_looks", "_named", "_signs", "_size", "_texts", "_way"),
         *("kernel", "name"),
     )
 
@@ -122,6 +128,7 @@ class TunedRawKernel:
         self._device = cupy.cuda.runtime.getDevice
         self._texts: dict[int, str] = {}
         self._signs: dict[bool, str | None] = {}
+        self._lacks: dict[str, str | None] = {}
 
     def __call__(
         self,
@@ -159,8 +166,16 @@ class TunedRawKernel:
             entry.launch((args, stream, grid, stated), stream.ptr)
 
     def explain(self) -> Explanation:
-        """What runs, why, and what is known besides."""
-        return self._calls.explain()
+        """What runs, why, and what is known besides; the kernel is compiled once more for that."""
+        if self._way is not Grid.THREADS:
+            return self._calls.explain()
+        try:
+            devices = tuple(self._texts) or (self._device(),)
+            capabilities = {str(cupy.cuda.Device(one).compute_capability) for one in devices}
+        except _REFUSED as error:
+            return self._calls.explain(Proof(f"there is no device to compile it for: {error}"))
+        lacking = next(filter(None, map(self._lacking, sorted(capabilities))), None)
+        return self._calls.explain(Proof(lacking, covers=self._size is not None))
 
     def decision(
         self,
@@ -280,6 +295,12 @@ class TunedRawKernel:
                 else _read(code, self.kernel.options, steps)
             )
         return self._signs[steps]
+
+    def _lacking(self, capability: str) -> str | None:
+        """Why nothing is proved of it, on devices of that capability; None where it is."""
+        if capability not in self._lacks:
+            self._lacks[capability] = _lacking(self.kernel, capability, steps=self._size is None)
+        return self._lacks[capability]
 
     def _text(self) -> str:
         """All of the kernel, and what it was compiled to on this device."""
@@ -562,6 +583,23 @@ def runs_elements(
         return [one.get() for one in (*written, *listed) if one is not None]
 
     return run
+
+
+def _lacking(kernel: Any, capability: str, *, steps: bool) -> str | None:
+    """Why it is not proved that each thread of a raw kernel does the same under every block."""
+    code = kernel.code
+    if code is None:
+        return "its source is not known"
+    if kernel.enable_cooperative_groups:
+        return "it is launched as one cooperative grid"
+    if kernel.translate_cucomplex or kernel.jitify:
+        return "CuPy changes its source"
+    assembled = getattr(cupy._core.core, "assemble_cupy_compiler_options", None)
+    if (by := kernel.backend) != _COMPILER or assembled is None:
+        return f"how {plain(str(by))} of CuPy {cupy.__version__} compiles it is not known"
+    options = (*assembled(tuple(kernel.options)), *_OWN_OPTIONS)
+    major, minor = cupy.cuda.nvrtc.getVersion()
+    return lacks(code, str(kernel.name), options, capability, f"{major}.{minor}", steps=steps)
 
 
 def _sign_of_elements(kernel: Any) -> str | None:

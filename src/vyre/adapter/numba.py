@@ -33,6 +33,8 @@ from vyre.adapter.numba_code import Read, read
 from vyre.adapter.parts import as_numpy
 from vyre.adapter.places import HOST
 from vyre.adapter.places import cuda as cuda_place
+from vyre.adapter.proof import Proof
+from vyre.adapter.ptx.free import why_not
 from vyre.adapter.trials import Check, pickled
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
@@ -85,6 +87,8 @@ class TunedKernel:
         self.tasks: dict[Any, Any] = {}
         self._configured: dict[Any, Configured] = {}
         self._read: dict[bool, Read] = {}
+        self._lacks: dict[tuple[str, Any, bool], str | None] = {}
+        self._has_tasks = False
         if not _SIMULATED and kernel.overloads:
             self.look()
 
@@ -107,6 +111,7 @@ class TunedKernel:
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
         """A launch over so many tasks, each of which is one thread's."""
+        self._has_tasks = True
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def __call__(self, *args: Any) -> Any:
@@ -115,7 +120,10 @@ class TunedKernel:
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides."""
-        return self.calls.explain()
+        if self.said.way is not Grid.THREADS:
+            return self.calls.explain()
+        covers = self.said.size is not None or self._has_tasks
+        return self.calls.explain(Proof(self._lacking(steps=not covers), covers))
 
     def __repr__(self) -> str:
         return f"<tuned {self.name}>"
@@ -157,6 +165,29 @@ class TunedKernel:
         if kernel.specialized:
             return next(iter(overloads.values()))
         return overloads.get(tuple(kernel.typeof_pyval(one) for one in args))
+
+    def _lacking(self, *, steps: bool) -> str | None:
+        """Why nothing is proved of what the library compiled; None where all of it is."""
+        if _SIMULATED:
+            return "Numba's simulator compiles nothing"
+        kernels = (self.kernel, *tuple(getattr(self.kernel, "specializations", {}).values()))
+        compiled = [one for kernel in kernels for one in tuple(kernel.overloads.values())]
+        if not compiled:
+            return "Numba has not compiled it yet"
+        if any(getattr(one, "launch_config_sensitive", False) for one in compiled):
+            return "Numba compiles it anew for each launch configuration"
+        return next(filter(None, (self._lacks_of(one, steps=steps) for one in compiled)), None)
+
+    def _lacks_of(self, compiled: Any, *, steps: bool) -> str | None:
+        capability = _capability()
+        key = (str(compiled.entry_name), capability, steps)
+        if key not in self._lacks:
+            try:
+                text = compiled.inspect_asm(capability)
+            except Exception as error:  # noqa: BLE001  # it may keep none, and raise as it likes
+                return f"Numba gives no PTX of it: {error}"
+            self._lacks[key] = why_not(text, key[0], steps=steps)
+        return self._lacks[key]
 
     @property
     def is_compiled_anew(self) -> bool:
@@ -617,6 +648,11 @@ def _device() -> int:
 @functools.cache
 def _is_only() -> bool:
     return len(cuda.gpus) == 1
+
+
+def _capability() -> Any:
+    """Of the device on which a launch here and now runs."""
+    return cuda.current_context().device.compute_capability
 
 
 def _place() -> Place:

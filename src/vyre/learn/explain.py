@@ -114,12 +114,18 @@ class Explanation:
     proof: tuple[str, ...]  # the reasons why not, or the conditions
     workloads: tuple[Explained, ...]
     foreign: bool = False  # whether its configs are its author's word
+    proved: bool = False  # of such a one: that each of its threads does the same under every block
     named: tuple[str, ...] = ()  # workgroups that compute the same, as its author states
     dropped: tuple[str, ...] = ()  # those of them that were seen not to, and how
 
     def __str__(self) -> str:
         if self.foreign:
-            lines = [f"{self.kernel}: that its configs compute the same is stated by its author"]
+            said = (
+                "what each of its threads does is proved free of the block size"
+                if self.proved
+                else "that its configs compute the same is stated by its author"
+            )
+            lines = [f"{self.kernel}: {said}"]
             lines += [f"  {text}" for text in self.proof]
         elif self.named:
             *most, last = self.named

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from itertools import product
 from math import prod
 from types import ModuleType, SimpleNamespace
@@ -256,6 +257,15 @@ class ElementwiseKernel:
         return None if self.no_return else args[0]
 
 
+def _compiler() -> tuple[int, int]:
+    """The version of NVRTC: the one that is here, as CuPy has it as well."""
+    try:
+        major, minor = import_module("vyre.backend.cuda.nvrtc").version().split(".")
+    except (ImportError, RuntimeError):
+        return 13, 0
+    return int(major), int(minor)
+
+
 @contextmanager
 def cupy_by_name() -> Iterator[Any]:
     """The module `cupy`, as far as the adapter asks for it, in the place of any other."""
@@ -272,7 +282,13 @@ def cupy_by_name() -> Iterator[Any]:
         runtime=SimpleNamespace(
             CUDARuntimeError=error, getDevice=lambda: 0, setDevice=lambda _: None
         ),
-        nvrtc=SimpleNamespace(getVersion=lambda: (13, 0)),
+        nvrtc=SimpleNamespace(getVersion=_compiler),
+        Device=lambda _: SimpleNamespace(compute_capability="90"),
+    )
+    made._core = SimpleNamespace(
+        core=SimpleNamespace(
+            assemble_cupy_compiler_options=lambda options: (*options, "--std=c++17")
+        )
     )
     names = ("cupy", "vyre.adapter.cupy", "vyre.cupy")
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
@@ -340,7 +356,12 @@ class Dispatcher:
         self.py_func, self.body = py_func, body
         self.targetoptions = dict(targetoptions or {})
         self.overloads: dict[Any, Any] = {}
-        self.compiled = SimpleNamespace(launch_config_sensitive=False)
+        self.ptx = ""
+        self.compiled = SimpleNamespace(
+            launch_config_sensitive=False,
+            entry_name=py_func.__name__,
+            inspect_asm=lambda _: self.ptx,
+        )
         self.specializations: dict[Any, Dispatcher] = {}
         self._configured: dict[Any, LaunchConfiguration] = {}
 

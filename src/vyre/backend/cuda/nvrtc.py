@@ -1,15 +1,18 @@
-"""CUDA C++ to a cubin with NVRTC; needs neither a driver nor a GPU."""
+"""CUDA C++ to a cubin, or to PTX, with NVRTC; needs neither a driver nor a GPU."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from cuda.bindings import nvrtc
 
 from vyre.backend.base import Unbuilt
+
+T = TypeVar("T")
+_NAME = "vyre.cu"
 
 # `--minimal` leaves out declarations that no kernel of ours uses: 27 ms against 31 for gelu (NVRTC
 # 13.4, best of 25 on a busy machine). The resource usage is the log's only content unless it fails.
@@ -57,7 +60,43 @@ def compile(text: str, given: tuple[str, ...], entry: str = "") -> Cubin | Unbui
         entry: a kernel that need not be of C, such as `add<float>`; its name in the machine code is
             the `lowered` one.
     """
-    code, program = nvrtc.nvrtcCreateProgram(text.encode(), b"vyre.cu", 0, [], [])
+
+    def cubin(program: Any, said: str) -> Cubin:
+        image = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        lowered = nvrtc.nvrtcGetLoweredName(program, entry.encode())[1] if entry else b""
+        return Cubin(image, registers_in(said), (lowered or b"").decode())
+
+    return _built(text, given, entry, cubin)
+
+
+def ptx(text: str, given: tuple[str, ...], name: str = _NAME) -> str | Unbuilt:
+    """The PTX of `text`, or what the compiler said.
+
+    Args:
+        text: in CUDA C++.
+        given: the compiler's options, among them a virtual architecture.
+        name: of the file; the compiler looks for headers in its folder, too.
+    """
+
+    def found(program: Any, said: str) -> str | Unbuilt:
+        code, size = nvrtc.nvrtcGetPTXSize(program)
+        if code or not size:
+            return Unbuilt(f"NVRTC {version()} gives no PTX under these options", said)
+        made = _read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        return made.rstrip(b"\0").decode(errors="replace")
+
+    return _built(text, given, "", found, name)
+
+
+def _built(
+    text: str,
+    given: tuple[str, ...],
+    entry: str,
+    take: Callable[[Any, str], T],
+    name: str = _NAME,
+) -> T | Unbuilt:
+    """What is taken of a program once it is compiled, by it and by the compiler's log."""
+    code, program = nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], [])
     if code:
         return Unbuilt(f"NVRTC {version()} could not start: {code.name}")
     try:
@@ -68,11 +107,9 @@ def compile(text: str, given: tuple[str, ...], entry: str = "") -> Cubin | Unbui
         said = log.rstrip(b"\0").decode(errors="replace")
         if code:
             return Unbuilt(f"NVRTC {version()} could not build the kernel ({code.name})", said)
-        image = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
-        lowered = nvrtc.nvrtcGetLoweredName(program, entry.encode())[1] if entry else b""
+        return take(program, said)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return Cubin(image, registers_in(said), (lowered or b"").decode())
 
 
 def registers_in(log: str) -> dict[str, int]:

@@ -1,0 +1,1 @@
+"""PTX: read to values, and what can be proved of a kernel in it."""
