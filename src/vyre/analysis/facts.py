@@ -28,7 +28,7 @@ from vyre.ir.program import Program
 from vyre.ir.repeated import keeping, then
 from vyre.ir.serial import Alone, alone, has_reductions
 from vyre.ir.types import DataType
-from vyre.ir.unroll import names_before, written_out
+from vyre.ir.unroll import Before, before, written_out
 from vyre.ir.walk import rebuild
 
 MOST_COUNTERS = 2048
@@ -186,37 +186,42 @@ def in_order(program: Program, facts: Facts) -> tuple[Program, Facts]:
 
 
 def _by_itself(whole: Facts, form: Alone) -> tuple[Program, Facts]:
-    facts = _with_proofs(analyse(form.program), whole, form.texts)
+    proofs = _Proofs()
+    for access in whole.accesses:
+        for text in (access.statement, *form.texts.get(access.statement, ())):
+            proofs.add((access.buffer, text, access.index), access)
+    facts = _with_proofs(analyse(form.program), proofs)
     if facts.written_out is not None:
         program, found = facts.written_out
-        other = _with_proofs_of_names(found, whole, names_before(form.program))
+        other = _with_proofs_of_names(found, proofs, before(form.program))
         facts = replace(facts, written_out=(program, other))
     return form.program, facts
 
 
-def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]]) -> Facts:
+def _with_proofs(facts: Facts, proofs: _Proofs) -> Facts:
     """What is proved of a form of a program, with what is proved of the program as a whole.
 
     Its rounds are those of the reductions, each gone through where it was proved that it may be;
     but their numbers are made of several counters, which by themselves prove nothing.
     """
-    proofs = _Proofs()
-    for access in whole.accesses:
-        for text in (access.statement, *texts.get(access.statement, ())):
-            proofs.add((access.buffer, text, access.index), access)
     return proofs.given(facts, lambda access: (access.buffer, access.statement, access.index))
 
 
-def _with_proofs_of_names(facts: Facts, whole: Facts, before: Mapping[str, str]) -> Facts:
-    """The same of a form in which names are others than they were before."""
+def _with_proofs_of_names(facts: Facts, proofs: _Proofs, was: Before) -> Facts:
+    """The same of a form in which names are others than they were before.
+
+    A round of a loop that is written out may load by the index of a statement that stands under a
+    condition: what is proved there is proved of that statement alone.
+    """
 
     def named(part: Expr) -> Expr:
-        return Var(before.get(part.name, part.name)) if isinstance(part, Var) else part
+        return Var(was.names.get(part.name, part.name)) if isinstance(part, Var) else part
 
-    proofs = _Proofs()
-    for access in whole.accesses:
-        proofs.add((access.buffer, access.index), access)
-    return proofs.given(facts, lambda access: (access.buffer, rebuild(access.index, named)))
+    def spot(access: MemoryAccess) -> Hashable:
+        text, *others = was.texts[access.statement]
+        return None if others else (access.buffer, text, rebuild(access.index, named))
+
+    return proofs.given(facts, spot)
 
 
 @dataclass(slots=True)
