@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import vyre.analysis.facts as analysis
 from vyre.analysis import analyse, check_barriers
 from vyre.analysis.aliasing import may_share
 from vyre.analysis.coverage import sets_all
@@ -209,6 +210,25 @@ def test_no_copy_for_more_rounds_asks_for_longer_rows(facts, launch):
     for accesses in (form.accesses, form.written_out[1].accesses):
         (proof,) = {item.by_axis for item in accesses if item.buffer == "image"}
         assert proof == found.accesses[0].by_axis
+
+
+def test_what_copies_of_rounds_load_is_proved_once(facts, monkeypatch):
+    """A sum in a sum has many loads, in its two forms as well, and one proof."""
+    prove, proved = analysis._by_axis, list[str]()
+
+    def noted(touch, *given, **more):
+        proved.append(touch.buffer)
+        return prove(touch, *given, **more)
+
+    monkeypatch.setattr(analysis, "_by_axis", noted)
+    row = yield_(load("image", flat_index("image", I, K)))
+    inner = total(row, rounds=buf_dim("image", 1), name="t", dtype=F32)
+    outer = total(inner, yield_(var("t")), rounds=load("n", 0), var="c", dtype=F32)
+    form = facts(outer, store("sum", I, S)).alone[1]
+
+    for accesses in (form.accesses, form.written_out[1].accesses):
+        assert sum(item.buffer == "image" for item in accesses) > 10
+    assert proved.count("image") == 1
 
 
 def test_of_one_index_with_two_proofs_neither_is_taken(facts, launch):
