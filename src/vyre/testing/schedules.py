@@ -9,6 +9,7 @@ from random import Random
 from vyre.analysis import analyse
 from vyre.analysis.teams import MOST_BESIDE
 from vyre.backend.base import Unbuilt
+from vyre.ir.expr import Id, IdKind
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
@@ -18,6 +19,7 @@ from vyre.ir.team import (
     why_not_shared,
     why_nothing_kept,
 )
+from vyre.ir.walk import all_expressions
 from vyre.model import Code, DeviceInfo, Order, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
@@ -122,7 +124,7 @@ def keeping(
         )
         for one in lanes
     ]
-    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, program, rng) for code in dict.fromkeys(drawn)]
 
 
 def besides(
@@ -141,7 +143,7 @@ def besides(
         )
         for _ in range(count)
     ]
-    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, program, rng) for code in dict.fromkeys(drawn)]
 
 
 def unrolled(
@@ -159,7 +161,7 @@ def unrolled(
         )
         for _ in range(count)
     ]
-    return [_grouped(code, rng) for code in dict.fromkeys(drawn)]
+    return [_grouped(code, program, rng) for code in dict.fromkeys(drawn)]
 
 
 def pinned(
@@ -178,9 +180,11 @@ def _lanes(info: DeviceInfo) -> tuple[int, ...]:
     return (LANES,) if info.simd else (LANES, LANES, LANES, 64, 64, 128, 256, 1024)
 
 
-def _grouped(code: Code, rng: Random) -> Schedule:
-    """A code in a workgroup of one team, or of several that stand side by side."""
+def _grouped(code: Code, program: Program, rng: Random) -> Schedule:
+    """A code in a workgroup of one team, or of several that stand side by side, if they can."""
     teams = rng.choice((1, 1, 2, 4)) if code.lanes == LANES else 1
+    if code.across and Id(IdKind.INVOCATION, 1) not in all_expressions(program.entry):
+        teams = 1  # there is one row
     x, y = (code.lanes, teams) if code.across else (code.lanes * teams, 1)
     return Schedule((x, y, 1), code)
 
