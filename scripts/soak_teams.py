@@ -142,6 +142,9 @@ def main() -> int:
                     one.cancel()
             if future.cancelled():
                 break
+            if future.exception() is not None:  # told now, and not behind all other blocks
+                for one in under_way:
+                    one.cancel()
             tally = future.result()
             for text in tally.bad:
                 print(text, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import vyre.analysis.facts as analysis
 from vyre.analysis import analyse, check_barriers
 from vyre.analysis.aliasing import may_share
 from vyre.analysis.coverage import sets_all
@@ -211,6 +212,25 @@ def test_no_copy_for_more_rounds_asks_for_longer_rows(facts, launch):
         assert proof == found.accesses[0].by_axis
 
 
+def test_what_copies_of_rounds_load_is_proved_once(facts, monkeypatch):
+    """A sum in a sum has many loads, in its two forms as well, and one proof."""
+    prove, proved = analysis._by_axis, list[str]()
+
+    def noted(touch, *given, **more):
+        proved.append(touch.buffer)
+        return prove(touch, *given, **more)
+
+    monkeypatch.setattr(analysis, "_by_axis", noted)
+    row = yield_(load("image", flat_index("image", I, K)))
+    inner = total(row, rounds=buf_dim("image", 1), name="t", dtype=F32)
+    outer = total(inner, yield_(var("t")), rounds=load("n", 0), var="c", dtype=F32)
+    form = facts(outer, store("sum", I, S)).alone[1]
+
+    for accesses in (form.accesses, form.written_out[1].accesses):
+        assert sum(item.buffer == "image" for item in accesses) > 10
+    assert proved.count("image") == 1
+
+
 def test_of_one_index_with_two_proofs_neither_is_taken(facts, launch):
     """Elements `x[k]` of both sums are told apart by nothing but their rounds."""
     several = total(yield_(load("x", K)), rounds=load("n", 0)), STORED
@@ -220,6 +240,50 @@ def test_of_one_index_with_two_proofs_neither_is_taken(facts, launch):
     assert found.unchecked_for(launch(10, out=10, x=3, n=3))
     assert not found.unchecked_for(launch(10, out=10, x=2, n=2))
     assert not found.unchecked_for(launch(10, out=10, x=3, n=4))
+
+
+def test_a_window_that_is_written_out_takes_no_proof_of_a_condition_it_does_not_stand_under(facts):
+    """Its third round loads by the index of the statement behind it, which asks before."""
+    loaded = assign("t", var("t") + load("x", I + K))
+    asked = assign("t", load("x", I + u32(2)) * u32(2) + var("t"))
+    found = facts(
+        total(ROW, rounds=u32(3)),
+        let("t", S),
+        loop("k", u32(0), u32(3), [loaded]),
+        if_(I + u32(2) < buf_len("x"), [asked]),
+        store("out", I, var("t")),
+    )
+
+    proofs = {
+        item.statement: item.in_bounds is not None
+        for item in found.alone[1].written_out[1].accesses
+        if item.statement.startswith("t = ")
+    }
+    assert proofs == {
+        "t = t + x[gid(0) + 0u32]": True,
+        "t = t + x[gid(0) + 1u32]": False,
+        "t = t + x[gid(0) + 2u32]": False,
+        "t = x[gid(0) + 2u32] * 2u32 + t": True,
+    }
+
+
+def test_of_statements_that_read_alike_once_they_are_written_out_none_takes_a_proof(facts):
+    """Another one stands under a condition, and reads as the third round of a window does."""
+    loaded = assign("t", var("t") + load("x", I + K))
+    found = facts(
+        total(ROW, rounds=u32(3)),
+        let("t", S),
+        loop("k", u32(0), u32(3), [loaded]),
+        if_(I + u32(2) < buf_len("x"), [assign("t", var("t") + load("x", I + u32(2)))]),
+        store("out", I, var("t")),
+    )
+
+    proofs = [
+        item.in_bounds is not None
+        for item in found.alone[1].written_out[1].accesses
+        if item.statement == "t = t + x[gid(0) + 2u32]"
+    ]
+    assert proofs == [False, True]
 
 
 def test_a_row_of_an_image_needs_no_check(facts, launch):

@@ -1,5 +1,7 @@
 """What differs between neighbours, and in which loops their ways part."""
 
+from functools import partial
+
 import pytest
 
 from vyre import ir
@@ -177,6 +179,26 @@ class TestApart:
         assert known.apart(ir.if_(below(OWN, ir.u32(3)), []))
         assert not known.apart(ir.if_(below(ir.gid(1), ir.u32(3)), []))
         assert not known.apart(ir.let("n", OWN))
+
+
+def test_names_made_of_twice_as_many_names_are_twice_the_work(lines_run):
+    """Each is told by the one before it as soon as that is."""
+
+    def chain(count):
+        lets = (ir.let(f"v{k}", ir.var(f"v{k - 1}") + ir.u32(k)) for k in range(1, count))
+        return program(ir.let("v0", OWN), *lets)
+
+    less, more = (lines_run(partial(variation, chain(count))) for count in (150, 300))
+
+    assert more < 2.3 * less
+    assert variation(chain(300)).varies(ir.var("v299"))
+
+
+def test_a_name_that_varies_behind_its_use_varies_in_the_next_round_of_a_loop():
+    turn = ir.loop("i", ir.u32(0), ir.u32(9), [ir.assign("m", N), ir.assign("n", OWN)])
+    known = variation(program(ir.let("m", ir.u32(0)), ir.let("n", ir.u32(0)), turn))
+
+    assert known.names == {"m", "n"}
 
 
 def test_a_program_that_can_end_early_is_known():

@@ -11,7 +11,7 @@ from vyre import ir
 from vyre.backend.reference import run
 from vyre.ir import BufferDecl, DataType, Program
 from vyre.ir.node import Let, Loop
-from vyre.ir.unroll import MOST_PARTS, MOST_ROUNDS, names_before, written_out
+from vyre.ir.unroll import MOST_PARTS, MOST_ROUNDS, before, written_out
 from vyre.ir.walk import size_of, statements
 from vyre.testing.tile_programs import generate_tiled
 
@@ -264,11 +264,26 @@ def test_it_is_known_what_a_name_was_before():
     """Of a round's own name, and of one that two loops had."""
     body = [ir.let("v", ir.load("x", ME + K)), ir.assign("s", ir.var("s") + ir.var("v"))]
     long = ir.loop("k", ir.u32(0), ir.u32(MOST_ROUNDS + 1), body)
-    before = names_before(around(ir.loop("k", ir.u32(0), ir.u32(2), body), long, long))
+    was = before(around(ir.loop("k", ir.u32(0), ir.u32(2), body), long, long)).names
 
-    assert {now for now, name in before.items() if name == "v"} == {"v.0", "v.1", "v", "v_"}
-    assert {now for now, name in before.items() if name == "k"} == {"k", "k_"}
-    assert names_before(program(start=3)) == {}
+    assert {now for now, name in was.items() if name == "v"} == {"v.0", "v.1", "v", "v_"}
+    assert {now for now, name in was.items() if name == "k"} == {"k", "k_"}
+    assert before(program(start=3)).names == {}
+
+
+def test_it_is_known_what_a_statement_was_called_before():
+    """Both, where a round reads as another statement does."""
+    rounds = [ir.assign("s", ir.var("s") + ir.load("x", ME + K))]
+    third = ir.assign("s", ir.var("s") + ir.load("x", ME + ir.u32(2)))
+    named = ir.block([ir.let("t", ir.load("x", ME)), ir.assign("s", ir.var("t"))])
+    was = before(around(ir.loop("k", ir.u32(0), ir.u32(3), rounds), third, named, named)).texts
+
+    assert was["s = s + x[gid(0) + 1u32]"] == {"s = s + x[gid(0) + k]"}
+    assert was["s = s + x[gid(0) + 2u32]"] == {
+        "s = s + x[gid(0) + k]",
+        "s = s + x[gid(0) + 2u32]",
+    }
+    assert was["let t_ = x[gid(0)]"] == {"let t = x[gid(0)]"}
 
 
 def test_two_loops_that_count_by_one_name_count_by_two():

@@ -28,7 +28,7 @@ from vyre.ir.program import Program
 from vyre.ir.repeated import keeping, then
 from vyre.ir.serial import Alone, alone, has_reductions
 from vyre.ir.types import DataType
-from vyre.ir.unroll import names_before, written_out
+from vyre.ir.unroll import Before, before, written_out
 from vyre.ir.walk import rebuild
 
 MOST_COUNTERS = 2048
@@ -140,22 +140,28 @@ def analyse(program: Program) -> Facts:
     >>> analyse(Program.empty()).free
     True
     """
+    whole = _proved(program)
     if has_reductions(program):
-        whole = _proved(program)
         return replace(whole, alone=_by_itself(whole, alone(program)))
     other = written_out(program)
-    return replace(
-        _proved(program), written_out=None if other is program else (other, _proved(other))
-    )
+    return replace(whole, written_out=None if other is program else (other, _proved(other)))
 
 
-def _proved(program: Program) -> Facts:
+Told = Callable[[Touch], "tuple[InBounds | None, ...] | None"]
+"""What keeps an access inside along each axis by what is known already; None: nothing is."""
+
+
+def _nothing(touch: Touch) -> None:  # noqa: ARG001  # whatever it is
+    return None
+
+
+def _proved(program: Program, told: Told = _nothing) -> Facts:
     reading = read(program)
     verdict = launch_independence(program, reading.touches)
     buffers = {decl.name: decl for decl in program.buffers}
     whole_groups = program.runs_whole_workgroups
     accesses = tuple(
-        _access(touch, buffers[touch.buffer], whole_groups=whole_groups)
+        _access(touch, buffers[touch.buffer], told(touch), whole_groups=whole_groups)
         for touch in reading.touches
     )
     return Facts(
@@ -186,37 +192,38 @@ def in_order(program: Program, facts: Facts) -> tuple[Program, Facts]:
 
 
 def _by_itself(whole: Facts, form: Alone) -> tuple[Program, Facts]:
-    facts = _with_proofs(analyse(form.program), whole, form.texts)
-    if facts.written_out is not None:
-        program, found = facts.written_out
-        other = _with_proofs_of_names(found, whole, names_before(form.program))
-        facts = replace(facts, written_out=(program, other))
-    return form.program, facts
-
-
-def _with_proofs(facts: Facts, whole: Facts, texts: Mapping[str, Sequence[str]]) -> Facts:
-    """What is proved of a form of a program, with what is proved of the program as a whole.
+    """A form of a program, and what is proved of it and of the program as a whole.
 
     Its rounds are those of the reductions, each gone through where it was proved that it may be;
     but their numbers are made of several counters, which by themselves prove nothing.
     """
-    proofs = _Proofs()
+    proofs, program = _Proofs(), form.program
     for access in whole.accesses:
-        for text in (access.statement, *texts.get(access.statement, ())):
+        for text in (access.statement, *form.texts.get(access.statement, ())):
             proofs.add((access.buffer, text, access.index), access)
-    return proofs.given(facts, lambda access: (access.buffer, access.statement, access.index))
+    facts = _proved(program, lambda touch: proofs.of(touch.buffer, touch.statement, touch.index))
+    other = written_out(program)
+    if other is not program:
+        told = _told_of_names(proofs, before(program))
+        facts = replace(facts, written_out=(other, _proved(other, told)))
+    return program, facts
 
 
-def _with_proofs_of_names(facts: Facts, whole: Facts, before: Mapping[str, str]) -> Facts:
-    """The same of a form in which names are others than they were before."""
+def _told_of_names(proofs: _Proofs, was: Before) -> Told:
+    """The same of a form in which names are others than they were before.
+
+    A round of a loop that is written out may load by the index of a statement that stands under a
+    condition: what is proved there is proved of that statement alone.
+    """
 
     def named(part: Expr) -> Expr:
-        return Var(before.get(part.name, part.name)) if isinstance(part, Var) else part
+        return Var(was.names.get(part.name, part.name)) if isinstance(part, Var) else part
 
-    proofs = _Proofs()
-    for access in whole.accesses:
-        proofs.add((access.buffer, access.index), access)
-    return proofs.given(facts, lambda access: (access.buffer, rebuild(access.index, named)))
+    def told(touch: Touch) -> tuple[InBounds | None, ...] | None:
+        text, *others = was.texts[touch.statement]
+        return None if others else proofs.of(touch.buffer, text, rebuild(touch.index, named))
+
+    return told
 
 
 @dataclass(slots=True)
@@ -230,20 +237,9 @@ class _Proofs:
         if self.by_spot.setdefault(spot, access.by_axis) != access.by_axis:
             self.doubtful.add(spot)
 
-    def given(self, facts: Facts, spot_of: Callable[[MemoryAccess], Hashable]) -> Facts:
-        """What is known of a form, with what is proved of the program that it is a form of."""
-
-        def known(access: MemoryAccess) -> MemoryAccess:
-            spot = spot_of(access)
-            found = self.by_spot.get(spot)
-            if found is None or spot in self.doubtful:
-                return access
-            # A copy for sixteen rounds proves of them that arrays have sixteen elements: of the
-            # program less is asked, and the copy is for such launches alone.
-            is_less = None in found and access.in_bounds is not None
-            return access if is_less else replace(access, by_axis=found)
-
-        return replace(facts, accesses=tuple(map(known, facts.accesses)))
+    def of(self, *spot: Hashable) -> tuple[InBounds | None, ...] | None:
+        """What is proved of an access by its array, its statement and its index."""
+        return None if spot in self.doubtful else self.by_spot.get(spot)
 
 
 def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:
@@ -262,7 +258,20 @@ def _counters(program: Program, touches: Sequence[Touch]) -> dict[str, int]:
     return found
 
 
-def _access(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> MemoryAccess:
+def _access(
+    touch: Touch,
+    decl: BufferDecl,
+    told: tuple[InBounds | None, ...] | None,
+    *,
+    whole_groups: bool,
+) -> MemoryAccess:
+    by_axis = told
+    if told is None or None in told:
+        # A copy for sixteen rounds proves of them that arrays have sixteen elements: of the
+        # program less is asked, and the copy is for such launches alone.
+        own = _by_axis(touch, decl, whole_groups=whole_groups)
+        by_axis = own if told is None or None not in own else told
+    assert by_axis is not None
     return MemoryAccess(
         kind=touch.kind,
         buffer=touch.buffer,
@@ -271,7 +280,7 @@ def _access(touch: Touch, decl: BufferDecl, *, whole_groups: bool) -> MemoryAcce
         index=touch.index,
         forms=touch.indices,
         rounds=touch.rounds,
-        by_axis=_by_axis(touch, decl, whole_groups=whole_groups),
+        by_axis=by_axis,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -40,7 +40,7 @@ the nearest of centres of any number of axes, 112 where few axes alone are side 
 class Variation:
     """The names whose values differ from item to item; all others are computed once for all."""
 
-    names: frozenset[str]
+    names: Set[str]
     written: frozenset[str]  # buffers whose elements may change meanwhile
     ids: Ids = ITEMS
     returns: bool = False  # whether an item that ends early leaves the loops around it
@@ -127,16 +127,17 @@ def variation(
 ) -> Variation:
     """What varies, found by letting it spread from ids and `known` names until nothing new does."""
     written = frozenset(d.name for d in program.buffers if d.is_written or d.is_shared)
-    found = Variation(known, written, ids, returns, most_names)
-    while True:
-        names = _spread(program.entry, found, parted=False)
-        if names <= found.names:
-            return found
-        found = replace(found, names=found.names | names)
+    names = set(known)
+    found = Variation(names, written, ids, returns, most_names)
+    before = -1
+    while len(names) > before:
+        before = len(names)
+        _spread(program.entry, found, names, parted=False)
+    return replace(found, names=frozenset(names))
 
 
-def _spread(nodes: Iterable[Node], known: Variation, *, parted: bool) -> frozenset[str]:
-    names: set[str] = set()
+def _spread(nodes: Iterable[Node], known: Variation, names: set[str], *, parted: bool) -> None:
+    """Adds names that vary to those of `known`: what follows goes by them at once."""
     for node in nodes:
         inside = parted or known.apart(node)
         match node:
@@ -147,8 +148,7 @@ def _spread(nodes: Iterable[Node], known: Variation, *, parted: bool) -> frozens
             case _:
                 pass
         for body in bodies(node):
-            names |= _spread(body, known, parted=inside)
-    return frozenset(names)
+            _spread(body, known, names, parted=inside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ neighbouring positions have in common. What is found out of a name holds of all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from vyre.ir.expr import Expr, FlatIndex, Lit, Load, Var
 from vyre.ir.node import Assign, Break, Continue, Let, Loop, Node, Reduce, Return, While
 from vyre.ir.program import Program
+from vyre.ir.text import statement_text
 from vyre.ir.types import DataType
 from vyre.ir.walk import all_expressions, expressions, rebuild, rebuild_node, size_of, statements
 
@@ -26,26 +27,41 @@ MOST_PARTS = 4_096
 _COUNTED = (DataType.U32, DataType.I32)
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What was what before loops were written out, and names that were bound twice had others."""
+
+    names: Mapping[str, str]  # of names that only the new program has
+    texts: Mapping[str, Collection[str]]
+    """What statements were called that are called so now; several where some read alike now."""
+
+
 def written_out(program: Program) -> Program:
     """The same program without small loops over windows, no name bound twice."""
     return _written_out(program)[0]
 
 
-def names_before(program: Program) -> Mapping[str, str]:
-    """What those names were that only `written_out` of a program has."""
+def before(program: Program) -> Before:
+    """What `written_out` of a program made of what."""
     return _written_out(program)[1]
 
 
 @lru_cache(maxsize=256)
-def _written_out(program: Program) -> tuple[Program, Mapping[str, str]]:
+def _written_out(program: Program) -> tuple[Program, Before]:
     writer = _Writer(program)
-    entry, before = writer.list(program.entry, MOST_ROUNDS), writer.before
+    entry = writer.list(program.entry, MOST_ROUNDS)
+    names, texts = writer.before, writer.texts
     bound = Counter(name for node in statements(entry) for name in _bound(node))
     if any(times > 1 for times in bound.values()):
         renamer = _Renamer()
         entry = renamer.list(entry, {})
-        before = before | {now: before.get(old, old) for now, old in renamer.before.items()}
-    return (program if entry == program.entry else replace(program, entry=entry)), before
+        names = names | {now: names.get(old, old) for now, old in renamer.before.items()}
+        texts = {
+            now: {first for old in olds for first in texts[old]}
+            for now, olds in renamer.texts.items()
+        }
+    made = program if entry == program.entry else replace(program, entry=entry)
+    return made, Before(names, texts)
 
 
 class _Renamer:
@@ -53,6 +69,7 @@ class _Renamer:
 
     def __init__(self) -> None:
         self.before: dict[str, str] = {}
+        self.texts: dict[str, set[str]] = {}
 
     def list(self, nodes: tuple[Node, ...], outer: Mapping[str, str]) -> tuple[Node, ...]:
         """The statements of a list; the names bound in it end with it."""
@@ -65,6 +82,7 @@ class _Renamer:
             if isinstance(node, (Let, Reduce)):
                 names[node.name] = self.fresh(node.name)
                 made[-1] = replace(made[-1], name=names[node.name])  # type: ignore[type-var]
+            self.texts.setdefault(statement_text(made[-1]), set()).add(statement_text(node))
         return tuple(made)
 
     def node(self, node: Node, names: Mapping[str, str], inside: Mapping[str, str]) -> Node:
@@ -98,6 +116,7 @@ class _Writer:
     def __init__(self, program: Program) -> None:
         self.taken = {name for node in statements(program.entry) for name in _bound(node)}
         self.before: dict[str, str] = {}
+        self.texts = {text: {text} for text in map(statement_text, statements(program.entry))}
 
     def list(self, nodes: tuple[Node, ...], most: int) -> tuple[Node, ...]:
         return tuple(made for node in nodes for made in self.node(node, most))
@@ -133,7 +152,11 @@ class _Writer:
         def named(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
             return tuple(_renamed(node, names) for node in nodes)
 
-        return named(tuple(rebuild_node(node, counted, named) for node in body))
+        made = named(tuple(rebuild_node(node, counted, named) for node in body))
+        for old, now in zip(statements(body), statements(made), strict=True):
+            texts = self.texts[statement_text(old)]
+            self.texts.setdefault(statement_text(now), set()).update(texts)
+        return made
 
     def fresh(self, name: str) -> str:
         while name in self.taken:

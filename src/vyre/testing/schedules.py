@@ -10,6 +10,7 @@ from vyre.analysis import analyse
 from vyre.analysis.teams import MOST_BESIDE
 from vyre.backend.base import Unbuilt
 from vyre.errors import InvalidInput
+from vyre.ir.expr import Id, IdKind
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
@@ -19,6 +20,7 @@ from vyre.ir.team import (
     why_not_shared,
     why_nothing_kept,
 )
+from vyre.ir.walk import all_expressions
 from vyre.model import Code, DeviceInfo, Order, Schedule
 from vyre.plan import default
 from vyre.plan.geometry import tile_grid
@@ -124,7 +126,7 @@ def keeping(
         )
         for one in lanes
     ]
-    return [_grouped(code, rng) for code in _bounded(info, program, drawn)]
+    return [_grouped(code, program, rng) for code in _bounded(info, program, drawn)]
 
 
 def besides(
@@ -143,7 +145,7 @@ def besides(
         )
         for _ in range(count)
     ]
-    return [_grouped(code, rng) for code in _bounded(info, program, drawn)]
+    return [_grouped(code, program, rng) for code in _bounded(info, program, drawn)]
 
 
 def unrolled(
@@ -161,7 +163,7 @@ def unrolled(
         )
         for _ in range(count)
     ]
-    return [_grouped(code, rng) for code in _bounded(info, program, drawn)]
+    return [_grouped(code, program, rng) for code in _bounded(info, program, drawn)]
 
 
 def pinned(
@@ -190,9 +192,11 @@ def _bounded(info: DeviceInfo, program: Program, codes: Iterable[Code]) -> Itera
         yield code
 
 
-def _grouped(code: Code, rng: Random) -> Schedule:
-    """A code in a workgroup of one team, or of several that stand side by side."""
+def _grouped(code: Code, program: Program, rng: Random) -> Schedule:
+    """A code in a workgroup of one team, or of several that stand side by side, if they can."""
     teams = rng.choice((1, 1, 2, 4)) if code.lanes == LANES else 1
+    if code.across and Id(IdKind.INVOCATION, 1) not in all_expressions(program.entry):
+        teams = 1  # there is one row
     x, y = (code.lanes, teams) if code.across else (code.lanes * teams, 1)
     return Schedule((x, y, 1), code)
 
