@@ -13,7 +13,7 @@ from vyre.adapter import calls as calls_module
 from vyre.adapter.calls import Calls
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind
-from vyre.adapter.trials import Check
+from vyre.adapter.trial.trials import Check
 from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import Bench, TablePlace, failures, learning
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as np_st
 
 import vyre
-from vyre.adapter import copying
-from vyre.adapter.copying import copied, refuse_beyond, refuse_to_copy_much
+from vyre.adapter.trial import copying
+from vyre.adapter.trial.copying import copied, refuse_beyond, refuse_to_copy_much
 
 ARRAYS = np_st.arrays(np_st.scalar_dtypes(), np_st.array_shapes(min_side=0, max_side=3))
 VALUES = st.recursive(

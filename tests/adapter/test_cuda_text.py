@@ -2,7 +2,7 @@
 
 import pytest
 
-from vyre.adapter.cuda_text import sign_in
+from vyre.adapter.reading.cuda_text import sign_in
 
 PLACE = "blockIdx.x * blockDim.x + threadIdx.x"
 FREE = [

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as np_st
 
-from vyre.adapter.differences import differ
+from vyre.adapter.trial.differences import differ
 
 ARRAYS = np_st.arrays(
     np_st.scalar_dtypes().filter(lambda dtype: dtype.itemsize > 0),

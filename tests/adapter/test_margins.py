@@ -6,11 +6,11 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from vyre.adapter.differences import differ
-from vyre.adapter.margins import MARGIN, UNTOUCHED, Margins
-from vyre.adapter.portable import ran
-from vyre.adapter.trials import pickled
-from vyre.adapter.views import viewed
+from vyre.adapter.trial.differences import differ
+from vyre.adapter.trial.margins import MARGIN, UNTOUCHED, Margins
+from vyre.adapter.trial.portable import ran
+from vyre.adapter.trial.trials import pickled
+from vyre.adapter.trial.views import viewed
 
 GRID = np.arange(40.0).reshape(5, 8)
 FIXED = np.arange(3)

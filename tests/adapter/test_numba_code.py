@@ -12,7 +12,7 @@ cuda = pytest.importorskip("numba.cuda")
 import numba.cuda as aliased  # noqa: E402
 from numba.cuda import blockDim, blockIdx, grid, threadIdx  # noqa: E402
 
-from vyre.adapter.numba_code import read  # noqa: E402
+from vyre.adapter.reading.numba_code import read  # noqa: E402
 
 TABLE, RATE, SIZES = np.ones(3, np.float32), np.float32(0.5), (1, 2)
 

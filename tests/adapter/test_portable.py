@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import vyre
-from vyre.adapter import parts
-from vyre.adapter.differences import differ
-from vyre.adapter.parts import as_numpy
-from vyre.adapter.portable import portable_call, ran, runs
+from vyre.adapter.trial import parts
+from vyre.adapter.trial.differences import differ
+from vyre.adapter.trial.parts import as_numpy
+from vyre.adapter.trial.portable import portable_call, ran, runs
 
 ALWAYS = ("the process", "the memory beside")
 
 
 def there_and_back(function, *args, **kwargs):
     """A call as another process has it, and what came of it: by name, where it has one."""
-    taken = portable_call("vyre.adapter.portable:runs", function, (args, kwargs))
+    taken = portable_call("vyre.adapter.trial.portable:runs", function, (args, kwargs))
     return by_name(runs(taken.kernel)({"k": 2}, taken.arguments))
 
 

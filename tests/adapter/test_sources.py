@@ -2,7 +2,7 @@
 
 import pytest
 
-from vyre.adapter.sources import bare
+from vyre.adapter.reading.sources import bare
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from vyre import settings
-from vyre.adapter.differences import differ
-from vyre.adapter.portable import ran
-from vyre.adapter.surroundings import changed_since, surroundings
+from vyre.adapter.trial.differences import differ
+from vyre.adapter.trial.portable import ran
+from vyre.adapter.trial.surroundings import changed_since, surroundings
 
 CHANGES = {
     "directory": lambda: os.chdir("/"),

@@ -14,7 +14,7 @@ from vyre.testing.foreign import TablePlace, failures, learning
 
 torch = pytest.importorskip("torch")
 from vyre.adapter import torch as adapter  # noqa: E402  # it needs torch
-from vyre.adapter.copying import copied  # noqa: E402
+from vyre.adapter.trial.copying import copied  # noqa: E402
 from vyre.torch import choose  # noqa: E402
 
 TIMES_NS = {"eager": 1_000_000, "product": 400_000, "compiled": 300_000}
@@ -264,7 +264,7 @@ class TestCompiled:
     def test_where_there_is_no_room_for_copies_its_first_run_is_a_call(
         self, bench, ways, ran, monkeypatch
     ):
-        monkeypatch.setattr("vyre.adapter.copying.host.free_bytes", lambda: 100)
+        monkeypatch.setattr("vyre.adapter.trial.copying.host.free_bytes", lambda: 100)
         compiled = Compiled(ways["eager"], ran)
         made, x = choose(**ways, compiled=compiled), torch.ones(100)
 

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import vyre
-from vyre.adapter import beside, trials
-from vyre.adapter import tried as tried_module
+from vyre.adapter import beside
 from vyre.adapter import tuned as tuned_module
 from vyre.adapter.kind import Job
-from vyre.adapter.trials import Check, Trials, pickled
+from vyre.adapter.trial import trials
+from vyre.adapter.trial import tried as tried_module
+from vyre.adapter.trial.trials import Check, Trials, pickled
 from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import TablePlace, failures, learning
 
@@ -438,7 +439,7 @@ class TestWhatIsTaken:
         )
 
     def test_arguments_larger_than_a_quarter_of_what_is_free_are_refused(self, monkeypatch):
-        monkeypatch.setattr("vyre.adapter.copying.host.free_bytes", lambda: 100)
+        monkeypatch.setattr("vyre.adapter.trial.copying.host.free_bytes", lambda: 100)
 
         with pytest.raises(vyre.InvalidInput) as caught:
             self.kept(np.zeros(100))

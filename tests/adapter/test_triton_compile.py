@@ -19,8 +19,8 @@ from triton.runtime.jit import DependenciesFinder  # noqa: E402
 
 from vyre.adapter import beside  # noqa: E402
 from vyre.adapter.kind import Job  # noqa: E402
-from vyre.adapter.portable import unpacked  # noqa: E402
-from vyre.adapter.trials import pickled  # noqa: E402
+from vyre.adapter.trial.portable import unpacked  # noqa: E402
+from vyre.adapter.trial.trials import pickled  # noqa: E402
 from vyre.adapter.triton import compile as compiling  # noqa: E402
 from vyre.adapter.triton import place, trial  # noqa: E402
 from vyre.adapter.triton import tuner as adapter  # noqa: E402

@@ -17,7 +17,7 @@ import pytest
 import vyre
 from vyre.adapter import places
 from vyre.adapter import tuned as tuned_module
-from vyre.adapter.trials import pickled
+from vyre.adapter.trial.trials import pickled
 from vyre.model import DeviceKind
 from vyre.testing.foreign import TablePlace, failures, learning
 
@@ -316,7 +316,7 @@ def test_tuning_on_purpose_changes_nothing_of_the_callers(bench, double, ran):
 
 
 def test_tuning_refuses_copies_that_are_too_large(double, monkeypatch):
-    monkeypatch.setattr("vyre.adapter.copying.host.free_bytes", lambda: 40)
+    monkeypatch.setattr("vyre.adapter.trial.copying.host.free_bytes", lambda: 40)
 
     with pytest.raises(vyre.InvalidInput) as caught:
         double.tune(np.ones(4))

@@ -15,7 +15,7 @@ from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
 from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.proof import Proof
-from vyre.adapter.trials import Check, Trials
+from vyre.adapter.trial.trials import Check, Trials
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn import process
 from vyre.learn.conclude import conclude

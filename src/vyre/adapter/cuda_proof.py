@@ -10,10 +10,10 @@ import importlib
 import re
 from collections.abc import Sequence
 
-from vyre.adapter.cuda_text import HARMLESS
-from vyre.adapter.hidden import hiding_option
 from vyre.adapter.ptx.free import why_not
-from vyre.adapter.sources import bare
+from vyre.adapter.reading.cuda_text import HARMLESS
+from vyre.adapter.reading.hidden import hiding_option
+from vyre.adapter.reading.sources import bare
 from vyre.backend.base import Unbuilt
 
 _TOLD_APART = re.compile(

@@ -20,9 +20,7 @@ from vyre.adapter import grids
 from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
 from vyre.adapter.blocks import AXES, Shape, block_of, said
 from vyre.adapter.calls import Calls, Entry
-from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.cuda_proof import lacks
-from vyre.adapter.cuda_text import sign_in
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of
@@ -30,8 +28,10 @@ from vyre.adapter.kind import Job, Kind, Place, Portable, Start
 from vyre.adapter.looks import Look, Looks
 from vyre.adapter.places import cuda
 from vyre.adapter.proof import Proof
-from vyre.adapter.sources import bare
-from vyre.adapter.trials import Check, pickled
+from vyre.adapter.reading.cuda_text import sign_in
+from vyre.adapter.reading.sources import bare
+from vyre.adapter.trial.copying import refuse_to_copy_much
+from vyre.adapter.trial.trials import Check, pickled
 from vyre.backend.base import Ticket
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation

@@ -9,7 +9,7 @@ from typing import Any
 
 from vyre.adapter.beside import aside, compiling
 from vyre.adapter.kind import Kind, Start, Variants
-from vyre.adapter.trials import Trials
+from vyre.adapter.trial.trials import Trials
 from vyre.errors import DeviceFailed, VyreError
 from vyre.learn.subject import Fetched, Later, Opening, Question
 from vyre.model import Config, Knobs

@@ -23,19 +23,19 @@ from vyre.adapter import grids
 from vyre.adapter.alike import alike, sizes_in, traits_in
 from vyre.adapter.blocks import Shape, said
 from vyre.adapter.calls import Calls, Entry
-from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of, text_of
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start
 from vyre.adapter.looks import Look, Looks
-from vyre.adapter.numba_code import Read, read
-from vyre.adapter.parts import as_numpy
 from vyre.adapter.places import HOST
 from vyre.adapter.places import cuda as cuda_place
 from vyre.adapter.proof import Proof
 from vyre.adapter.ptx.free import why_not
-from vyre.adapter.trials import Check, pickled
+from vyre.adapter.reading.numba_code import Read, read
+from vyre.adapter.trial.copying import copied, refuse_to_copy_much
+from vyre.adapter.trial.parts import as_numpy
+from vyre.adapter.trial.trials import Check, pickled
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs, Limits

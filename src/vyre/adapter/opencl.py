@@ -16,14 +16,14 @@ import pyopencl as cl
 from vyre.adapter import blocks
 from vyre.adapter.blocks import Shape, shape_of
 from vyre.adapter.calls import Calls, Entry
-from vyre.adapter.copying import refuse_beyond
 from vyre.adapter.failure import Raised
-from vyre.adapter.hidden import defined_by, hidden_in_source, hiding_option
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.margins import MARGIN, UNTOUCHED, around
 from vyre.adapter.places import sooner
-from vyre.adapter.sources import bare
-from vyre.adapter.trials import Check
+from vyre.adapter.reading.hidden import defined_by, hidden_in_source, hiding_option
+from vyre.adapter.reading.sources import bare
+from vyre.adapter.trial.copying import refuse_beyond
+from vyre.adapter.trial.margins import MARGIN, UNTOUCHED, around
+from vyre.adapter.trial.trials import Check
 from vyre.backend import host
 from vyre.backend import opencl as backend
 from vyre.errors import InvalidInput

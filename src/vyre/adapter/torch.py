@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Job, Portable, Start
-from vyre.adapter.portable import portable_call, ran, unpacked
-from vyre.adapter.trials import Check
+from vyre.adapter.trial.copying import copied, refuse_to_copy_much
+from vyre.adapter.trial.portable import portable_call, ran, unpacked
+from vyre.adapter.trial.trials import Check
 from vyre.adapter.tuned import Tuned, calling, key_of, name_of, place_of
 from vyre.errors import InvalidInput
 from vyre.learn.rules import rule

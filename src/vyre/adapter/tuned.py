@@ -13,13 +13,13 @@ import numpy as np
 from vyre.adapter.alike import alike, elements_in, named, see, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.configs import configs_of
-from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.failure import Raised
 from vyre.adapter.identity import text_of, written
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
 from vyre.adapter.places import HOST, cuda, on_device
-from vyre.adapter.portable import portable_call
-from vyre.adapter.trials import Check
+from vyre.adapter.trial.copying import copied, refuse_to_copy_much
+from vyre.adapter.trial.portable import portable_call
+from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput, VyreError
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs
@@ -181,7 +181,7 @@ class _Calling:
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The function and its arguments, pickled: whatever is a closure or of `__main__`, too."""
-        return portable_call("vyre.adapter.portable:runs", self.function, arguments)
+        return portable_call("vyre.adapter.trial.portable:runs", self.function, arguments)
 
 
 def name_of(function: Function) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from vyre.adapter.kind import Job, Portable
-from vyre.adapter.portable import unpacked
 from vyre.adapter.template.arguments import (
     Bound,
     arguments_in,
@@ -30,7 +29,8 @@ from vyre.adapter.template.recipe import (
 )
 from vyre.adapter.template.sizes import Launch
 from vyre.adapter.template.source import refuse_changed
-from vyre.adapter.trials import packed
+from vyre.adapter.trial.portable import unpacked
+from vyre.adapter.trial.trials import packed
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device

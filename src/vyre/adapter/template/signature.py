@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vyre.adapter.sources import bare
+from vyre.adapter.reading.sources import bare
 from vyre.adapter.template.redefined import redefined
 from vyre.errors import InvalidInput
 from vyre.plain import shown

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vyre.adapter.identity import digest_of
-from vyre.adapter.sources import bare
+from vyre.adapter.reading.sources import bare
 from vyre.adapter.template.signature import Signature, Unread, signature_of
 from vyre.adapter.template.sizes import BLOCK_NAMES, GRID_NAMES, Launch
 from vyre.errors import DeviceFailed, InvalidInput

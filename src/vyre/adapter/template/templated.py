@@ -12,7 +12,6 @@ import numpy as np
 from vyre import settings as environment
 from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
 from vyre.adapter.calls import Calls, Entry
-from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.kind import Kind
 from vyre.adapter.template.arguments import (
     Bound,
@@ -37,7 +36,8 @@ from vyre.adapter.template.source import (
 )
 from vyre.adapter.template.space import Space, space_of
 from vyre.adapter.template.variants import Compiled, Loaded, OnTexts
-from vyre.adapter.trials import Check
+from vyre.adapter.trial.copying import refuse_to_copy_much
+from vyre.adapter.trial.trials import Check
 from vyre.adapter.tuned import plain_key
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.template.arguments import Bound, Described, types_in
 from vyre.adapter.template.compiling import job_of, portable_of
 from vyre.adapter.template.recipe import Recipe, launch_of, loaded, refuse_unfit, rehearsal_of
 from vyre.adapter.template.sizes import Launch, Size
+from vyre.adapter.trial.copying import refuse_to_copy_much
 from vyre.backend.base import LoadedText, Text, Texts, Ticket
 from vyre.errors import DeviceFailed
 from vyre.learn.pace import Pace

@@ -9,7 +9,7 @@ from typing import Any
 from triton.runtime.autotuner import Autotuner, Config, heuristics
 from triton.runtime.jit import KernelInterface
 
-from vyre.adapter.trials import Check
+from vyre.adapter.trial.trials import Check
 from vyre.adapter.triton.compile import LIMIT_S
 from vyre.adapter.triton.configs import checked
 from vyre.adapter.triton.tuner import Tuner

@@ -24,8 +24,8 @@ from triton.runtime.jit import (
 )
 
 from vyre.adapter.kind import Job
-from vyre.adapter.portable import unpacked
-from vyre.adapter.trials import pickled
+from vyre.adapter.trial.portable import unpacked
+from vyre.adapter.trial.trials import pickled
 from vyre.errors import VyreError
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from triton.runtime.jit import JITFunction
 
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Portable, Start
-from vyre.adapter.portable import portable_call
+from vyre.adapter.trial.portable import portable_call
 from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
 from vyre.adapter.triton.compile import Bound, Debugs, bind, compiled, job, kept, on
 from vyre.adapter.triton.configs import Settings

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vyre.adapter.portable import ran, unpacked
+from vyre.adapter.trial.portable import ran, unpacked
 from vyre.adapter.triton.compile import on
 from vyre.adapter.triton.launch import launched
 from vyre.model import Knobs

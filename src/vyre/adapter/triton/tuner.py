@@ -13,10 +13,10 @@ from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction, get_cache_invalidating_env_vars
 
 from vyre.adapter.calls import Calls, Entry
-from vyre.adapter.copying import copied, refuse_to_copy_much
 from vyre.adapter.identity import text_of
 from vyre.adapter.kind import Kind
-from vyre.adapter.trials import Check
+from vyre.adapter.trial.copying import copied, refuse_to_copy_much
+from vyre.adapter.trial.trials import Check
 from vyre.adapter.triton.binding import Form
 from vyre.adapter.triton.compile import Debugs, bind, debugs
 from vyre.adapter.triton.configs import (

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from vyre.adapter.hidden import defined_by, directives, hidden_in_source, hiding_option
-from vyre.adapter.sources import bare
+from vyre.adapter.reading.hidden import defined_by, directives, hidden_in_source, hiding_option
+from vyre.adapter.reading.sources import bare
 
 HARMLESS = re.compile(
     r"<(?:cuda_fp16\.h|cuda_bf16\.h|cuda_fp8\.h|cuda_runtime\.h|math_constants\.h|math\.h|cmath"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from vyre.adapter.sources import bare
+from vyre.adapter.reading.sources import bare
 
 _DIRECTIVE = re.compile(
     r"#\s*(?:(?:define|undef|include|if|ifdef|ifndef|elif|elifdef|elifndef|else|endif|pragma|error"

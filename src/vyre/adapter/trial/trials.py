@@ -21,8 +21,8 @@ import cloudpickle
 import numpy as np
 
 from vyre.adapter.beside import trying
-from vyre.adapter.copying import refuse_to_copy_much
 from vyre.adapter.kind import Copies, Job, Portable
+from vyre.adapter.trial.copying import refuse_to_copy_much
 from vyre.errors import InvalidInput, StoreFailed, VyreError
 from vyre.model import Knobs
 from vyre.plain import shown
@@ -92,7 +92,7 @@ class Trials:
             "rtol": self.check.rtol,
             "atol": self.check.atol,
         }
-        job = Job(entry="vyre.adapter.tried:tried", given=given, limit_s=self.check.limit_s)
+        job = Job(entry="vyre.adapter.trial.tried:tried", given=given, limit_s=self.check.limit_s)
         return trying().submit(job, then)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vyre.adapter.differences import Array, Part
+from vyre.adapter.trial.differences import Array, Part
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign_kinds import kind_of
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from vyre.adapter.differences import Array, Part
-from vyre.adapter.views import View
+from vyre.adapter.trial.differences import Array, Part
+from vyre.adapter.trial.views import View
 
 MARGIN = 4096
 """Bytes on each side; who writes further away than that goes unseen, or is ended by the system."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from vyre.adapter.copying import copied
-from vyre.adapter.differences import Array
+from vyre.adapter.trial.copying import copied
+from vyre.adapter.trial.differences import Array
 
 _SPARSEST = 2
 """Bytes between the first and the last that are taken along for each byte of an array, at most."""

@@ -11,8 +11,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from vyre.adapter.differences import differ
 from vyre.adapter.server import entry
+from vyre.adapter.trial.differences import differ
 from vyre.errors import InvalidInput
 from vyre.model import Knobs, config_of
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import cloudpickle
 
-from vyre.adapter.copying import refuse_to_copy_much
-from vyre.adapter.differences import Part
 from vyre.adapter.kind import Portable
-from vyre.adapter.margins import Margins
-from vyre.adapter.parts import Walk, arrays_in
-from vyre.adapter.surroundings import changed_since, surroundings
-from vyre.adapter.trials import packed
-from vyre.adapter.views import viewed
+from vyre.adapter.trial.copying import refuse_to_copy_much
+from vyre.adapter.trial.differences import Part
+from vyre.adapter.trial.margins import Margins
+from vyre.adapter.trial.parts import Walk, arrays_in
+from vyre.adapter.trial.surroundings import changed_since, surroundings
+from vyre.adapter.trial.trials import packed
+from vyre.adapter.trial.views import viewed
 
 
 def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
