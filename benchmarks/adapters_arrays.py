@@ -362,14 +362,10 @@ def libraries(*, dry: bool) -> Iterator[dict[str, Callable[[], tuple[Callable[[i
         if dry:
             launches = stand_ins.Launches(times_ns=lambda one: 1e6 + 1e3 * abs(one.block[0] - 256))
             stack.enter_context(mock.patch.object(stand_ins, "LAUNCHES", launches))
-            stack.enter_context(stand_ins.cupy_by_name())
+            stack.enter_context(stand_ins.cupy_by_name(launches.place))
 
         def with_cupy() -> tuple[Any, Any]:
-            adapter = importlib.import_module("vyre.adapter.cupy")
-            if dry:
-                place = launches.place()
-                adapter._place = lambda: adapter.Streams(place)  # type: ignore[attr-defined]  # it stands for one
-            return importlib.import_module("cupy"), adapter
+            return importlib.import_module("cupy"), importlib.import_module("vyre.cupy")
 
         def with_numba() -> tuple[Any, Any]:
             cuda = importlib.import_module("numba.cuda")

@@ -1,7 +1,9 @@
 """Kernels of CuPy, their block learned from their launches: `vyre.cupy.tuned`."""
 
 try:
-    from vyre.adapter.cupy import TunedElementwiseKernel, TunedRawKernel, tuned
+    from vyre.adapter.cupy.elements import TunedElementwiseKernel
+    from vyre.adapter.cupy.raw import TunedRawKernel
+    from vyre.adapter.cupy.tuned import tuned
 except ModuleNotFoundError as error:
     if error.name != "cupy":
         raise

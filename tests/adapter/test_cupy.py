@@ -2,12 +2,15 @@
 
 import importlib
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import vyre
 from vyre.adapter.blocks import block_of
+from vyre.adapter.grids import Launch
+from vyre.adapter.trial import copying
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
 from vyre.testing.stand_ins import Launched, Launches, Stream
@@ -30,23 +33,23 @@ def launches(monkeypatch):
 
 
 @pytest.fixture
-def cupy():
-    with stand_ins.cupy_by_name() as made:
-        yield made
-
-
-@pytest.fixture
 def place(launches):
     return launches.place()
 
 
 @pytest.fixture
-def adapter(cupy, place, monkeypatch):
-    del cupy
-    found = importlib.import_module("vyre.adapter.cupy")
-    monkeypatch.setattr(found, "_place", lambda: found.Streams(place))
-    monkeypatch.setattr(found, "refuse_to_copy_much", lambda *_: None)  # no device tells
-    return found
+def cupy(place):
+    with stand_ins.cupy_by_name(lambda: place) as made:
+        yield made
+
+
+@pytest.fixture
+def adapter(cupy, monkeypatch):
+    """The adapter's modules by their names, and what users call."""
+    monkeypatch.setattr(copying, "refuse_to_copy_much", lambda *_: None)  # no device tells
+    names = ("copies", "device", "elements", "raw", "tuned")
+    found = {name: importlib.import_module(f"vyre.adapter.cupy.{name}") for name in names}
+    return SimpleNamespace(**{**found, "cupy": cupy, "tuned": found["tuned"].tuned})
 
 
 @pytest.fixture
@@ -132,7 +135,7 @@ class TestRawKernels:
 
         assert tried(made) == [(n,) for n in (128, 32, 64, 256, 512, 1024)]
         entry = entry_of(made)
-        start = entry.made(adapter.Launch.of((8,), (128,)).config((256,)))
+        start = entry.made(Launch.of((8,), (128,)).config((256,)))
         for n, blocks in ((600, 3), (1000, 4), (600, 3)):
             start(((x, n), None, (8,), n), 0)
             assert launches.made[-1].grid == (blocks, 1, 1)
@@ -194,9 +197,7 @@ class TestRawKernels:
         made = adapter.tuned(kernel("x[threadIdx.x]"), blocks=(64,), grid="same")
 
         made((7,), (128,), (floats(), 1))
-        entry_of(made).made(adapter.Launch.of((7,), (64,)).default)(
-            ((floats(), 1), None, (7,), None), 0
-        )
+        entry_of(made).made(Launch.of((7,), (64,)).default)(((floats(), 1), None, (7,), None), 0)
 
         assert [one.grid for one in launches.made] == [(7, 1, 1)] * 2
         assert launches.blocks[-1] == (64, 1, 1)
@@ -476,12 +477,14 @@ class TestRawKernels:
 
         assert len(set(texts)) == 6
         assert texts[0] == adapter.tuned(kernel())._text()
-        assert adapter._versions() == "cupy 14.2.0, nvrtc (13, 0)"
+        assert adapter.device.versions() == "cupy 14.2.0, nvrtc (13, 0)"
 
     @pytest.mark.usefixtures("bench", "launches")
     def test_the_source_of_several_kernels_is_read_once(self, adapter, kernel, monkeypatch):
-        read, inner = [], adapter.sign_in
-        monkeypatch.setattr(adapter, "sign_in", lambda *a, **k: read.append(a) or inner(*a, **k))
+        read, inner = [], adapter.raw.sign_in
+        monkeypatch.setattr(
+            adapter.raw, "sign_in", lambda *a, **k: read.append(a) or inner(*a, **k)
+        )
         source = SOURCE + "// read once"
 
         for name in ("one", "two", "three"):
@@ -507,13 +510,13 @@ class TestTrials:
     @pytest.mark.usefixtures("launches")
     def test_a_raw_kernel_runs_there_as_it_would_here(self, adapter, kernel, monkeypatch):
         one = kernel()
-        launch = adapter.Launch.of((8,), (128,), (1000,))
-        variants = adapter._Raw(one, launch, 16, frozenset((launch.default,)))
-        monkeypatch.setattr(adapter, "pickled", lambda _: b"kernel")
-        monkeypatch.setattr(adapter.cloudpickle, "loads", lambda _: one)
+        launch = Launch.of((8,), (128,), (1000,))
+        variants = adapter.raw._Raw(one, launch, 16, frozenset((launch.default,)))
+        monkeypatch.setattr(adapter.copies, "pickled", lambda _: b"kernel")
+        monkeypatch.setattr(adapter.copies.cloudpickle, "loads", lambda _: one)
 
         taken = variants.portable(((floats(), np.int32(3), 2, None), None, (8,), 1000))
-        written = adapter.runs(taken.kernel)({"block": 256}, list(taken.arguments))
+        written = adapter.raw.runs(taken.kernel)({"block": 256}, list(taken.arguments))
 
         assert taken.names == ("argument 0",)
         assert [type(value) for value in taken.arguments] == [np.ndarray, np.int32, int, type(None)]
@@ -524,12 +527,12 @@ class TestTrials:
     @pytest.mark.usefixtures("launches")
     def test_a_kernel_of_elements_runs_there_as_it_would_here(self, adapter, cupy, monkeypatch):
         one = cupy.ElementwiseKernel("T x", "T y", "y = x")
-        variants = adapter._Elementwise(one, frozenset())
-        monkeypatch.setattr(adapter, "pickled", lambda _: b"kernel")
-        monkeypatch.setattr(adapter.cloudpickle, "loads", lambda _: one)
+        variants = adapter.elements._Elementwise(one, frozenset())
+        monkeypatch.setattr(adapter.copies, "pickled", lambda _: b"kernel")
+        monkeypatch.setattr(adapter.copies.cloudpickle, "loads", lambda _: one)
 
         taken = variants.portable(((floats(), 2.0), -1, None))
-        written = adapter.runs_elements(taken.kernel)({"block": 64}, list(taken.arguments))
+        written = adapter.elements.runs(taken.kernel)({"block": 64}, list(taken.arguments))
 
         assert len(written) == 2
         assert stand_ins.LAUNCHES.blocks == [(64, 1, 1)]
@@ -538,9 +541,9 @@ class TestTrials:
         "code", ["__constant__ float c[3];", "__device__ int n = 3;", "__managed__ int n;"]
     )
     def test_memory_of_a_modules_own_is_not_there(self, adapter, kernel, code):
-        launch = adapter.Launch.of((8,), (128,))
+        launch = Launch.of((8,), (128,))
         with pytest.raises(vyre.InvalidInput) as caught:
-            adapter._Raw(kernel(code), launch, 0, frozenset()).portable(
+            adapter.raw._Raw(kernel(code), launch, 0, frozenset()).portable(
                 ((floats(),), None, (8,), None)
             )
 
@@ -550,11 +553,13 @@ class TestTrials:
         )
 
     def test_functions_of_a_device_are_no_memory(self, adapter):
-        assert not adapter._OWN_MEMORY.search("__device__ float f(float x); __device__ int g() {")
+        assert not adapter.raw._OWN_MEMORY.search(
+            "__device__ float f(float x); __device__ int g() {"
+        )
 
     @pytest.mark.usefixtures("launches")
     def test_what_cannot_be_taken_is_refused(self, adapter, kernel):
-        variants = adapter._Raw(kernel(), adapter.Launch.of((8,), (128,)), 0, frozenset())
+        variants = adapter.raw._Raw(kernel(), Launch.of((8,), (128,)), 0, frozenset())
 
         with pytest.raises(vyre.InvalidInput) as caught:
             variants.portable(((floats(), object()), None, (8,), None))
@@ -573,7 +578,7 @@ class TestTrials:
             admitted.passed.add(configs[0])
 
         monkeypatch.setattr("vyre.adapter.calls.Admitted.begin", begin)
-        monkeypatch.setattr(adapter, "pickled", lambda _: b"kernel")
+        monkeypatch.setattr(adapter.copies, "pickled", lambda _: b"kernel")
         raw, elements = kernel(), stand_ins.ElementwiseKernel("T x", "T y", "y = x")
 
         adapter.tuned(raw, check=True)((8,), (128,), (floats(), 1))

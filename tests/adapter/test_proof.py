@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,12 +54,12 @@ class TestRawKernels:
     """CuPy compiles them to machine code; what is read is what the same compiler makes besides."""
 
     @pytest.fixture
-    def adapter(self, launches, monkeypatch):
+    def adapter(self, launches):
         pytest.importorskip("cuda.bindings.nvrtc")
-        with stand_ins.cupy_by_name():
-            found = importlib.import_module("vyre.adapter.cupy")
-            monkeypatch.setattr(found, "_place", lambda: found.Streams(launches.place()))
-            yield found
+        with stand_ins.cupy_by_name(launches.place) as cupy:
+            tuned = importlib.import_module("vyre.adapter.cupy.tuned").tuned
+            raw = importlib.import_module("vyre.adapter.cupy.raw")
+            yield SimpleNamespace(cupy=cupy, tuned=tuned, raw=raw)
 
     @pytest.fixture
     def explained(self, adapter):
@@ -234,7 +235,7 @@ class TestRawKernels:
         def lacks(*given, steps):
             asked.append((given, steps))
 
-        monkeypatch.setattr(adapter, "lacks", lacks)
+        monkeypatch.setattr(adapter.raw, "lacks", lacks)
         made = adapter.tuned(adapter.cupy.RawKernel(TWICE, "twice", ("-DA",)))
         made((8,), (128,), (floats(), 1024))
 

@@ -81,14 +81,15 @@ def test_kernels_of_its_own_are_taken(cupy):
     with stand_ins.cupy_by_name():
         pass
     assert sys.modules["cupy"] is cupy
-    adapter = importlib.import_module("vyre.adapter.cupy")
+    tuned = importlib.import_module("vyre.adapter.cupy.tuned").tuned
+    described = importlib.import_module("vyre.adapter.cupy.elements")._described
 
-    raw = adapter.tuned(cupy.RawKernel("x[blockIdx.x * blockDim.x + threadIdx.x] = 1;", "f"))
-    elements = adapter.tuned(cupy.ElementwiseKernel("T x", "T y", "y = x", "g"))
+    raw = tuned(cupy.RawKernel("x[blockIdx.x * blockDim.x + threadIdx.x] = 1;", "f"))
+    elements = tuned(cupy.ElementwiseKernel("T x", "T y", "y = x", "g"))
 
     assert raw._sign(0) is None
     assert elements._sign is None
-    assert "ParameterInfo(name='x'" in adapter._described(elements.kernel)
+    assert "ParameterInfo(name='x'" in described(elements.kernel)
 
 
 @pytest.mark.usefixtures("cupy")
@@ -99,11 +100,11 @@ def test_without_a_driver_a_call_says_what_the_library_says(cupy):
         said = str(error)
     else:
         pytest.skip("there is a driver")
-    adapter = importlib.import_module("vyre.adapter.cupy")
+    tuned = importlib.import_module("vyre.adapter.cupy.tuned").tuned
     for kernel, call in (
         (cupy.RawKernel("", "f"), lambda k: k((1,), (32,), ())),
         (cupy.ElementwiseKernel("T x", "T y", "y = x", "g"), lambda k: k(1)),
     ):
         with pytest.raises(cupy.cuda.runtime.CUDARuntimeError) as caught:
-            call(adapter.tuned(kernel))
+            call(tuned(kernel))
         assert str(caught.value) == said

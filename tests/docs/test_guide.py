@@ -1,6 +1,5 @@
 """Every code block of the guide runs, every link leads somewhere, and the site builds."""
 
-import importlib
 import linecache
 import os
 import re
@@ -80,9 +79,7 @@ def titled(title: str) -> Block:
 
 
 def test_what_needs_cupy_runs_with_its_names(monkeypatch):
-    with stand_ins.cupy_by_name():
-        adapter = importlib.import_module("vyre.adapter.cupy")
-        monkeypatch.setattr(adapter, "_place", stand_ins.LAUNCHES.place)
+    with stand_ins.cupy_by_name(stand_ins.LAUNCHES.place):
         run("with_cupy.py", titled("with_cupy.py").text, monkeypatch)
 
 

@@ -24,6 +24,7 @@ from vyre.testing.foreign import TablePlace
 from vyre.testing.learning import DEVICE
 
 Shape = tuple[int, ...]
+_OF_CUPY = ("cupy.", "vyre.cupy.", "vyre.adapter.cupy.")
 GPU: DeviceInfo = replace(
     DEVICE,
     limits=Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(2**31 - 1, 65535, 65535)),
@@ -267,8 +268,12 @@ def _compiler() -> tuple[int, int]:
 
 
 @contextmanager
-def cupy_by_name() -> Iterator[Any]:
-    """The module `cupy`, as far as the adapter asks for it, in the place of any other."""
+def cupy_by_name(place: Callable[[], TablePlace] | None = None) -> Iterator[Any]:
+    """The module `cupy`, as far as the adapter asks for it, in the place of any other.
+
+    Args:
+        place: gives where its kernels run, in the place of a device.
+    """
     made: Any = ModuleType("cupy")
     made.__version__ = "14.2.0"
     made.asarray = ndarray
@@ -290,15 +295,22 @@ def cupy_by_name() -> Iterator[Any]:
             assemble_cupy_compiler_options=lambda options: (*options, "--std=c++17")
         )
     )
-    names = ("cupy", "vyre.adapter.cupy", "vyre.cupy")
-    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    before = _without_cupy()
     sys.modules["cupy"] = made
     try:
+        if place is not None:
+            device: Any = import_module("vyre.adapter.cupy.device")
+            device.place = lambda: device.Streams(place())
         yield made
     finally:
-        for name in names:
-            sys.modules.pop(name, None)
+        _without_cupy()
         sys.modules.update(before)
+
+
+def _without_cupy() -> dict[str, ModuleType]:
+    """The modules of CuPy and of what adapts it, which are taken out."""
+    of_it = [name for name in sys.modules if f"{name}.".startswith(_OF_CUPY)]
+    return {name: sys.modules.pop(name) for name in of_it}
 
 
 # -- Numba

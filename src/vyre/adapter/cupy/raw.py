@@ -1,0 +1,397 @@
+"""Kernels in CUDA C++ that CuPy compiles as they are."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import blake3
+import cupy
+
+from vyre.adapter import grids
+from vyre.adapter.alike import alike, sizes_in, traits_in
+from vyre.adapter.blocks import AXES, Shape, said
+from vyre.adapter.calls import Calls, Entry
+from vyre.adapter.cuda_proof import lacks
+from vyre.adapter.cupy import device
+from vyre.adapter.cupy.copies import copied_at, on_device, portable_launch, unpacked
+from vyre.adapter.cupy.device import CURRENT, REFUSED, is_whole, versions
+from vyre.adapter.failure import Raised
+from vyre.adapter.grids import Grid, Launch
+from vyre.adapter.identity import digest_of
+from vyre.adapter.kind import Job, Kind, Portable, Start
+from vyre.adapter.looks import Look, Looks
+from vyre.adapter.proof import Proof
+from vyre.adapter.reading.cuda_text import sign_in
+from vyre.adapter.reading.sources import bare
+from vyre.adapter.trial import copying
+from vyre.adapter.trial.trials import Check
+from vyre.errors import InvalidInput
+from vyre.learn.explain import Explanation
+from vyre.model import Decision, Knobs
+from vyre.plain import plain, shown
+from vyre.policy.contest import Progress
+
+_COMPILER = "nvrtc"
+
+_OWN_OPTIONS = ("-ftz=true", "--device-as-default-execution-space")
+"""What CuPy adds to the options of every source."""
+
+_OWN_MEMORY = re.compile(r"__constant__|__managed__|__device__[^(){};]*[;=]")
+
+
+def _of_any(kind: type) -> Look | None:
+    """Arrays that a kernel has as memory alone."""
+    if not issubclass(kind, cupy.ndarray):
+        return None
+    return lambda x: (kind, x.dtype, x.size.bit_length())
+
+
+class TunedRawKernel:
+    """A kernel that is called as before; the block that it is given is the default."""
+
+    __slots__ = (
+        *("_calls", "_device", "_lacks", "_looks", "_named", "_signs", "_size", "_texts", "_way"),
+        *("kernel", "name"),
+    )
+
+    def __init__(
+        self,
+        kernel: Any,
+        named: tuple[Shape, ...] | None,
+        size: Callable[..., Any] | None,
+        way: Grid,
+        check: Check | None,
+    ) -> None:
+        self.kernel, self.name = kernel, str(kernel.name)
+        self._named, self._size, self._way = named, size, way
+        self._calls = Calls(self.name, check=check)
+        self._looks = Looks(_of_any)
+        self._device = cupy.cuda.runtime.getDevice
+        self._texts: dict[int, str] = {}
+        self._signs: dict[bool, str | None] = {}
+        self._lacks: dict[str, str | None] = {}
+
+    def __call__(
+        self,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        *,
+        shared_mem: int = 0,
+        stream: Any = None,
+    ) -> None:
+        """Launch it once."""
+        looks, size = self._looks, self._size
+        stated = None if size is None else size(*args)
+        try:
+            key = (
+                self._device(),
+                grid,
+                block,
+                shared_mem,
+                stated,
+                *[looks[type(one)](one) for one in args],
+            )
+            entry = self._calls.find(key)
+        except TypeError:  # lists, which the library refuses
+            entry = None
+        if entry is None:
+            stated = tuple(stated) if isinstance(stated, list) else stated
+            entry = self._entry(grid, block, args, shared_mem, stream, stated)
+            if entry is None:
+                self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
+                return
+        if stream is None:
+            entry.launch((args, None, grid, stated), CURRENT)
+        else:
+            entry.launch((args, stream, grid, stated), stream.ptr)
+
+    def explain(self) -> Explanation:
+        """What runs, why, and what is known besides; the kernel is compiled once more for that."""
+        if self._way is not Grid.THREADS:
+            return self._calls.explain()
+        try:
+            devices = tuple(self._texts) or (self._device(),)
+            capabilities = {str(cupy.cuda.Device(one).compute_capability) for one in devices}
+        except REFUSED as error:
+            return self._calls.explain(Proof(f"there is no device to compile it for: {error}"))
+        lacking = next(filter(None, map(self._lacking, sorted(capabilities))), None)
+        return self._calls.explain(Proof(lacking, covers=self._size is not None))
+
+    def decision(
+        self,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        *,
+        shared_mem: int = 0,
+        stream: Any = None,
+    ) -> Decision:
+        """What is decided for such a launch, which is not made."""
+        return self._known(grid, block, args, shared_mem, stream)[0].decision
+
+    def tune(
+        self,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        *,
+        shared_mem: int = 0,
+        stream: Any = None,
+        budget_s: float = 2.0,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Decision:
+        """Look for the fastest block at once, on copies of the arrays, and remember it."""
+        entry, stated = self._known(grid, block, args, shared_mem, stream)
+        copying.refuse_to_copy_much(tuple(args), f"tuning {self.name}")
+        return entry.tune(
+            (args, stream, grid, stated),
+            copies=_on_copies,
+            stream=CURRENT if stream is None else stream.ptr,
+            budget_s=budget_s,
+            progress=progress,
+        )
+
+    def __repr__(self) -> str:
+        return f"<tuned {self.name}>"
+
+    def _known(
+        self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stream: Any
+    ) -> tuple[Entry, Any]:
+        stated = None if self._size is None else self._size(*args)
+        stated = tuple(stated) if isinstance(stated, list) else stated
+        entry = self._entry(grid, block, args, shared_mem, stream, stated)
+        if entry is None:
+            raise InvalidInput(
+                f"{self.name} over a grid of {shown(grid)} of {shown(block)} is not for learning",
+                "give whole numbers of at least 1 in tuples, and ask outside of a capture",
+            )
+        return entry, stated
+
+    def _entry(
+        self,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        shared_mem: int,
+        stream: Any,
+        stated: Any,
+    ) -> Entry | None:
+        """Where such launches are made from; None where there is nothing to learn from them."""
+        if not (_is_shape(grid) and _is_shape(block) and is_whole(shared_mem)):
+            return None
+        if not isinstance(args, (tuple, list)):
+            return None
+        size = () if stated is None else grids.size_of(stated, self.name)
+        looked = tuple(self._looks[type(one)](one) for one in args)
+        key = (self._device(), grid, block, shared_mem, stated, *looked)
+        found = self._calls.find(key)
+        if found is not None:
+            return found
+        place = device.place()
+        if 0 in size or place.is_capturing(CURRENT if stream is None else stream.ptr):
+            return None
+        launch = Launch.of(grid, block, size, self._way)
+        free = launch.is_free
+        like = (self._device(), launch.like, shared_mem, *looked)
+        known = self._calls.find(like) if free else None
+        if known is not None:
+            return self._calls.alike(key, known)
+        able, left_out = grids.able(
+            launch,
+            self._named,
+            self._sign(shared_mem),
+            int(self.kernel.max_threads_per_block),
+            place.info.limits,
+        )
+        if self.kernel.enable_cooperative_groups and len(able) > 1:
+            why = "all other blocks: it is launched as one cooperative grid"
+            able, left_out = able[:1], (why,)
+        common = alike(args)
+        kind = Kind(
+            name=self.name,
+            text=self._text(),
+            place=place,
+            configs=able,
+            sizes=(*launch.sizes, *sizes_in(common)),
+            traits=(*launch.traits, f"{shared_mem} bytes", *traits_in(common)),
+            size=launch.count,
+            left_out=left_out,
+            warm=True,
+        )
+        variants = _Raw(self.kernel, launch, shared_mem, frozenset(able))
+        entry = self._calls.add(like if free else key, kind, variants, (args, stream, grid, stated))
+        return self._calls.alike(key, entry) if free else entry
+
+    def _sign(self, shared_mem: int) -> str | None:
+        """What may make results depend on the block."""
+        if shared_mem:
+            return f"it is given {shared_mem} bytes of shared memory for each block"
+        steps = self._size is None and self._way is not Grid.SAME
+        if steps not in self._signs:
+            code = self.kernel.code
+            self._signs[steps] = (
+                "its source is not known"
+                if code is None
+                else _read(code, self.kernel.options, steps)
+            )
+        return self._signs[steps]
+
+    def _lacking(self, capability: str) -> str | None:
+        """Why nothing is proved of it, on devices of that capability; None where it is."""
+        if capability not in self._lacks:
+            self._lacks[capability] = _lacking(self.kernel, capability, steps=self._size is None)
+        return self._lacks[capability]
+
+    def _text(self) -> str:
+        """All of the kernel, and what it was compiled to on this device."""
+        ordinal = self._device()
+        if ordinal not in self._texts:
+            kernel = self.kernel
+            code = kernel.code
+            if code is None:
+                code = _held_by(str(kernel.file_path))
+            self._texts[ordinal] = digest_of(
+                (
+                    *(self.name, versions(), kernel.backend, *kernel.options),
+                    *(f"{name} {number}" for name, number in sorted(kernel.attributes.items())),
+                    code,
+                )
+            )
+        return self._texts[ordinal]
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """How a kernel is launched under each block: nothing is compiled for it."""
+
+    kernel: Any
+    launch: Launch
+    shared_bytes: int
+    able: frozenset[Knobs]
+
+    def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
+        return True
+
+    def job(self, config: Knobs) -> Job | None:  # noqa: ARG002  # all are ready
+        return None
+
+    def make(self, config: Knobs) -> Start:
+        if config not in self.able:  # it is for other launches of this size
+            raise InvalidInput(
+                f"{config.text} cannot run {said(self.launch.threads)} threads",
+                "choose among those that explain() shows",
+            )
+        kernel, shared = self.kernel, self.shared_bytes
+        block = self.launch.block(config)
+        grid = self.launch.under(block)
+        covering = grids.Covering(self.launch, block) if self.launch.is_free else None
+        is_default, name = block == self.launch.width, str(kernel.name)
+
+        def start(arguments: Sequence[Any], stream: int) -> None:
+            del stream  # a launch has its own, or the thread's
+            args, on, given, stated = arguments
+            if is_default:
+                used = given
+            else:
+                used = grid if covering is None else covering.grid(given, stated, name)
+            try:
+                kernel(used, block, args, shared_mem=shared, stream=on)
+            except REFUSED as error:
+                raise Raised(error) from error
+
+        return start
+
+    def portable(self, arguments: Sequence[Any]) -> Portable:
+        """The kernel with its source, and its arrays as NumPy's."""
+        args, on, *_ = arguments
+        self._refuse_own_memory()
+        more = {
+            "grid": list(self.launch.grid),
+            "width": list(self.launch.width),
+            "size": list(self.launch.size),
+            "way": str(self.launch.way),
+            "shared": self.shared_bytes,
+        }
+        return portable_launch(
+            "vyre.adapter.cupy.raw:runs", self.kernel, args, on, more, whole=True
+        )
+
+    def _refuse_own_memory(self) -> None:
+        code = self.kernel.code
+        if code is not None and _OWN_MEMORY.search(bare(code)):
+            raise InvalidInput(
+                f"check= of {self.kernel.name}, whose source has memory of its own, which another "
+                "process does not have",
+                "pass it as an array, or leave check= out",
+            )
+
+
+def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
+    """What runs a raw kernel on copies of its arrays, in the process that may die."""
+    function = unpacked(kernel)
+    launch = Launch(
+        grid=tuple(kernel["grid"]),
+        width=tuple(kernel["width"]),
+        size=tuple(kernel["size"]),
+        way=Grid(kernel["way"]),
+    )
+
+    def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
+        given = on_device(kernel, values)
+        block = launch.block(Knobs.of(settings))
+        function(launch.under(block), block, tuple(given), shared_mem=kernel["shared"])
+        return [given[number].get() for number in kernel["arrays"]]
+
+    return run
+
+
+def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
+    """The same launch on copies of its arrays."""
+    args, on, *grid = arguments
+    with on or nullcontext():
+        return tuple(copied_at(number, one) for number, one in enumerate(args)), on, *grid
+
+
+def _lacking(kernel: Any, capability: str, *, steps: bool) -> str | None:
+    """Why it is not proved that each thread of a raw kernel does the same under every block."""
+    code = kernel.code
+    if code is None:
+        return "its source is not known"
+    if kernel.enable_cooperative_groups:
+        return "it is launched as one cooperative grid"
+    if kernel.translate_cucomplex or kernel.jitify:
+        return "CuPy changes its source"
+    assembled = getattr(cupy._core.core, "assemble_cupy_compiler_options", None)
+    if (by := kernel.backend) != _COMPILER or assembled is None:
+        return f"how {plain(str(by))} of CuPy {cupy.__version__} compiles it is not known"
+    options = (*assembled(tuple(kernel.options)), *_OWN_OPTIONS)
+    major, minor = cupy.cuda.nvrtc.getVersion()
+    return lacks(code, str(kernel.name), options, capability, f"{major}.{minor}", steps=steps)
+
+
+@functools.lru_cache(maxsize=32)
+def _read(code: str, options: tuple[str, ...], steps: bool) -> str | None:  # a key
+    """What `sign_in` says of a source: the kernels of a module have one together."""
+    return sign_in(code, options, steps=steps)
+
+
+def _held_by(path: str) -> str:
+    """What a file of machine code holds; its path where it is gone since it was loaded."""
+    try:
+        return blake3.blake3(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return path
+
+
+def _is_shape(given: Any) -> bool:
+    """Whether it is a grid or a block as the library takes them, of which none is left out."""
+    if not isinstance(given, tuple) or not 1 <= len(given) <= len(AXES):
+        return False
+    return all(map(is_whole, given)) and min(given) >= 1
