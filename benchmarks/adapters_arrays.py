@@ -369,12 +369,12 @@ def libraries(*, dry: bool) -> Iterator[dict[str, Callable[[], tuple[Callable[[i
 
         def with_numba() -> tuple[Any, Any]:
             cuda = importlib.import_module("numba.cuda")
-            adapter = importlib.import_module("vyre.adapter.numba")
             if dry:
                 place = launches.place()
-                for name, given in (("_place", lambda: place), ("_device", lambda: 0)):
-                    stack.enter_context(mock.patch.object(adapter, name, given))
-            return cuda, adapter
+                device = importlib.import_module("vyre.adapter.numba.device")
+                for name, given in (("place", lambda: place), ("current", lambda: 0)):
+                    stack.enter_context(mock.patch.object(device, name, given))
+            return cuda, importlib.import_module("vyre.numba")
 
         yield {
             "cupy raw": lambda: (raw(*with_cupy(), dry=dry), SMALL * 4 if dry else 1 << 23),

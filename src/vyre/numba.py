@@ -1,7 +1,8 @@
 """Kernels of Numba's, their block learned from their launches: `vyre.numba.tuned`."""
 
 try:
-    from vyre.adapter.numba import Configured, ForAll, HostArraysWarning, TunedKernel, tuned
+    from vyre.adapter.numba.kernel import Configured, ForAll, HostArraysWarning, TunedKernel
+    from vyre.adapter.numba.tuned import tuned
 except ModuleNotFoundError as error:
     if error.name not in ("numba", "numba.cuda"):
         raise

@@ -8,8 +8,8 @@ import numpy as np
 from numba import cuda
 
 import vyre.numba
-from vyre.adapter import numba as adapter
 from vyre.adapter.grids import Launch
+from vyre.adapter.numba import device
 from vyre.testing.foreign import Bench, learning
 
 
@@ -130,7 +130,7 @@ def tried():
 
 
 if __name__ == "__main__":
-    adapter._LIMITS = replace(adapter._LIMITS, max_threads=256)  # each is a thread of Python's
+    device._LIMITS = replace(device._LIMITS, max_threads=256)  # each is a thread of Python's
     with learning(Bench()):
         told = {name: offered(*case) for name, case in CASES.items()}
         sys.stdout.write(json.dumps({**told, "tasks": tasks(), "tried": tried()}))

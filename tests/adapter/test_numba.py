@@ -7,6 +7,7 @@ import pytest
 
 import vyre
 from vyre.adapter.blocks import block_of
+from vyre.adapter.trial import copying
 from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
@@ -14,7 +15,7 @@ from vyre.testing.stand_ins import CudaAPIError, Dispatcher, Launched, Launches,
 
 pytest.importorskip("numba")
 cuda = pytest.importorskip("numba.cuda")
-from vyre.adapter import numba as adapter  # noqa: E402  # it needs Numba
+from vyre.adapter.numba import arrays, device, variants  # noqa: E402  # they need Numba
 from vyre.numba import HostArraysWarning, TunedKernel, tuned  # noqa: E402
 
 FAST = (256, 1, 1)
@@ -53,11 +54,12 @@ def launches(monkeypatch):
 @pytest.fixture
 def place(launches, monkeypatch):
     made = launches.place()
-    monkeypatch.setattr(adapter, "_device", lambda: 0)
-    monkeypatch.setattr(adapter, "_place", lambda: made)
-    monkeypatch.setattr(adapter, "refuse_to_copy_much", lambda *_: None)  # no device tells
-    monkeypatch.setattr(adapter.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(adapter, "_is_array", lambda one: isinstance(one, stand_ins.ndarray))
+    monkeypatch.setattr(device, "current", lambda: 0)
+    monkeypatch.setattr(device, "place", lambda: made)
+    monkeypatch.setattr(copying, "refuse_to_copy_much", lambda *_: None)  # no device tells
+    monkeypatch.setattr(cuda, "synchronize", lambda: None)
+    for module in (arrays, variants):
+        monkeypatch.setattr(module, "is_array", lambda one: isinstance(one, stand_ins.ndarray))
     with stand_ins.cupy_by_name():  # whose arrays are passed
         yield made
 
@@ -378,7 +380,7 @@ class TestLaunches:
             stream = Named()
 
         known = (0, None, Core(), Older(), Null(), Named(), Builder(), object())
-        assert [adapter._handle_of(one) for one in known] == [0, 0, 7, 9, 0, 11, 11, None]
+        assert [device.handle_of(one) for one in known] == [0, 0, 7, 9, 0, 11, 11, None]
 
     def test_what_numba_says_of_a_grid_is_said_of_the_callers_alone(self, launches):
         launches.fewest_blocks = 1000

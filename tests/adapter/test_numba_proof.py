@@ -102,12 +102,12 @@ class TestNumba:
 
     @pytest.fixture
     def adapter(self, launches, monkeypatch):
-        found = importlib.import_module("vyre.adapter.numba")
-        monkeypatch.setattr(found, "_device", lambda: 0)
-        monkeypatch.setattr(found, "_place", launches.place)
-        monkeypatch.setattr(found, "_capability", lambda: (9, 0))
+        found = importlib.import_module("vyre.adapter.numba.device")
+        monkeypatch.setattr(found, "current", lambda: 0)
+        monkeypatch.setattr(found, "place", launches.place)
+        monkeypatch.setattr(found, "capability", lambda: (9, 0))
         with stand_ins.cupy_by_name():
-            yield found
+            yield importlib.import_module("vyre.adapter.numba.tuned")
 
     def explained(self, adapter, function, types=FLAT, *, forall=False, **of_tuned):
         dispatcher = Dispatcher(function)

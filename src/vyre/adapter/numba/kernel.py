@@ -1,64 +1,38 @@
-"""Kernels of Numba's: their block, learned from the launches that are made anyway."""
+"""A kernel of Numba's, and its launches: configured by a grid and a block, or over tasks."""
 
 from __future__ import annotations
 
-import base64
 import functools
-import importlib.metadata
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
-from types import FunctionType
 from typing import Any
-
-import cloudpickle
-import numba
-import numba.cuda as cuda
-import numpy as np
 
 from vyre.adapter import grids
 from vyre.adapter.alike import alike, sizes_in, traits_in
-from vyre.adapter.blocks import Shape, said
+from vyre.adapter.blocks import Shape
 from vyre.adapter.calls import Calls, Entry
-from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of, text_of
-from vyre.adapter.kind import Job, Kind, Place, Portable, Start
-from vyre.adapter.looks import Look, Looks
-from vyre.adapter.places import HOST
-from vyre.adapter.places import cuda as cuda_place
+from vyre.adapter.kind import Kind
+from vyre.adapter.looks import Looks
+from vyre.adapter.numba import device
+from vyre.adapter.numba.arrays import is_copied, is_plain, look_at, on_copies
+from vyre.adapter.numba.device import SIMULATED, handle_of, options_of, versions
+from vyre.adapter.numba.variants import DRIVERS, Blocks
 from vyre.adapter.proof import Proof
 from vyre.adapter.ptx.free import why_not
 from vyre.adapter.reading.numba_code import Read, read
-from vyre.adapter.trial.copying import copied, refuse_to_copy_much
-from vyre.adapter.trial.parts import as_numpy
-from vyre.adapter.trial.trials import Check, pickled
+from vyre.adapter.trial import copying
+from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs, Limits
-from vyre.plain import shown
 from vyre.policy.contest import Progress
-from vyre.runtime.arrays.foreign_kinds import kind_of
-
-_SIMULATED = bool(numba.config.ENABLE_CUDASIM)
-"""Whether Numba runs kernels as Python: then there is one configuration, which it changes."""
-
-_DRIVERS = Knobs.of({"block": "driver"})
-"""What `forall` launches where nobody says how many threads: what the driver thinks best."""
 
 _MOST_CONFIGURED = 128
-_REFUSED = ("CUDAError", "CudaAPIError")
-"""By name, because they are the bindings' own: what says that a launch could not be made."""
-
-_COPIED = (np.ndarray, np.void, bytes, bytearray, memoryview)
-_LIBRARIES = (
-    *("numba", "numba-cuda", "cuda-core", "nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-nvjitlink"),
-    *("nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink-cu12"),
-)
-_LIMITS = Limits(max_threads=1024, max_block=(1024, 1024, 64), max_grid=(2**31 - 1, 65535, 65535))
 
 
 class HostArraysWarning(UserWarning):
@@ -66,7 +40,7 @@ class HostArraysWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class Said:
     """What the author of a kernel says of it."""
 
     named: tuple[Shape, ...] | None
@@ -77,19 +51,19 @@ class _Said:
 class TunedKernel:
     """A kernel that is configured and called as before; the block it is given is the default."""
 
-    def __init__(self, kernel: Any, said: _Said, check: Check | None) -> None:
+    def __init__(self, kernel: Any, said: Said, check: Check | None) -> None:
         self.kernel, self.said = kernel, said
         self.name = str(kernel.py_func.__name__)
         self.calls = Calls(self.name, check=check)
-        self.looks = Looks(_look_at)
-        self.device = _device
+        self.looks = Looks(look_at)
+        self.device = device.current
         self.begun: set[object] = set()
         self.tasks: dict[Any, Any] = {}
         self._configured: dict[Any, Configured] = {}
         self._read: dict[bool, Read] = {}
         self._lacks: dict[tuple[str, Any, bool], str | None] = {}
         self._has_tasks = False
-        if not _SIMULATED and kernel.overloads:
+        if not SIMULATED and kernel.overloads:
             self.look()
 
     def __getitem__(self, configuration: Any) -> Configured:
@@ -150,7 +124,7 @@ class TunedKernel:
 
     def most(self, args: Sequence[Any], limits: Limits) -> int:
         """How many threads a block of it can have."""
-        bounds = _options(self.kernel).get("launch_bounds")
+        bounds = options_of(self.kernel).get("launch_bounds")
         first = bounds[0] if isinstance(bounds, (tuple, list)) and bounds else bounds
         most = min(limits.max_threads, int(first)) if first else limits.max_threads
         compiled = self._compiled(args)
@@ -159,7 +133,7 @@ class TunedKernel:
     def _compiled(self, args: Sequence[Any]) -> Any:
         """What the library has compiled for such arguments; None where it has nothing yet."""
         kernel = self.kernel
-        overloads = {} if _SIMULATED else kernel.overloads
+        overloads = {} if SIMULATED else kernel.overloads
         if not overloads:
             return None
         if kernel.specialized:
@@ -168,7 +142,7 @@ class TunedKernel:
 
     def _lacking(self, *, steps: bool) -> str | None:
         """Why nothing is proved of what the library compiled; None where all of it is."""
-        if _SIMULATED:
+        if SIMULATED:
             return "Numba's simulator compiles nothing"
         kernels = (self.kernel, *tuple(getattr(self.kernel, "specializations", {}).values()))
         compiled = [one for kernel in kernels for one in tuple(kernel.overloads.values())]
@@ -179,7 +153,7 @@ class TunedKernel:
         return next(filter(None, (self._lacks_of(one, steps=steps) for one in compiled)), None)
 
     def _lacks_of(self, compiled: Any, *, steps: bool) -> str | None:
-        capability = _capability()
+        capability = device.capability()
         key = (str(compiled.entry_name), capability, steps)
         if key not in self._lacks:
             try:
@@ -192,15 +166,15 @@ class TunedKernel:
     @property
     def is_compiled_anew(self) -> bool:
         """Whether the library compiles it for each launch configuration."""
-        overloads = () if _SIMULATED else tuple(self.kernel.overloads.values())
+        overloads = () if SIMULATED else tuple(self.kernel.overloads.values())
         return any(getattr(one, "launch_config_sensitive", False) for one in overloads)
 
     def parts(self) -> tuple[str, ...]:
         """All of the kernel, as far as it can be known."""
-        options = sorted(_options(self.kernel).items())
+        options = sorted(options_of(self.kernel).items())
         return (
             self.name,
-            _versions(),
+            versions(),
             *(f"{name} {value!r}" for name, value in options),
             text_of(self.kernel.py_func),
             *self.read(steps=True).constants,
@@ -224,7 +198,7 @@ class TunedKernel:
         kind = Kind(
             name=self.name,
             text=self.text,
-            place=_place(),
+            place=device.place(),
             configs=configs,
             sizes=(*launch.sizes, *sizes_in(common)),
             traits=(
@@ -238,26 +212,26 @@ class TunedKernel:
             warm=True,
         )
         covers = launching.like(launch) is not None
-        variants = _Blocks(self.kernel, launch, shared_bytes, frozenset(configs), covers)
+        variants = Blocks(self.kernel, launch, shared_bytes, frozenset(configs), covers)
         return self.calls.add(key, kind, variants, (launching, args))
 
     def sign(self, args: tuple[Any, ...], shared_bytes: int, *, steps: bool) -> str | None:
         """What may make results depend on the block."""
         if shared_bytes:
             return f"it is given {shared_bytes} bytes of shared memory for each block"
-        options = _options(self.kernel)
+        options = options_of(self.kernel)
         for option in ("cooperative", "extensions"):
             if options.get(option):
                 return f"it is compiled with {option}="
         for number, one in enumerate(args):
-            if not _is_plain(one):
+            if not is_plain(one):
                 kind = type(one)
                 return f"argument {number} is a {kind.__module__}.{kind.__qualname__}"
         return self.read(steps=steps).sign
 
     def is_begun(self, what: object, args: tuple[Any, ...]) -> bool:
         """Whether the library has compiled for such a launch; it is about to, where it has not."""
-        if self.calls.check is not None or _SIMULATED:
+        if self.calls.check is not None or SIMULATED:
             return True
         kind = (self.device(), what, traits_in(alike(args)))
         if kind in self.begun:
@@ -268,7 +242,7 @@ class TunedKernel:
 
     def is_copied(self, args: tuple[Any, ...]) -> bool:
         """Whether the library copies arguments for each launch; that is said once."""
-        if _SIMULATED or not any(map(_is_copied, args)):
+        if SIMULATED or not any(map(is_copied, args)):
             return False
         kinds = ("copied", *map(type, args))
         if kinds not in self.begun:
@@ -291,7 +265,7 @@ class _Launching:
     def __init__(self, owner: TunedKernel, given: Any, stream: Any, shared_bytes: int) -> None:
         self._owner, self._given = owner, given
         self.stream, self.shared_bytes = stream, shared_bytes
-        self._handle = _handle_of(stream)
+        self._handle = handle_of(stream)
         self._what: Any = None
         self._size: Callable[..., Any] | None = None
 
@@ -329,10 +303,10 @@ class _Launching:
     ) -> Decision:
         """Look for the fastest block at once, on copies of the arrays, and remember it."""
         entry = self._known(args)
-        refuse_to_copy_much(args, f"tuning {self._owner.name}")
+        copying.refuse_to_copy_much(args, f"tuning {self._owner.name}")
         return entry.tune(
             (self, args),
-            copies=_on_copies,
+            copies=on_copies,
             stream=self._handle or 0,
             budget_s=budget_s,
             progress=progress,
@@ -384,7 +358,7 @@ class _Launching:
         found = owner.calls.find(key)
         if found is not None:
             return found
-        if _place().is_capturing(self._handle):
+        if device.place().is_capturing(self._handle):
             return None
         like = self.like(launch)
         if like is None:
@@ -418,7 +392,7 @@ class Configured(_Launching):
         self._size = owner.said.size
         self._written = Launch.of(_listed(grid), _listed(block), (), owner.said.way)
         self._what = (self._written.grid, self._written.width, self.shared_bytes)
-        self._launches = {} if _SIMULATED else {(self._written.width, self._written.grid): given}
+        self._launches = {} if SIMULATED else {(self._written.width, self._written.grid): given}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_given"), name)
@@ -443,7 +417,7 @@ class Configured(_Launching):
     def space(
         self, args: tuple[Any, ...], launch: Launch
     ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
-        owner, limits = self._owner, _limits()
+        owner, limits = self._owner, device.limits()
         steps = not launch.size and launch.way is not Grid.SAME
         sign = owner.sign(args, self.shared_bytes, steps=steps)
         return grids.able(launch, owner.said.named, sign, owner.most(args, limits), limits)
@@ -452,7 +426,7 @@ class Configured(_Launching):
         made = self._launches.get((block, grid))
         if made is None:
             made = _quietly(self._owner.kernel, (grid, block, self.stream, self.shared_bytes))
-            if not _SIMULATED:  # there it is the kernel itself, whatever the configuration
+            if not SIMULATED:  # there it is the kernel itself, whatever the configuration
                 self._launches[block, grid] = made
         return made  # type: ignore[no-any-return]  # it has no types
 
@@ -481,7 +455,7 @@ class ForAll(_Launching):
     def space(
         self, args: tuple[Any, ...], launch: Launch
     ) -> tuple[tuple[Knobs, ...], tuple[str, ...]]:
-        owner, limits = self._owner, _limits()
+        owner, limits = self._owner, device.limits()
         sign = owner.sign(args, self.shared_bytes, steps=False)
         able, left_out = grids.able(
             launch, owner.said.named, sign, owner.most(args, limits), limits
@@ -489,7 +463,7 @@ class ForAll(_Launching):
         if self._tpb:
             return able, left_out
         free = owner.said.named is not None or sign is None
-        return (_DRIVERS, *able) if free else (_DRIVERS,), left_out
+        return (DRIVERS, *able) if free else (DRIVERS,), left_out
 
     def under(self, block: Shape, grid: Shape) -> Callable[..., Any]:
         del grid  # it follows from the block
@@ -503,16 +477,17 @@ class ForAll(_Launching):
         """What `forall` does, with threads of ours."""
         owner = self._owner
         kernel = owner.kernel
-        compiled = kernel if _SIMULATED or kernel.specialized else kernel.specialize(*args)
+        compiled = kernel if SIMULATED or kernel.specialized else kernel.specialize(*args)
         made = owner.tasks.get((compiled, configuration))
         if made is None:
             made = _quietly(compiled, configuration)
-            if not _SIMULATED:
+            if not SIMULATED:
                 _keep(owner.tasks, (compiled, configuration), made)
         made(*args)
 
 
 _TASKS = 128
+
 _one_at_a_time = threading.Lock()
 
 
@@ -530,296 +505,5 @@ def _keep(kept: dict[Any, Any], key: Any, made: Any) -> None:
     kept[key] = made
 
 
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """How a kernel is launched under each block: Numba has it compiled for all of them."""
-
-    kernel: Any
-    launch: Launch
-    shared_bytes: int
-    able: frozenset[Knobs]
-    covers: bool  # launches of other sizes as well
-
-    def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
-        return True
-
-    def job(self, config: Knobs) -> Job | None:  # noqa: ARG002  # all are ready
-        return None
-
-    def make(self, config: Knobs) -> Start:
-        if config not in self.able:  # it is for other launches of this size
-            raise InvalidInput(
-                f"{config.text} cannot run {said(self.launch.threads)} threads",
-                "choose among those that explain() shows",
-            )
-        block, grid = self._shapes(config)
-        if not self.covers:
-            return _starting(lambda launching, _: launching.under(block, grid))
-        if block == self.launch.width:
-            return _starting(lambda launching, _: launching.as_written())
-        covering = grids.Covering(self.launch, block)
-        return _starting(
-            lambda launching, args: launching.under(block, launching.covering(covering, args))
-        )
-
-    def _shapes(self, config: Knobs) -> tuple[Shape, Shape]:
-        if config == _DRIVERS:
-            return (), ()
-        block = self.launch.block(config)
-        return block, self.launch.under(block)
-
-    def portable(self, arguments: Sequence[Any]) -> Portable:
-        """The function with how it is compiled, and its arrays as NumPy's."""
-        _, args = arguments
-        refuse_to_copy_much(args, "check=")
-        arrays = [number for number, one in enumerate(args) if _is_array(one)]
-        for number in arrays:
-            _refuse_strided(number, args[number])
-        whole = (self.kernel.py_func, _options(self.kernel))
-        launch = self.launch
-        taken = {
-            "kernel": base64.b64encode(pickled(whole)).decode(),
-            "device": _device(),
-            "grid": list(launch.grid),
-            "width": list(launch.width),
-            "size": list(launch.size),
-            "way": str(launch.way),
-            "shared": self.shared_bytes,
-            "arrays": arrays,
-        }
-        return Portable(
-            entry="vyre.adapter.numba:runs",
-            kernel=taken,
-            arguments=tuple(_on_host(one) if _is_array(one) else one for one in args),
-            names=tuple(f"argument {number}" for number in arrays),
-        )
-
-
-def _starting(launch: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> Start:
-    """Launches what is found for a launch and its arguments."""
-
-    def start(arguments: Sequence[Any], stream: int) -> Any:
-        del stream  # a launch has its own
-        launching, args = arguments
-        try:
-            return launch(launching, args)(*args)
-        except Exception as error:
-            if type(error).__name__ in _REFUSED:
-                raise Raised(error) from error
-            raise
-
-    return start
-
-
-def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
-    """What runs a kernel on copies of its arrays, in the process that may die."""
-    function, options = cloudpickle.loads(base64.b64decode(kernel["kernel"]))
-    cuda.select_device(kernel["device"])
-    made = cuda.jit(**options)(function)
-    launch = Launch(
-        grid=tuple(kernel["grid"]),
-        width=tuple(kernel["width"]),
-        size=tuple(kernel["size"]),
-        way=Grid(kernel["way"]),
-    )
-    arrays = frozenset(kernel["arrays"])
-
-    def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
-        given = [cuda.to_device(one) if n in arrays else one for n, one in enumerate(values)]
-        config = Knobs.of(settings)
-        if config == _DRIVERS:
-            made.forall(launch.size[0], 0, 0, kernel["shared"])(*given)
-        else:
-            block = launch.block(config)
-            made[launch.under(block), block, 0, kernel["shared"]](*given)
-        cuda.synchronize()
-        return [given[number].copy_to_host() for number in kernel["arrays"]]
-
-    return run
-
-
-def _device() -> int:
-    """The number of the device on which a launch here and now runs."""
-    if _SIMULATED or _is_only():
-        return 0
-    return int(cuda.current_context().device.id)
-
-
-@functools.cache
-def _is_only() -> bool:
-    return len(cuda.gpus) == 1
-
-
-def _capability() -> Any:
-    """Of the device on which a launch here and now runs."""
-    return cuda.current_context().device.compute_capability
-
-
-def _place() -> Place:
-    return HOST if _SIMULATED else cuda_place(_device())
-
-
-def _limits() -> Limits:
-    return _LIMITS if _SIMULATED else _place().info.limits
-
-
-def _handle_of(stream: Any) -> int | None:
-    """A stream's number for the driver; the legacy default one is 0. None where it is not known."""
-    stream = getattr(stream, "stream", stream)  # of what builds a graph
-    if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
-    handle = getattr(stream, "handle", stream)
-    value = getattr(handle, "value", handle) or 0
-    return int(value) if isinstance(value, (int, np.integer)) else None
-
-
-def _options(kernel: Any) -> Mapping[str, Any]:
-    """How a kernel is compiled, as `cuda.jit` was told."""
-    found: Mapping[str, Any] = getattr(kernel, "targetoptions", {})
-    return found
-
-
-@functools.cache
-def _versions() -> str:
-    """Of the library, and of what it compiles with."""
-    found = [str(getattr(cuda, "implementation", "numba.cuda"))]
-    for name in _LIBRARIES:
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return ", ".join(found)
-
-
 def _listed(sizes: Any) -> Sequence[int]:
     return sizes if isinstance(sizes, (tuple, list)) else (sizes,)
-
-
-def _is_copied(argument: Any) -> bool:
-    """Whether the library brings an argument to the device for each launch."""
-    if isinstance(argument, tuple):
-        return any(map(_is_copied, argument))
-    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
-        return _is_copied(argument.value)
-    return isinstance(argument, _COPIED) and not hasattr(argument, "__cuda_array_interface__")
-
-
-def _is_array(argument: Any) -> bool:
-    return kind_of(argument) is not None or isinstance(argument, np.ndarray) or _is_fake(argument)
-
-
-def _is_plain(argument: Any) -> bool:
-    """Whether it is a number, an array, or a tuple of such: what others do is not known."""
-    if isinstance(argument, tuple):
-        return all(map(_is_plain, argument))
-    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
-        return _is_plain(argument.value)
-    if argument is None or isinstance(argument, (bool, int, float, complex, np.generic, Enum)):
-        return True
-    return _is_array(argument) or hasattr(argument, "__cuda_array_interface__")
-
-
-def _is_fake(argument: Any) -> bool:
-    return _SIMULATED and hasattr(argument, "copy_to_host")
-
-
-def _look_at(kind: type) -> Look | None:
-    """How arrays of a type are looked at."""
-    if kind.__module__.partition(".")[0] == "torch":
-        return lambda x: (kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous())
-    if all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
-        kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
-    ):
-        return _look_at_array
-    if hasattr(kind, "__cuda_array_interface__"):
-        return lambda x: alike((x,))
-    return None
-
-
-def _look_at_array(x: Any) -> Any:
-    # Numba compiles for the order of axes; the last axis tells most of it.
-    dtype, strides = x.dtype, x.strides
-    last = strides[-1] == dtype.itemsize if strides else True
-    return type(x), dtype, x.ndim, int(x.size).bit_length(), last
-
-
-def _refuse_strided(number: int, array: Any) -> None:
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is not None and interface.get("strides") is not None:
-        raise InvalidInput(
-            f"argument {number} is a part of an array, of shape {tuple(array.shape)}, and its copy "
-            "would be another kind of array",
-            "pass a contiguous array, or call it and let it learn without check=",
-        )
-
-
-def _on_host(array: Any) -> Any:
-    if isinstance(array, np.ndarray):
-        return array.copy()
-    return array.copy_to_host() if hasattr(array, "copy_to_host") else as_numpy(array)
-
-
-def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
-    """The same launch on copies of its arrays."""
-    launching, args = arguments
-    made = tuple(_copied(number, one) for number, one in enumerate(args))
-    cuda.synchronize()  # its stream may be another one
-    return launching, made
-
-
-def _copied(number: int, argument: Any) -> Any:
-    if isinstance(argument, tuple):
-        made = [_copied(number, one) for one in argument]
-        return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
-    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
-        return type(argument)(_copied(number, argument.value))
-    if not _is_array(argument):
-        return argument
-    if not hasattr(argument, "copy_to_host"):
-        return copied(argument)
-    _refuse_strided(number, argument)
-    made = cuda.device_array_like(argument)
-    made.copy_to_device(argument)
-    return made
-
-
-def tuned(
-    kernel: Any,
-    blocks: Iterable[int | Sequence[int]] | None = None,
-    *,
-    size: Any = None,
-    grid: str | None = None,
-    check: bool = False,
-    rtol: float = 0.0,
-    atol: float = 0.0,
-) -> TunedKernel:
-    """Let Vyre choose the block of a kernel of Numba's: launches go on as before.
-
-    Args:
-        kernel: what `numba.cuda.jit` made; the result is configured and called as it is, and the
-            block that it is given is the default.
-        blocks: the blocks that may run it, by its author's word. Left out, the usual ones are
-            tried, unless the function asks for its threads in another way than `cuda.grid`, or for
-            shared memory: then what it gives may depend on them.
-        size: how many positions a launch covers, along the first axes, or a function of the
-            kernel's arguments that says it: the grid is as many blocks as that takes, and the
-            kernel must do nothing beyond. Left out, only those blocks are tried under which there
-            are as many threads as before. `forall` says it itself.
-        grid: `"stride"` for a kernel that goes on by `cuda.gridsize` until all is done, so that any
-            number of threads is right; `"same"` for one in which each block does a piece of its
-            own, so that their number stays: then `blocks` must name some.
-        check: try each on copies of the arrays, in another process, before it serves.
-        rtol: how close results must be, for arrays of floats; 0 with `atol` is bitwise.
-        atol: the same, absolutely.
-    """
-    function = getattr(kernel, "py_func", None)
-    if not (isinstance(function, FunctionType) and hasattr(kernel, "forall")):
-        raise InvalidInput(
-            f"{shown(kernel)} is no kernel of Numba's", "give what numba.cuda.jit made"
-        )
-    name = function.__name__
-    if _options(kernel).get("device"):
-        raise InvalidInput(f"{name} is a device function", "give the kernel that calls it")
-    named, way = grids.named(blocks, name), Grid.of(grid, name)
-    says = _Said(named, grids.sizing(size, named, way, name), way)
-    return TunedKernel(kernel, says, Check.of(check, rtol, atol))

@@ -1,0 +1,111 @@
+"""Arguments of Numba's launches: how they are looked at, and copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numba.cuda as cuda
+import numpy as np
+
+from vyre.adapter.alike import alike
+from vyre.adapter.looks import Look
+from vyre.adapter.numba.device import SIMULATED
+from vyre.adapter.trial.copying import copied
+from vyre.adapter.trial.parts import as_numpy
+from vyre.errors import InvalidInput
+from vyre.runtime.arrays.foreign_kinds import kind_of
+
+_COPIED = (np.ndarray, np.void, bytes, bytearray, memoryview)
+
+
+def is_copied(argument: Any) -> bool:
+    """Whether the library brings an argument to the device for each launch."""
+    if isinstance(argument, tuple):
+        return any(map(is_copied, argument))
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return is_copied(argument.value)
+    return isinstance(argument, _COPIED) and not hasattr(argument, "__cuda_array_interface__")
+
+
+def is_array(argument: Any) -> bool:
+    """Whether Numba takes an argument for an array."""
+    return kind_of(argument) is not None or isinstance(argument, np.ndarray) or _is_fake(argument)
+
+
+def is_plain(argument: Any) -> bool:
+    """Whether it is a number, an array, or a tuple of such: what others do is not known."""
+    if isinstance(argument, tuple):
+        return all(map(is_plain, argument))
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return is_plain(argument.value)
+    if argument is None or isinstance(argument, (bool, int, float, complex, np.generic, Enum)):
+        return True
+    return is_array(argument) or hasattr(argument, "__cuda_array_interface__")
+
+
+def _is_fake(argument: Any) -> bool:
+    return SIMULATED and hasattr(argument, "copy_to_host")
+
+
+def look_at(kind: type) -> Look | None:
+    """How arrays of a type are looked at."""
+    if kind.__module__.partition(".")[0] == "torch":
+        return lambda x: (kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous())
+    if all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
+        kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
+    ):
+        return _look_at_array
+    if hasattr(kind, "__cuda_array_interface__"):
+        return lambda x: alike((x,))
+    return None
+
+
+def _look_at_array(x: Any) -> Any:
+    # Numba compiles for the order of axes; the last axis tells most of it.
+    dtype, strides = x.dtype, x.strides
+    last = strides[-1] == dtype.itemsize if strides else True
+    return type(x), dtype, x.ndim, int(x.size).bit_length(), last
+
+
+def refuse_strided(number: int, array: Any) -> None:
+    """Refuse to copy a part of an array, whose copy has other steps."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None and interface.get("strides") is not None:
+        raise InvalidInput(
+            f"argument {number} is a part of an array, of shape {tuple(array.shape)}, and its copy "
+            "would be another kind of array",
+            "pass a contiguous array, or call it and let it learn without check=",
+        )
+
+
+def on_host(array: Any) -> Any:
+    """A copy of an array for a process that is started."""
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    return array.copy_to_host() if hasattr(array, "copy_to_host") else as_numpy(array)
+
+
+def on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
+    """The same launch on copies of its arrays."""
+    launching, args = arguments
+    made = tuple(_copied(number, one) for number, one in enumerate(args))
+    cuda.synchronize()  # its stream may be another one
+    return launching, made
+
+
+def _copied(number: int, argument: Any) -> Any:
+    if isinstance(argument, tuple):
+        made = [_copied(number, one) for one in argument]
+        return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
+    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+        return type(argument)(_copied(number, argument.value))
+    if not is_array(argument):
+        return argument
+    if not hasattr(argument, "copy_to_host"):
+        return copied(argument)
+    refuse_strided(number, argument)
+    made = cuda.device_array_like(argument)
+    made.copy_to_device(argument)
+    return made

@@ -1,0 +1,142 @@
+"""How a kernel of Numba's is launched under each block."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+import numba.cuda as cuda
+
+from vyre.adapter import grids
+from vyre.adapter.blocks import Shape, said
+from vyre.adapter.failure import Raised
+from vyre.adapter.grids import Grid, Launch
+from vyre.adapter.kind import Job, Portable, Start
+from vyre.adapter.numba import device
+from vyre.adapter.numba.arrays import (
+    is_array,
+    on_host,
+    refuse_strided,
+)
+from vyre.adapter.numba.device import options_of
+from vyre.adapter.trial import copying
+from vyre.adapter.trial.trials import pickled
+from vyre.errors import InvalidInput
+from vyre.model import Knobs
+
+DRIVERS = Knobs.of({"block": "driver"})
+"""What `forall` launches where nobody says how many threads: what the driver thinks best."""
+
+_REFUSED = ("CUDAError", "CudaAPIError")
+"""By name, because they are the bindings' own: what says that a launch could not be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """How a kernel is launched under each block: Numba has it compiled for all of them."""
+
+    kernel: Any
+    launch: Launch
+    shared_bytes: int
+    able: frozenset[Knobs]
+    covers: bool  # launches of other sizes as well
+
+    def is_ready(self, config: Knobs) -> bool:  # noqa: ARG002  # all are
+        return True
+
+    def job(self, config: Knobs) -> Job | None:  # noqa: ARG002  # all are ready
+        return None
+
+    def make(self, config: Knobs) -> Start:
+        if config not in self.able:  # it is for other launches of this size
+            raise InvalidInput(
+                f"{config.text} cannot run {said(self.launch.threads)} threads",
+                "choose among those that explain() shows",
+            )
+        block, grid = self._shapes(config)
+        if not self.covers:
+            return _starting(lambda launching, _: launching.under(block, grid))
+        if block == self.launch.width:
+            return _starting(lambda launching, _: launching.as_written())
+        covering = grids.Covering(self.launch, block)
+        return _starting(
+            lambda launching, args: launching.under(block, launching.covering(covering, args))
+        )
+
+    def _shapes(self, config: Knobs) -> tuple[Shape, Shape]:
+        if config == DRIVERS:
+            return (), ()
+        block = self.launch.block(config)
+        return block, self.launch.under(block)
+
+    def portable(self, arguments: Sequence[Any]) -> Portable:
+        """The function with how it is compiled, and its arrays as NumPy's."""
+        _, args = arguments
+        copying.refuse_to_copy_much(args, "check=")
+        arrays = [number for number, one in enumerate(args) if is_array(one)]
+        for number in arrays:
+            refuse_strided(number, args[number])
+        whole = (self.kernel.py_func, options_of(self.kernel))
+        launch = self.launch
+        taken = {
+            "kernel": base64.b64encode(pickled(whole)).decode(),
+            "device": device.current(),
+            "grid": list(launch.grid),
+            "width": list(launch.width),
+            "size": list(launch.size),
+            "way": str(launch.way),
+            "shared": self.shared_bytes,
+            "arrays": arrays,
+        }
+        return Portable(
+            entry="vyre.adapter.numba.variants:runs",
+            kernel=taken,
+            arguments=tuple(on_host(one) if is_array(one) else one for one in args),
+            names=tuple(f"argument {number}" for number in arrays),
+        )
+
+
+def _starting(launch: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> Start:
+    """Launches what is found for a launch and its arguments."""
+
+    def start(arguments: Sequence[Any], stream: int) -> Any:
+        del stream  # a launch has its own
+        launching, args = arguments
+        try:
+            return launch(launching, args)(*args)
+        except Exception as error:
+            if type(error).__name__ in _REFUSED:
+                raise Raised(error) from error
+            raise
+
+    return start
+
+
+def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
+    """What runs a kernel on copies of its arrays, in the process that may die."""
+    function, options = cloudpickle.loads(base64.b64decode(kernel["kernel"]))
+    cuda.select_device(kernel["device"])
+    made = cuda.jit(**options)(function)
+    launch = Launch(
+        grid=tuple(kernel["grid"]),
+        width=tuple(kernel["width"]),
+        size=tuple(kernel["size"]),
+        way=Grid(kernel["way"]),
+    )
+    arrays = frozenset(kernel["arrays"])
+
+    def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
+        given = [cuda.to_device(one) if n in arrays else one for n, one in enumerate(values)]
+        config = Knobs.of(settings)
+        if config == DRIVERS:
+            made.forall(launch.size[0], 0, 0, kernel["shared"])(*given)
+        else:
+            block = launch.block(config)
+            made[launch.under(block), block, 0, kernel["shared"]](*given)
+        cuda.synchronize()
+        return [given[number].copy_to_host() for number in kernel["arrays"]]
+
+    return run
