@@ -133,6 +133,18 @@ def test_the_best_is_found_from_launches_that_each_run_once(bench, queue, kernel
     assert ran[-20:].count((FAST,)) > 10  # others are looked at again now and then
 
 
+@pytest.mark.usefixtures("bench", "ran")
+def test_a_queue_for_each_launch_is_no_other_kind_of_launch(queue, kernel):
+    made, x = tuned(kernel("twice")), ones(queue)
+    properties = cl.command_queue_properties.PROFILING_ENABLE
+
+    for _ in range(100):
+        made(cl.CommandQueue(queue.context, properties=properties), (64,), None, x.data, 1).wait()
+
+    assert len(made._calls.entries) == 1
+    assert len(made._queues) == 64
+
+
 def test_the_next_process_starts_with_what_was_learned(bench, queue, kernel, ran):
     made, x = tuned(kernel("twice")), ones(queue)
     assert bench.call(

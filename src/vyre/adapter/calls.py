@@ -12,6 +12,7 @@ from typing import Any
 
 from vyre.adapter.beside import compiling
 from vyre.adapter.failure import of_the_caller
+from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
 from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.proof import Proof
@@ -69,12 +70,12 @@ class Calls:
         if self.check is not None and by.mode.writes:
             admitted = self._tried(kind, variants, arguments, self.check)
         entry = Entry(kind, Made(variants, admitted), by)
-        _forget_oldest(self._entries, _MOST_KINDS)
+        make_room(self._entries, _MOST_KINDS)
         return self._entries.setdefault((by, key), entry)
 
     def alike(self, key: Hashable, entry: Entry) -> Entry:
         """An entry as that of calls under another key as well."""
-        _forget_oldest(self._entries, _MOST_KINDS)
+        make_room(self._entries, _MOST_KINDS)
         return self._entries.setdefault((rule(), key), entry)
 
     def _tried(
@@ -91,7 +92,7 @@ class Calls:
             admitted.passed.add(knobs_of(remembered.config))  # in an earlier process
         else:
             admitted.begin(kind.configs)
-        _forget_oldest(self._admitted, _MOST_TRIED)
+        make_room(self._admitted, _MOST_TRIED)
         return self._admitted.setdefault(workload, admitted)
 
     @property
@@ -353,12 +354,6 @@ class Entry:
         except VyreError as error:
             return Failed(knobs, error.problem)
         return median(times) if times else Failed(knobs, "the device gives no times")
-
-
-def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
-    """Make room for one more; other threads may be doing so, too."""
-    for oldest in tuple(kept)[: max(len(kept) - most + 1, 0)]:
-        kept.pop(oldest, None)
 
 
 class _Steps:

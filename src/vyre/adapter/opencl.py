@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
@@ -17,6 +17,7 @@ from vyre.adapter import blocks
 from vyre.adapter.blocks import Shape, shape_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.failure import Raised
+from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.places import sooner
 from vyre.adapter.reading.hidden import defined_by, hidden_in_source, hiding_option
@@ -34,6 +35,9 @@ from vyre.plain import shown
 from vyre.policy.contest import Progress
 
 Local = Shape | None
+
+_MOST_QUEUES = 64
+"""That are known at sight, and held."""
 
 DRIVERS = "driver"
 """What a config says whose local size is left to the driver."""
@@ -96,7 +100,7 @@ class Queues:
         del stream
         event: Any = launch()
         queue = event.get_info(cl.event_info.COMMAND_QUEUE)
-        if not queue.properties & cl.command_queue_properties.PROFILING_ENABLE:
+        if not _is_timed(queue):
             return None
         queue.flush()  # or a driver may leave it where it is
         return backend.OpenCLTicket(event)
@@ -106,6 +110,21 @@ class Queues:
 
     def clocks(self) -> Clocks | None:
         return None
+
+
+class _Queue(NamedTuple):
+    """What of a queue tells launches apart: programs may make one for each."""
+
+    device: Any
+    is_timed: bool
+
+    @classmethod
+    def of(cls, queue: Any) -> _Queue:
+        return cls(queue.device, _is_timed(queue))
+
+
+def _is_timed(queue: Any) -> bool:
+    return bool(queue.properties & cl.command_queue_properties.PROFILING_ENABLE)
 
 
 class TunedKernel:
@@ -118,6 +137,7 @@ class TunedKernel:
         self.name = str(kernel.function_name)
         self._calls = Calls(self.name, check=check)
         self._texts: dict[int, str] = {}
+        self._queues: dict[Any, _Queue] = {}
 
     def __call__(
         self,
@@ -132,9 +152,9 @@ class TunedKernel:
     ) -> Any:
         """Launch it once, and give its event."""
         try:
-            key = (queue, global_size, local_size, *map(_like, args))
+            key = (self._queues[queue], global_size, local_size, *map(_like, args))
             entry = None if g_times_l else self._calls.find(key)
-        except TypeError:  # sizes in a list
+        except (KeyError, TypeError):  # a queue that is new, sizes in a list
             entry = None
         if entry is None:
             size, local = self._sizes(global_size, local_size)
@@ -186,26 +206,30 @@ class TunedKernel:
 
     def _entry(self, queue: Any, size: Shape, local: Local, args: tuple[Any, ...]) -> Entry:
         likes = tuple(map(_like, args))
-        key = (queue, size, local, *likes)
+        of_queue = self._queues.get(queue)
+        if of_queue is None:
+            of_queue = _Queue.of(queue)
+            make_room(self._queues, _MOST_QUEUES)
+            self._queues[queue] = of_queue
+        key = (of_queue, size, local, *likes)
         entry = self._calls.find(key)
         if entry is not None:
             return entry
-        timed = queue.properties & cl.command_queue_properties.PROFILING_ENABLE
-        if not timed:
+        if not of_queue.is_timed:
             warnings.warn(
                 f"{self.name} is launched on a queue that gives no times, so nothing is learned; "
                 "make it with properties=pyopencl.command_queue_properties.PROFILING_ENABLE",
                 UntimedQueueWarning,
                 stacklevel=3,
             )
-        device = queue.device
+        device = of_queue.device
         able, left_out = _able(self._kernel, device, size, local, self._local, pad=self._pad)
         info = backend.described(device)
         kind = Kind(
             name=self.name,
             text=self._text(device),
             place=Queues(info),
-            configs=able if timed else able[:1],
+            configs=able if of_queue.is_timed else able[:1],
             sizes=(*size, *(one for one in likes if isinstance(one, int))),
             traits=(
                 f"{len(size)} axes",

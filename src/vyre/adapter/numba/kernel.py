@@ -16,6 +16,7 @@ from vyre.adapter.blocks import Shape
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of, text_of
+from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Kind
 from vyre.adapter.looks import Looks
 from vyre.adapter.numba import device
@@ -500,8 +501,7 @@ def _quietly(kernel: Any, configuration: tuple[Any, ...]) -> Any:
 
 def _keep(kept: dict[Any, Any], key: Any, made: Any) -> None:
     """Keep one more of what is made for launches, and forget the oldest beyond so many."""
-    for oldest in tuple(kept)[: max(len(kept) - _MOST_CONFIGURED + 1, 0)]:
-        kept.pop(oldest, None)
+    make_room(kept, _MOST_CONFIGURED)
     kept[key] = made
 
 
