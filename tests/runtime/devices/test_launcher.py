@@ -138,7 +138,7 @@ def test_a_tile_along_an_axis_that_no_source_checks_is_refused(device, monkeypat
     x = square(device)
 
     assert refusal(lambda: row_sums(x, shape=64, schedule=Schedule((32, 1, 1), Code(lines=2)))) == (
-        "a tile of (32, 2, 1) is wider than 1 along axis 1, which row_sums does not use\n"
+        "32, 2 lines covers 2 positions along axis 1, which row_sums does not use\n"
         "Fix: give that axis size 1"
     )
     assert device.backend.launched == []

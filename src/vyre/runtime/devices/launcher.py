@@ -337,8 +337,8 @@ class Launcher:
         for axis in range(3):
             if schedule.tile[axis] > 1 and axis not in binary.guarded:
                 raise InvalidInput(
-                    f"a tile of {schedule.tile} is wider than 1 along axis {axis}, which "
-                    f"{self.kernel.name} does not use",
+                    f"{schedule.text} covers {schedule.tile[axis]} positions along axis {axis}, "
+                    f"which {self.kernel.name} does not use",
                     "give that axis size 1",
                 )
         grid = tile_grid(numbers.extent, schedule)
