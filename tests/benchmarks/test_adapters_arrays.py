@@ -39,6 +39,7 @@ def test_a_dry_run_ends_with_a_table_and_its_figures(tmp_path):
 
 @pytest.mark.slow
 def test_a_kernel_that_fails_takes_no_other_along(tmp_path):
+    pytest.importorskip("numba.cuda")
     out = tmp_path / "out.json"
     broken = f"""
 import sys, runpy
