@@ -1,7 +1,9 @@
 """What all tests share: golden files, a cache folder of their own, and an OpenCL device."""
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -24,10 +26,14 @@ def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory):
-    """No test reads or writes what a user has learned."""
-    os.environ["VYRE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+def pytest_configure(config):
+    """No test reads or writes what a user has learned.
+
+    Said before tests are collected: some ask for devices then, which keep their folder.
+    """
+    folder = tempfile.mkdtemp(prefix="vyre-tests-")
+    os.environ["VYRE_CACHE_DIR"] = folder
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 @pytest.fixture(scope="session")
