@@ -597,9 +597,14 @@ def _lacking(kernel: Any, capability: str, *, steps: bool) -> str | None:
     assembled = getattr(cupy._core.core, "assemble_cupy_compiler_options", None)
     if (by := kernel.backend) != _COMPILER or assembled is None:
         return f"how {plain(str(by))} of CuPy {cupy.__version__} compiles it is not known"
-    options = (*assembled(tuple(kernel.options)), *_OWN_OPTIONS)
-    major, minor = cupy.cuda.nvrtc.getVersion()
-    return lacks(code, str(kernel.name), options, capability, f"{major}.{minor}", steps=steps)
+    asked = tuple(kernel.options)
+    try:
+        options = (*assembled(asked), *_OWN_OPTIONS)
+        major, minor = cupy.cuda.nvrtc.getVersion()
+    except Exception as error:  # noqa: BLE001  # without a compiler it raises as it likes
+        return f"CuPy does not say how it compiles it: {error}"
+    version = f"{major}.{minor}"
+    return lacks(code, str(kernel.name), asked, options, capability, version, steps=steps)
 
 
 def _sign_of_elements(kernel: Any) -> str | None:
