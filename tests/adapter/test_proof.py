@@ -129,6 +129,7 @@ class TestRawKernels:
             (TWICE, {"backend": "nvcc"}, "how nvcc of CuPy 14.2.0 compiles it is not known"),
             (TWICE, {"translate_cucomplex": True}, "CuPy changes its source"),
             (TWICE, {"jitify": True}, "CuPy changes its source"),
+            (TWICE, {"options": ("-DCUPY_USE_JITIFY",)}, "CuPy changes its source"),
             (
                 TWICE,
                 {"enable_cooperative_groups": True},
@@ -261,6 +262,25 @@ class TestRawKernels:
         assert explained(launched=False)[1] == (
             '  not proved: NVRTC is not there; pip install "vyre[cuda]"'
         )
+
+    @pytest.mark.parametrize(("value", "lacks"), [("1", True), ("0", False), ("", False)])
+    def test_where_the_library_compiles_in_memory_its_headers_are_not_known(
+        self, explained, monkeypatch, value, lacks
+    ):
+        monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", value)
+
+        assert (
+            "  not proved: CUPY_CACHE_IN_MEMORY is set, with which CuPy takes headers from the "
+            "folder it runs in" in explained()
+        ) is lacks
+
+    @pytest.mark.parametrize("held", [None, {}, {"jitify": False}])
+    def test_a_kernel_that_does_not_say_what_is_done_to_its_source_is_not_proved(
+        self, explained, adapter, monkeypatch, held
+    ):
+        monkeypatch.setattr(adapter.cupy.RawKernel, "__getstate__", lambda _: held)
+
+        assert explained()[1] == ("  not proved: how nvrtc of CuPy 14.2.0 compiles it is not known")
 
     def test_without_a_device_nothing_is_proved(self, explained, adapter, monkeypatch):
         def none(number):
