@@ -211,6 +211,7 @@ def test_what_changes_nothing_of_a_kernel_is_no_reason_to_refuse_it(text):
         (kernel(parameters=".reg .u64 f_param_0"), "a parameter that cannot be read"),
         (kernel(parameters=".param .u64 f_param_0, .param .u32 f_param_0"), "two parameters"),
         (kernel(parameters=".param .u64"), "its PTX has a variable that cannot be read"),
+        (kernel(parameters=".param .u64 f_param_0, .param .b8 g[0100]"), "0100 where a number"),
         (kernel(before=".global .b8 t[2;\n"), "its PTX has a variable that cannot be read"),
         (kernel(before=".global .b8 t, u;\n"), "its PTX has a variable that cannot be read"),
         (kernel(before=".global .b8 t[many];\n"), "its PTX has many where a number should be"),
