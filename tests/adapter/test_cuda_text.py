@@ -273,6 +273,8 @@ def test_other_products_than_that_of_one_axis_may_depend_on_it(text):
         (("--pre-include=mine.h",), "its option --pre-include=mine.h may hide anything"),
         (("-include", "mine.h"), "its option -include may hide anything"),
         (("--options-file=o",), "its option --options-file=o may hide anything"),
+        (("--use-pch=a.pch",), "its option --use-pch=a.pch may hide anything"),
+        (("-pch",), "its option -pch may hide anything"),
         ((" -DT=threadIdx",), "its source says threadIdx"),
         (("-D", " T=threadIdx"), "its source says threadIdx"),
         (("-D'T=threadIdx'",), "its option -D'T=threadIdx' may hide anything"),

@@ -12,6 +12,7 @@ from vyre.testing.stand_ins import Dispatcher, Launches
 
 numba = pytest.importorskip("numba")
 cuda = pytest.importorskip("numba.cuda")
+from vyre.adapter.numba import device  # noqa: E402  # it needs Numba
 
 PROVED = "what each of its threads does is proved free of the block size"
 STATED = "that its configs compute the same is stated by its author"
@@ -102,10 +103,9 @@ class TestNumba:
 
     @pytest.fixture
     def adapter(self, launches, monkeypatch):
-        found = importlib.import_module("vyre.adapter.numba.device")
-        monkeypatch.setattr(found, "current", lambda: 0)
-        monkeypatch.setattr(found, "place", launches.place)
-        monkeypatch.setattr(found, "capability", lambda: (9, 0))
+        monkeypatch.setattr(device, "current", lambda: 0)
+        monkeypatch.setattr(device, "place", launches.place)
+        monkeypatch.setattr(device, "capability", lambda _: (9, 0))
         with stand_ins.cupy_by_name():
             yield importlib.import_module("vyre.adapter.numba.tuned")
 
@@ -189,3 +189,48 @@ class TestNumba:
         dispatcher.overloads["other"] = other.compiled
 
         assert str(made.explain()).splitlines()[0] == f"scaled: {STATED}"
+
+    def test_what_is_compiled_under_one_name_twice_is_read_twice(self, adapter):
+        """A kernel that is loaded from a file may be called as one that is compiled now."""
+        dispatcher = Dispatcher(scaled)
+        dispatcher.ptx, dispatcher.compiled.entry_name = compiled(scaled, FLAT)
+        made = adapter.tuned(dispatcher)
+        made[8, 128](floats(), 1024)
+        other = Dispatcher(asked_in_blocks)
+        text, name = compiled(asked_in_blocks, FLAT)
+        other.compiled.entry_name = dispatcher.compiled.entry_name
+        other.ptx = text.replace(name, other.compiled.entry_name)
+        dispatcher.overloads["other"] = other.compiled
+
+        assert str(made.explain()).splitlines()[0] == f"scaled: {STATED}"
+
+    def test_what_runs_on_another_device_is_read_too(self, adapter, monkeypatch):
+        dispatcher = Dispatcher(scaled)
+        text, dispatcher.compiled.entry_name = compiled(scaled, FLAT)
+        texts = {(9, 0): text, (8, 0): text.replace("%ctaid.x", "%ctaid.y")}
+        dispatcher.compiled.inspect_asm = texts.__getitem__
+        monkeypatch.setattr(device, "capability", {0: (9, 0), 1: (8, 0)}.__getitem__)
+        made = adapter.tuned(dispatcher)
+        made[8, 128](floats(), 1024)
+
+        assert str(made.explain()).splitlines()[0] == f"scaled: {PROVED}"
+
+        made.device = lambda: 1
+        made[8, 128](floats(), 1024)
+
+        assert str(made.explain()).splitlines()[0] == f"scaled: {STATED}"
+
+    def test_a_device_that_does_not_answer_is_a_reason(self, adapter, monkeypatch):
+        dispatcher = Dispatcher(scaled)
+        dispatcher.ptx, dispatcher.compiled.entry_name = compiled(scaled, FLAT)
+        made = adapter.tuned(dispatcher)
+        made[8, 128](floats(), 1024)
+
+        def capability(number):
+            raise OSError(f"device {number} fell off the bus")
+
+        monkeypatch.setattr(device, "capability", capability)
+
+        assert str(made.explain()).splitlines()[1] == (
+            "  not proved: Numba gives no PTX of it: device 0 fell off the bus"
+        )

@@ -130,6 +130,7 @@ class TestRawKernels:
             (TWICE, {"backend": "nvcc"}, "how nvcc of CuPy 14.2.0 compiles it is not known"),
             (TWICE, {"translate_cucomplex": True}, "CuPy changes its source"),
             (TWICE, {"jitify": True}, "CuPy changes its source"),
+            (TWICE, {"options": ("-DCUPY_USE_JITIFY",)}, "CuPy changes its source"),
             (
                 TWICE,
                 {"enable_cooperative_groups": True},
@@ -176,25 +177,67 @@ class TestRawKernels:
             assert lines[0].endswith(STATED)
             assert lines[1] == f"  not proved: {why.replace('VERSION', f'{major}.{minor}')}"
 
-    def test_headers_are_those_of_the_library(self, explained, tmp_path, monkeypatch):
+    def test_headers_are_those_of_the_library(self, explained, adapter, tmp_path, monkeypatch):
         """One where the process is happens to have the name of one of CUDA's."""
         there, here = tmp_path / "there", tmp_path / "here"
         for folder in (there, here):
             folder.mkdir()
         (there / "cuda_fp16.h").write_text(f"#define AT {PLACE}\n")
         code = "#include <cuda_fp16.h>\n" + TWICE.replace(PLACE, "AT")
-        given = {"options": (f"-I{there}",)}
+        monkeypatch.setattr(
+            adapter.cupy._core.core,
+            "assemble_cupy_compiler_options",
+            lambda options: (*options, "--std=c++17", f"-I{there}"),
+        )
         monkeypatch.chdir(here)
 
-        assert explained(code, **given)[0].endswith(PROVED)
+        assert explained(code)[0].endswith(PROVED)
 
         (here / "cuda_fp16.h").write_text("#define AT threadIdx.x\n")
 
-        assert explained(code, **given)[0].endswith(PROVED)
+        assert explained(code)[0].endswith(PROVED)
 
         (there / "cuda_fp16.h").unlink()
 
-        assert "could not build the kernel" in explained(code, **given)[1]
+        assert "could not build the kernel" in explained(code)[1]
+
+    @pytest.mark.parametrize("option", ["-I{}", "--include-path={}", "-I"])
+    def test_headers_of_a_folder_that_was_asked_for_may_be_others_by_now(
+        self, explained, option, tmp_path
+    ):
+        """CuPy keeps what it compiled, whatever is in a header later."""
+        (tmp_path / "cuda_fp16.h").write_text(f"#define AT {PLACE}\n")
+        asked = (option.format(tmp_path), *(() if "{" in option else (str(tmp_path),)))
+        code = "#include <cuda_fp16.h>\n" + TWICE.replace(PLACE, "AT")
+
+        assert explained(code, options=asked)[1] == (
+            f"  not proved: its option {asked[0]} says where its headers are, which may be others "
+            "by now"
+        )
+        assert explained(TWICE, options=asked)[0].endswith(PROVED)
+
+    @pytest.mark.parametrize("sign", ["##", "%:%:"])
+    def test_a_name_that_is_put_together_may_tell_the_two_apart(self, explained, sign):
+        joined = f"#define JOIN(a, b) a {sign} b\n"
+
+        told = TWICE.replace(PLACE, "JOIN(__FI, LE__)[6] == 't' ? threadIdx.x : " + PLACE)
+        assert explained(joined + told)[1] == (
+            "  not proved: its source puts names together, and says __FI"
+        )
+        harmless = "#ifdef __CUDA_ARCH__\n" + joined.replace("JOIN", "AT") + "#endif\n" + TWICE
+        assert explained(harmless)[0].endswith(PROVED)
+
+    def test_where_the_library_has_no_compiler_nothing_is_proved(
+        self, explained, adapter, monkeypatch
+    ):
+        def none():
+            raise RuntimeError("libnvrtc.so is not there")
+
+        monkeypatch.setattr(adapter.cupy.cuda.nvrtc, "getVersion", none)
+
+        assert explained(launched=False)[1] == (
+            "  not proved: CuPy does not say how it compiles it: libnvrtc.so is not there"
+        )
 
     def test_another_version_of_the_compiler_proves_nothing(self, explained, adapter, monkeypatch):
         monkeypatch.setattr(adapter.cupy.cuda.nvrtc, "getVersion", lambda: (11, 2))
@@ -221,6 +264,25 @@ class TestRawKernels:
             '  not proved: NVRTC is not there; pip install "vyre[cuda]"'
         )
 
+    @pytest.mark.parametrize(("value", "lacks"), [("1", True), ("0", False), ("", False)])
+    def test_where_the_library_compiles_in_memory_its_headers_are_not_known(
+        self, explained, monkeypatch, value, lacks
+    ):
+        monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", value)
+
+        assert (
+            "  not proved: CUPY_CACHE_IN_MEMORY is set, with which CuPy takes headers from the "
+            "folder it runs in" in explained()
+        ) is lacks
+
+    @pytest.mark.parametrize("held", [None, {}, {"jitify": False}])
+    def test_a_kernel_that_does_not_say_what_is_done_to_its_source_is_not_proved(
+        self, explained, adapter, monkeypatch, held
+    ):
+        monkeypatch.setattr(adapter.cupy.RawKernel, "__getstate__", lambda _: held)
+
+        assert explained()[1] == ("  not proved: how nvrtc of CuPy 14.2.0 compiles it is not known")
+
     def test_without_a_device_nothing_is_proved(self, explained, adapter, monkeypatch):
         def none(number):
             raise adapter.cupy.cuda.runtime.CUDARuntimeError(f"no device {number}")
@@ -243,7 +305,7 @@ class TestRawKernels:
         major, minor = adapter.cupy.cuda.nvrtc.getVersion()
         assert str(made.explain()) == str(made.explain())
         options = ("-DA", "--std=c++17", "-ftz=true", "--device-as-default-execution-space")
-        assert asked == [((TWICE, "twice", options, "90", f"{major}.{minor}"), True)]
+        assert asked == [((TWICE, "twice", ("-DA",), options, "90", f"{major}.{minor}"), True)]
 
     def test_kernels_of_elements_are_as_they_were(self, adapter):
         made = adapter.tuned(adapter.cupy.ElementwiseKernel("T x", "T y", "y = x", "same"))

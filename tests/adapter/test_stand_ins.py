@@ -41,6 +41,9 @@ def test_kernels_are_made_of_the_same(cupy):
         known = (one.code, one.name, one.options, one.backend, one.file_path)
         assert known == (code, "f", ("-DA=1",), "nvrtc", None)
         assert one.enable_cooperative_groups is True
+        held = one.__getstate__()
+        assert (held["translate_cucomplex"], held["jitify"]) == (True, False)
+        assert not hasattr(one, "jitify")
         assert (two.name, two.operation, two.preamble, two.reduce_dims) == (
             "g",
             "y = x",

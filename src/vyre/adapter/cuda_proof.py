@@ -22,15 +22,34 @@ _TOLD_APART = re.compile(
 )
 """By which a source would find out that it is compiled once more, elsewhere and to PTX."""
 
+_PASTES = re.compile(r"##|%:%:")
+_BEGINNINGS = frozenset(
+    name[:length]
+    for name in (
+        *("__FILE__", "__BASE_FILE__", "__builtin_FILE", "__DATE__", "__TIME__", "__has_include"),
+        *("__has_embed", "__INCLUDE_LEVEL__", "__CUDACC_DEBUG__", "__CUDA_ARCH_"),
+    )
+    for length in range(1, len(name) + 1)
+)
+"""Names of which a source that puts names together could make one of those."""
+
 _INCLUDED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import|embed)\b([^\n]*)")
 _ELSEWHERE = "/a folder that is not there/vyre.cu"
 """CuPy compiles in a folder of its own, in which no header is; this process's may have some."""
 
 _FOR_A_DEVICE = re.compile(r"--?(?:gpu-)?arch")
+_FOLDER = re.compile(r"\s*(?:-I|--include-path)")
 
 
 def lacks(
-    source: str, name: str, options: Sequence[str], capability: str, version: str, *, steps: bool
+    source: str,
+    name: str,
+    asked: Sequence[str],
+    options: Sequence[str],
+    capability: str,
+    version: str,
+    *,
+    steps: bool,
 ) -> str | None:
     """Why it is not proved that each thread of a kernel does the same under every block.
 
@@ -39,23 +58,33 @@ def lacks(
     Args:
         source: of all its module.
         name: the kernel's, as its library asks for it.
-        options: all that its library gives NVRTC, without an architecture.
+        asked: the options that its author gave.
+        options: all that its library gives NVRTC, those among them, without an architecture.
         capability: of the device, such as `90`.
         version: of the NVRTC that its library has, such as `13.4`.
         steps: whether the number of threads in the grid stays.
     """
     plain = bare(source)
-    told = _TOLD_APART.search("\n".join((plain, *options)))
+    whole = "\n".join((plain, *options))
+    told = _TOLD_APART.search(whole)
     if told is not None:
         return f"its source says {told[0]}"
+    if _PASTES.search(whole):
+        for part in re.findall(r"\b_\w*", whole):
+            if part in _BEGINNINGS:
+                return f"its source puts names together, and says {part}"
     for one in options:
         if _FOR_A_DEVICE.match(one):
             return f"its option {one} says for what device"
     hiding = hiding_option(options)
     if hiding is not None:
         return f"its option {hiding} may hide anything"
-    if not all(HARMLESS.fullmatch(one.strip()) for one in _INCLUDED.findall(plain)):
+    included = [one.strip() for one in _INCLUDED.findall(plain)]
+    if not all(map(HARMLESS.fullmatch, included)):
         return "its source includes a file that may be another one by now"
+    for one in asked if included else ():
+        if _FOLDER.match(one):
+            return f"its option {one} says where its headers are, which may be others by now"
     if "\0" in source:
         return "its source has a NUL in it"
     try:

@@ -175,10 +175,17 @@ class RawKernel:
     ) -> None:
         self.code: str | None = code
         self.name, self.options, self.backend = name, options, backend
-        self.translate_cucomplex, self.jitify = translate_cucomplex, jitify
         self.enable_cooperative_groups = enable_cooperative_groups
         self.file_path: str | None = None
         self.body: Callable[..., object] | None = None
+        self._hidden = {"translate_cucomplex": translate_cucomplex, "jitify": jitify}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), **self._hidden}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        names = self._hidden = state["_hidden"]
+        vars(self).update({name: one for name, one in state.items() if name not in names})
 
     @property
     def max_threads_per_block(self) -> int:

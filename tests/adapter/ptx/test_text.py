@@ -211,6 +211,7 @@ def test_what_changes_nothing_of_a_kernel_is_no_reason_to_refuse_it(text):
         (kernel(parameters=".reg .u64 f_param_0"), "a parameter that cannot be read"),
         (kernel(parameters=".param .u64 f_param_0, .param .u32 f_param_0"), "two parameters"),
         (kernel(parameters=".param .u64"), "its PTX has a variable that cannot be read"),
+        (kernel(parameters=".param .u64 f_param_0, .param .b8 g[0100]"), "0100 where a number"),
         (kernel(before=".global .b8 t[2;\n"), "its PTX has a variable that cannot be read"),
         (kernel(before=".global .b8 t, u;\n"), "its PTX has a variable that cannot be read"),
         (kernel(before=".global .b8 t[many];\n"), "its PTX has many where a number should be"),
@@ -310,7 +311,6 @@ OWN = ".local .align 8 .b8 held[32]; mov.u64 %rd5, held; "
         "cvta.local.u64 %rd6, %rd5; st.u32 [%rd6], %r4; ld.u32 %r5, [%rd6];",
         "mul.wide.s32 %rd6, %r4, 4; add.s64 %rd7, %rd6, %rd5; st.local.u32 [%rd7], %r4;",
         "mad.wide.s32 %rd7, %r4, 4, %rd5; sub.s64 %rd8, %rd7, 4; st.local.u32 [%rd8], 1;",
-        "mov.b64 %rd6, f_param_0; ld.param.u64 %rd7, [%rd6];",
     ],
 )
 def test_memory_of_a_thread_alone_may_be_used_as_such(more):
@@ -335,6 +335,11 @@ def test_memory_of_a_thread_alone_may_be_used_as_such(more):
         "st.local.u32 [%rd5], %r3;",
         "st.param.u32 [%rd5], 1;",
         "st.const.u32 [%rd5], 1;",
+        "ld.param.u32 %r5, [%rd5];",
+        "cvta.param.u64 %rd6, %rd5;",
+        "mov.b64 %rd6, f_param_0;",
+        "mov.b64 %rd6, f_param_0; ld.param.u64 %rd7, [%rd6];",
+        "mov.b64 %rd6, f_param_0; ld.param.u32 %r5, [%rd6+-528];",
     ],
 )
 def test_an_address_of_such_memory_is_no_value(more):

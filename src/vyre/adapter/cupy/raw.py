@@ -13,6 +13,7 @@ from typing import Any
 import blake3
 import cupy
 
+from vyre import settings
 from vyre.adapter import grids
 from vyre.adapter.alike import alike, sizes_in, traits_in
 from vyre.adapter.blocks import AXES, Shape, said
@@ -41,6 +42,12 @@ _COMPILER = "nvrtc"
 
 _OWN_OPTIONS = ("-ftz=true", "--device-as-default-execution-space")
 """What CuPy adds to the options of every source."""
+
+_CHANGING = ("translate_cucomplex", "jitify")
+_JITIFY = "-DCUPY_USE_JITIFY"
+"""An option by which CuPy takes Jitify as well."""
+
+_IN_MEMORY = "CUPY_CACHE_IN_MEMORY"
 
 _OWN_MEMORY = re.compile(r"__constant__|__managed__|__device__[^(){};]*[;=]")
 
@@ -366,14 +373,24 @@ def _lacking(kernel: Any, capability: str, *, steps: bool) -> str | None:
         return "its source is not known"
     if kernel.enable_cooperative_groups:
         return "it is launched as one cooperative grid"
-    if kernel.translate_cucomplex or kernel.jitify:
+    asked = tuple(kernel.options)
+    # What CuPy does to a source is no attribute of a kernel; it says it to whoever pickles one.
+    held = kernel.__getstate__()
+    ways = [held.get(one) for one in _CHANGING] if isinstance(held, dict) else [None]
+    if any(ways) or _JITIFY in asked:
         return "CuPy changes its source"
+    if settings.peek(_IN_MEMORY) not in ("", "0"):
+        return f"{_IN_MEMORY} is set, with which CuPy takes headers from the folder it runs in"
     assembled = getattr(cupy._core.core, "assemble_cupy_compiler_options", None)
-    if (by := kernel.backend) != _COMPILER or assembled is None:
+    if (by := kernel.backend) != _COMPILER or assembled is None or None in ways:
         return f"how {plain(str(by))} of CuPy {cupy.__version__} compiles it is not known"
-    options = (*assembled(tuple(kernel.options)), *_OWN_OPTIONS)
-    major, minor = cupy.cuda.nvrtc.getVersion()
-    return lacks(code, str(kernel.name), options, capability, f"{major}.{minor}", steps=steps)
+    try:
+        options = (*assembled(asked), *_OWN_OPTIONS)
+        major, minor = cupy.cuda.nvrtc.getVersion()
+    except Exception as error:  # noqa: BLE001  # without a compiler it raises as it likes
+        return f"CuPy does not say how it compiles it: {error}"
+    version = f"{major}.{minor}"
+    return lacks(code, str(kernel.name), asked, options, capability, version, steps=steps)
 
 
 @functools.lru_cache(maxsize=32)

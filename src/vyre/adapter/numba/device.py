@@ -39,9 +39,9 @@ def _is_only() -> bool:
     return len(cuda.gpus) == 1
 
 
-def capability() -> Any:
-    """Of the device on which a launch here and now runs."""
-    return cuda.current_context().device.compute_capability
+def capability(number: int) -> Any:
+    """Of a device, by its number."""
+    return cuda.gpus[number].compute_capability
 
 
 def place() -> Place:

@@ -62,7 +62,8 @@ class TunedKernel:
         self.tasks: dict[Any, Any] = {}
         self._configured: dict[Any, Configured] = {}
         self._read: dict[bool, Read] = {}
-        self._lacks: dict[tuple[str, Any, bool], str | None] = {}
+        self.devices: dict[int, None] = {}  # on which it was launched
+        self._lacks: dict[tuple[str, str, bool], str | None] = {}
         self._has_tasks = False
         if not SIMULATED and kernel.overloads:
             self.look()
@@ -151,17 +152,22 @@ class TunedKernel:
             return "Numba has not compiled it yet"
         if any(getattr(one, "launch_config_sensitive", False) for one in compiled):
             return "Numba compiles it anew for each launch configuration"
-        return next(filter(None, (self._lacks_of(one, steps=steps) for one in compiled)), None)
+        try:
+            devices = tuple(self.devices) or (self.device(),)
+            capabilities = sorted({device.capability(one) for one in devices})
+            texts = [
+                (str(one.inspect_asm(capability)), str(one.entry_name))
+                for one in compiled
+                for capability in capabilities
+            ]
+        except Exception as error:  # noqa: BLE001  # it may keep none, and raise as it likes
+            return f"Numba gives no PTX of it: {error}"
+        return next(filter(None, (self._lacks_of(*one, steps=steps) for one in texts)), None)
 
-    def _lacks_of(self, compiled: Any, *, steps: bool) -> str | None:
-        capability = device.capability()
-        key = (str(compiled.entry_name), capability, steps)
+    def _lacks_of(self, text: str, name: str, *, steps: bool) -> str | None:
+        key = (text, name, steps)
         if key not in self._lacks:
-            try:
-                text = compiled.inspect_asm(capability)
-            except Exception as error:  # noqa: BLE001  # it may keep none, and raise as it likes
-                return f"Numba gives no PTX of it: {error}"
-            self._lacks[key] = why_not(text, key[0], steps=steps)
+            self._lacks[key] = why_not(text, name, steps=steps)
         return self._lacks[key]
 
     @property
@@ -349,6 +355,7 @@ class _Launching:
     def _entry(self, args: tuple[Any, ...], *, asks: bool = False) -> Entry | None:
         """Where such launches are made from; None where there is nothing to learn from this one."""
         owner = self._owner
+        owner.devices[owner.device()] = None
         stated = self.stated(args)
         size = () if stated is None else grids.size_of(stated, owner.name)
         launch = None if 0 in size else self._launch(size)

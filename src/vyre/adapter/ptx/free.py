@@ -239,8 +239,10 @@ class _Proof:
         space = self._entry.spaces[name]
         if space in ("global", "const"):
             return FREE
-        if space in ("local", "param"):
+        if space == "local":
             return OWN
+        if space == "param":  # beside them lie the sizes of the block, for whoever looks there
+            raise _Refused(f"its PTX looks for a place in {name}")
         raise _Refused(f"its PTX has {name}, a variable that is {space}")
 
     def _cvta(self, step: Step, given: Class) -> Class:
@@ -248,7 +250,7 @@ class _Proof:
         kinds = frozenset(step.kinds) - {"to", "u64"}
         if kinds in ({"global"}, {"const"}) and given == FREE:
             return FREE
-        if kinds in ({"local"}, {"param"}) and given == OWN:
+        if kinds == {"local"} and given == OWN:
             return OWN
         raise _Refused(f"its PTX has {step.text} of {given.text}")
 
@@ -269,7 +271,7 @@ class _Proof:
             base = self._classes[place.base]
             if base.is_raw:
                 raise self._used(base)
-            if space and (base == OWN) != (space in ("local", "param")):
+            if space and (base == OWN) != (space == "local"):
                 raise _Refused(f"its PTX has {step.text} of {base.text}")
         if not loads and (stored := self._class(step.operands[1])) != FREE:
             raise self._used(stored)

@@ -95,8 +95,8 @@ def _is_word(piece: str) -> bool:
 
 
 def _whole(piece: str) -> int:
-    """A number of bytes, of registers, or the like."""
-    if not piece.isdecimal() or len(piece) > 12:
+    """A number of bytes, of registers, or the like; one that begins with 0 has eight digits."""
+    if not piece.isdecimal() or len(piece) > 12 or (piece[0] == "0" and piece != "0"):
         raise _Stop(f"its PTX has {piece} where a number should be")
     return int(piece)
 

@@ -22,7 +22,7 @@ _DEFINES = re.compile(r"(?:-D|--define-macro)(.*)", re.DOTALL)
 _DEFINED = re.compile(r"[ =]?([A-Za-z_]\w*(?:\([\w, .]*\))?)(?:=(.*))?", re.DOTALL)
 _HIDING = re.compile(
     r"include|imacros|options-file|optf|^-X(?!ptxas)|compiler-options|compiler-bindir|^-ccbin"
-    r"|^-Wp|^@",
+    r"|^-Wp|^@|pch",
     re.IGNORECASE,
 )
 
