@@ -145,6 +145,13 @@ class TestRawKernels:
             (TWICE, {"options": ("-DA=__TIME__",)}, "its source says __TIME__"),
             (TWICE, {"options": ("-dlto",)}, "there is no kernel of that name in its PTX"),
             (TWICE + "\0", {}, "its source has a NUL in it"),
+            (f"#if 0\n#error don't /*\n#endif\n#define AT (__FILE__[0] == 'd' ? 0 : {PLACE})\n"
+             + "// */\n" + TWICE.replace(PLACE, "AT"), {}, "its source has a quote that does not "
+             "end in its line, which may hide anything"),
+            ('#define R ""\n#define AT (R"(", __FILE__[0] == \'d\' ? 0 : ' + PLACE + ')\n//)"\n'
+             + TWICE.replace(PLACE, "AT"), {"options": ("--std=c++03",)}, 'its source has R", '
+             "which may hide anything"),
+            (TWICE.replace("2", "2'0") + "// '", {}, None),
             (TWICE + "// \udcff", {}, "its source cannot be written as UTF-8"),
             (TWICE + "what", {}, "NVRTC VERSION could not build the kernel "
              "(NVRTC_ERROR_COMPILATION)"),

@@ -504,7 +504,15 @@ def test_arguments_may_have_any_name_and_be_of_any_kind(ran):
     loop = []
     loop.append(loop)
     for value in (
-        *(Named(a=1), Raises(), loop, 2**100_000, -(2**100_000), "\ud800", np.timedelta64("NaT")),
+        *(
+            Named(a=1),
+            Raises(),
+            loop,
+            2**100_000,
+            -(2**100_000),
+            "\ud800",
+            np.timedelta64("NaT", "D"),
+        ),
         *(
             np.timedelta64(5, "D"),
             np.ma.masked,

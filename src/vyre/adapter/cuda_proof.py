@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 
 from vyre.adapter.ptx.free import why_not
-from vyre.adapter.reading.cuda_text import HARMLESS
-from vyre.adapter.reading.hidden import hiding_option
+from vyre.adapter.reading.cuda_text import HARMLESS, OLD_STANDARD
+from vyre.adapter.reading.hidden import hiding_option, misread_in_source
 from vyre.adapter.reading.sources import bare
 from vyre.backend.base import Unbuilt
 
@@ -64,11 +64,17 @@ def lacks(
         version: of the NVRTC that its library has, such as `13.4`.
         steps: whether the number of threads in the grid stays.
     """
+    if "\0" in source:
+        return "its source has a NUL in it"
     plain = bare(source)
     whole = "\n".join((plain, *options))
     told = _TOLD_APART.search(whole)
     if told is not None:
         return f"its source says {told[0]}"
+    old = any(map(OLD_STANDARD.search, options))
+    misread = misread_in_source(source, separated=not old)
+    if misread is not None:
+        return f"its source has {misread}, which may hide anything"
     if _PASTES.search(whole):
         for part in re.findall(r"\b_\w*", whole):
             if part in _BEGINNINGS:
@@ -85,8 +91,6 @@ def lacks(
     for one in asked if included else ():
         if _FOLDER.match(one):
             return f"its option {one} says where its headers are, which may be others by now"
-    if "\0" in source:
-        return "its source has a NUL in it"
     try:
         compiler = importlib.import_module("vyre.backend.cuda.nvrtc")  # where it is installed
         ours = compiler.version()

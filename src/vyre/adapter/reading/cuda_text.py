@@ -41,7 +41,7 @@ harmless headers that do, that paste names, or that put what they are given besi
 _ATOMIC = re.compile(
     r"\b(?:atomic(?:Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)\w*|__\w*Atomic\w+)\b"
 )
-_OLD_STANDARD = re.compile(r"(?:c|gnu)\+\+(?:98|03|0x|11)")
+OLD_STANDARD = re.compile(r"(?:c|gnu)\+\+(?:98|03|0x|11)")
 _NAMED_TYPE = r"(?:s?size_t|ptrdiff_t|u?int(?:32|64)_t)"
 _WIDE = r"(?:(?:unsigned|signed|int|long)(?: (?:unsigned|signed|int|long))*)"
 _TYPE = (
@@ -85,7 +85,7 @@ def sign_in(text: str, options: Iterable[str] = (), *, steps: bool) -> str | Non
     option = hiding_option(given)
     if option is not None:
         return f"its option {option} may hide anything"
-    old = any(map(_OLD_STANDARD.search, given))
+    old = any(map(OLD_STANDARD.search, given))
     hidden = hidden_in_source(text, HARMLESS, separated=not old)
     if hidden is not None:
         return f"its source has {hidden}, which may hide anything"

@@ -37,6 +37,26 @@ def hidden_in_source(
         harmless: headers that may be included.
         separated: whether its language has quotes within numbers, which begin a text elsewhere.
     """
+    misread = misread_in_source(text, separated=separated)
+    if misread is not None:
+        return misread
+    plain = bare(text)
+    for line in directives(plain):
+        if _DIRECTIVE.match(line) is None:
+            return line
+    for one in re.findall(r"#\s*include\b([^\n]*)", plain):
+        if harmless.fullmatch(one.strip()) is None:
+            return f"#include {one.strip()}".strip()
+    return next((one for one in ("##", "%:", "\\", "??") if one in plain), None)
+
+
+def misread_in_source(text: str, *, separated: bool = False) -> str | None:
+    """By what a compiler may see other comments and quotes than `bare` does; None where none.
+
+    Args:
+        text: the source.
+        separated: whether its language has quotes within numbers, which begin a text elsewhere.
+    """
     control = _CONTROL.search(text)
     if control is not None:  # some end a line for a compiler and not here, or the other way
         return f"the character {control[0]!a}"
@@ -50,13 +70,7 @@ def hidden_in_source(
         return "a quote that does not end in its line"
     if not separated and any("'" in one for one in _WORD_OR_NUMBER.findall(plain)):
         return "a quote in a number"
-    for line in directives(plain):
-        if _DIRECTIVE.match(line) is None:
-            return line
-    for one in re.findall(r"#\s*include\b([^\n]*)", plain):
-        if harmless.fullmatch(one.strip()) is None:
-            return f"#include {one.strip()}".strip()
-    return next((one for one in ("##", "%:", "\\", "??") if one in plain), None)
+    return None
 
 
 def directives(plain: str) -> Iterator[str]:
