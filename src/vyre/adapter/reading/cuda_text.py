@@ -30,7 +30,7 @@ _GROUPS = re.compile(
     r"|__(?:MATH|REDIRECT|LDBL|GLIBC|CUDART_API)\w*|__(?:P|PMT|NTH|NTHNL|STRING|LONG_LONG_PAIR)"
     r"|__f\d+x?|__gthrw_?|__ASMNAME2?"
     r"|__(?!grid_constant__)\w*(?:sync|shfl|ballot|barrier|fence|activemask|pipeline|nvvm|cvta|mma_"
-    r"|match|reduce|[Ss]hared|[Bb]lock|[Gg]rid|[Cc]luster|[Ww]arp|[Ll]ane|[Tt]hread|CDP)\w*"
+    r"|match|reduce|[Ss]hared|[Bb]lock|[Gg]rid|[Cc]luster|[Ww]arp|Lane|lane|[Tt]hread|CDP)\w*"
     r"|__any\w*|__all\w*|__isLocal|__nv_atomic\w*|__atomic\w*|\w*tomic\w*_block|\w*_scope_\w*"
     r"|__ldcv|__nanosleep|__CONCAT\w*|__builtin_(?!expect\b|assume|unreachable)\w+"
     r"|(?:any|all|ballot|syncthreads\w*)(?= ?\())\b|<<<"
