@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import gcd, prod
@@ -84,6 +84,34 @@ class Launch:
         while size and size[-1] == whole[len(size) - 1] == width[len(size) - 1] == 1:
             size = size[:-1]  # an axis that nobody uses, so that nothing need look at it
         return cls(grid=whole, width=width, size=size, way=way)
+
+    def value(self) -> dict[str, Any]:
+        """All of it, as another process is told.
+
+        >>> launch = Launch.of((4,), (64,), (200,), Grid.STRIDE)
+        >>> Launch.told(launch.value()) == launch
+        True
+        """
+        return {
+            "grid": list(self.grid),
+            "width": list(self.width),
+            "size": list(self.size),
+            "way": str(self.way),
+        }
+
+    @classmethod
+    def told(cls, value: Mapping[str, Any]) -> Launch:
+        """What `value` gave."""
+        shapes = {name: tuple(value[name]) for name in ("grid", "width", "size")}
+        return cls(**shapes, way=Grid(value["way"]))
+
+    def refuse_others(self, config: Knobs, able: frozenset[Knobs]) -> None:
+        """Refuse a config that is for other launches of this doubling of threads."""
+        if config not in able:
+            raise InvalidInput(
+                f"{config.text} cannot run {blocks.said(self.threads)} threads",
+                "choose among those that explain() shows",
+            )
 
     @property
     def default(self) -> Knobs:

@@ -16,7 +16,7 @@ import cupy
 from vyre import settings
 from vyre.adapter import grids
 from vyre.adapter.alike import alike, sizes_in, traits_in
-from vyre.adapter.blocks import AXES, Shape, said
+from vyre.adapter.blocks import AXES, Shape
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.cuda_proof import lacks
 from vyre.adapter.cupy import device
@@ -290,11 +290,7 @@ class _Raw:
         return None
 
     def make(self, config: Knobs) -> Start:
-        if config not in self.able:  # it is for other launches of this size
-            raise InvalidInput(
-                f"{config.text} cannot run {said(self.launch.threads)} threads",
-                "choose among those that explain() shows",
-            )
+        self.launch.refuse_others(config, self.able)
         kernel, shared = self.kernel, self.shared_bytes
         block = self.launch.block(config)
         grid = self.launch.under(block)
@@ -319,13 +315,7 @@ class _Raw:
         """The kernel with its source, and its arrays as NumPy's."""
         args, on, *_ = arguments
         self._refuse_own_memory()
-        more = {
-            "grid": list(self.launch.grid),
-            "width": list(self.launch.width),
-            "size": list(self.launch.size),
-            "way": str(self.launch.way),
-            "shared": self.shared_bytes,
-        }
+        more = {**self.launch.value(), "shared": self.shared_bytes}
         return portable_launch(
             "vyre.adapter.cupy.raw:runs", self.kernel, args, on, more, whole=True
         )
@@ -343,12 +333,7 @@ class _Raw:
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
     """What runs a raw kernel on copies of its arrays, in the process that may die."""
     function = unpacked(kernel)
-    launch = Launch(
-        grid=tuple(kernel["grid"]),
-        width=tuple(kernel["width"]),
-        size=tuple(kernel["size"]),
-        way=Grid(kernel["way"]),
-    )
+    launch = Launch.told(kernel)
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given = on_device(kernel, values)

@@ -11,9 +11,9 @@ import cloudpickle
 import numba.cuda as cuda
 
 from vyre.adapter import grids
-from vyre.adapter.blocks import Shape, said
+from vyre.adapter.blocks import Shape
 from vyre.adapter.failure import Raised
-from vyre.adapter.grids import Grid, Launch
+from vyre.adapter.grids import Launch
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.numba import device
 from vyre.adapter.numba.arrays import (
@@ -24,7 +24,6 @@ from vyre.adapter.numba.arrays import (
 from vyre.adapter.numba.device import options_of
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import pickled
-from vyre.errors import InvalidInput
 from vyre.model import Knobs
 
 DRIVERS = Knobs.of({"block": "driver"})
@@ -51,11 +50,7 @@ class Blocks:
         return None
 
     def make(self, config: Knobs) -> Start:
-        if config not in self.able:  # it is for other launches of this size
-            raise InvalidInput(
-                f"{config.text} cannot run {said(self.launch.threads)} threads",
-                "choose among those that explain() shows",
-            )
+        self.launch.refuse_others(config, self.able)
         block, grid = self._shapes(config)
         if not self.covers:
             return _starting(lambda launching, _: launching.under(block, grid))
@@ -80,14 +75,10 @@ class Blocks:
         for number in arrays:
             refuse_strided(number, args[number])
         whole = (self.kernel.py_func, options_of(self.kernel))
-        launch = self.launch
         taken = {
             "kernel": base64.b64encode(pickled(whole)).decode(),
             "device": device.current(),
-            "grid": list(launch.grid),
-            "width": list(launch.width),
-            "size": list(launch.size),
-            "way": str(launch.way),
+            **self.launch.value(),
             "shared": self.shared_bytes,
             "arrays": arrays,
         }
@@ -120,12 +111,7 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     function, options = cloudpickle.loads(base64.b64decode(kernel["kernel"]))
     cuda.select_device(kernel["device"])
     made = cuda.jit(**options)(function)
-    launch = Launch(
-        grid=tuple(kernel["grid"]),
-        width=tuple(kernel["width"]),
-        size=tuple(kernel["size"]),
-        way=Grid(kernel["way"]),
-    )
+    launch = Launch.told(kernel)
     arrays = frozenset(kernel["arrays"])
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
