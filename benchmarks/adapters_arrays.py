@@ -8,8 +8,8 @@ rounds and timed by the odd ones. `differ` counts blocks, and calls on the way, 
 not those of the library's own launch, bit by bit. `host` is what a call takes of the host beyond
 the library's own, on arrays so small that the device waits, in microseconds. A figure beyond its
 limit is marked. A kernel that fails says so, and the others are measured; figures are written as
-they come. Less than two minutes on one H200; `--dry` goes the same way without a GPU, by
-stand-ins of the libraries' names: nothing is timed there that means anything.
+they come. `--dry` goes the same way without a GPU, by stand-ins of the libraries' names: nothing is
+timed there that means anything.
 """
 
 from __future__ import annotations

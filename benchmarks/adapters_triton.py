@@ -3,10 +3,9 @@
     python benchmarks/adapters_triton.py [--out FILE] [--kernels add,product] [--dry]
 
 Each side runs each kernel in a process of its own, with empty caches; choices are then compared in
-one process, in turns. It ends with a table; a figure beyond its limit is marked. Four of the five
-kernels took less than four minutes on one H200. What is not done when `--budget` is over is left;
-what is done is in `--out` at once, whatever fails after it. `--dry` goes the same way without a
-GPU: nothing is timed there that means anything.
+one process, in turns. It ends with a table; a figure beyond its limit is marked. What is not
+done when `--budget` is over is left; what is done is in `--out` at once, whatever fails after it.
+`--dry` goes the same way without a GPU: nothing is timed there that means anything.
 """
 
 from __future__ import annotations
