@@ -418,7 +418,7 @@ class TestWhere:
     @pytest.fixture
     def gpu(self, monkeypatch):
         made, asked = TablePlace(lambda: 1.0), []
-        monkeypatch.setattr(tuned_module, "cuda", lambda n: asked.append(n) or made)
+        monkeypatch.setattr(tuned_module, "cuda_functions", lambda n: asked.append(n) or made)
         made.asked = asked
         return made
 

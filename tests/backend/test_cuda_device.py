@@ -540,9 +540,15 @@ def test_a_launch_of_anybody_is_timed_by_events_on_its_stream(cuda, driver):
 
 
 def test_behind_other_work_the_time_of_a_launch_is_the_device_s_own(cuda, driver):
-    driver.answers["cuStreamQuery"] = [driver.CUresult.CUDA_ERROR_NOT_READY]
+    driver.busy.add(0x50)
 
-    assert not cuda.time(0, another(driver)).rough
+    assert not cuda.time(0x50, another(driver)).rough
+
+
+def test_a_stream_that_came_to_rest_meanwhile_leaves_a_rough_time_of_anybody_s(cuda, driver):
+    driver.busy.add(0x50)
+
+    assert cuda.time(0x50, lambda: driver.busy.clear()).rough
 
 
 def test_a_stream_that_captures_is_asked_for_nothing_that_would_end_its_capture(cuda, driver):

@@ -291,7 +291,7 @@ def test_a_forked_copy_prepares_nothing(cuda, driver, monkeypatch):
 
 
 @pytest.mark.usefixtures("gated")
-def test_a_launch_of_another_library_s_has_no_gate(cuda, driver):
+def test_a_function_of_others_has_no_gate(cuda, driver):
     """It may wait for its stream, and would wait for the gate."""
     before = closed(driver)
 
@@ -299,6 +299,91 @@ def test_a_launch_of_another_library_s_has_no_gate(cuda, driver):
 
     assert ticket.rough
     assert closed(driver) == before
+
+
+@pytest.fixture
+def theirs(driver):
+    """A launch of another library's, and the driver's time of the host in it."""
+
+    def launch(stream=1):
+        driver.cuLaunchKernel("theirs", 1, 1, 1, 64, 1, 1, 0, stream, 0, 0)
+
+    return launch
+
+
+@pytest.mark.usefixtures("gated")
+@pytest.mark.parametrize("stream", [0, 0x50])
+def test_one_launch_of_others_waits_behind_a_gate(cuda, driver, theirs, stream):
+    driver.call_ms, before = CALL_MS, closed(driver)
+
+    ticket = cuda.time(stream, lambda: theirs(stream or 1), enqueues=True)
+
+    assert not ticket.rough
+    assert ticket.elapsed_ns() == OWN_NS
+    assert closed(driver) == before + 1
+    assert driver.gates == {}
+
+
+def test_the_first_launch_of_others_is_rough_and_its_time_prepares_the_gate(cuda, theirs):
+    first = cuda.time(0, theirs, enqueues=True)
+    assert first.rough
+    assert first.elapsed_ns() == OWN_NS
+
+    assert not cuda.time(0, theirs, enqueues=True).rough
+
+
+@pytest.mark.usefixtures("gated")
+def test_what_was_said_to_enqueue_alone_and_waits_has_a_rough_time(cuda, driver, theirs):
+    """However often: launches of our own keep their gate."""
+
+    def waits():
+        theirs(0x50)
+        driver.cuStreamSynchronize(0x50)
+
+    tickets = [cuda.time(0x50, waits, enqueues=True) for _ in range(2 * gate.MOST_IN_A_ROW)]
+
+    assert all(one.rough for one in tickets)
+    assert not cuda.time(0x50, lambda: theirs(0x50), enqueues=True).rough
+
+
+@pytest.mark.usefixtures("gated")
+def test_a_launch_of_others_that_raises_opens_its_gate(cuda, driver):
+    many = len(slots(cuda))
+
+    with pytest.raises(ZeroDivisionError):
+        cuda.time(0x50, lambda: 1 / 0, enqueues=True)
+
+    driver.cuStreamQuery(0x50)
+    assert driver.gates == {}
+    assert len(slots(cuda)) == many
+
+
+@pytest.mark.usefixtures("gated")
+def test_an_interrupt_of_a_launch_of_others_leaves_every_gate_open(cuda, driver, theirs):
+    many = len(slots(cuda))
+    for number in range(1, 100):
+        driver.interrupt_after = number
+        try:
+            cuda.time(0x50, lambda: theirs(0x50), enqueues=True)
+        except KeyboardInterrupt:
+            driver.interrupt_after = 0
+            driver.cuStreamQuery(0x50)
+            assert driver.gates == {}
+            assert len(slots(cuda)) == many
+        else:
+            break
+    driver.interrupt_after = 0
+
+    assert number > 6  # it was interrupted within
+    assert driver.gates_given_up == 0
+
+
+@pytest.mark.usefixtures("gated")
+def test_a_capture_that_a_launch_of_others_begins_has_no_time_and_no_gate_left(cuda, driver):
+    assert cuda.time(0x50, lambda: driver.capturing.add(0x50), enqueues=True) is None
+
+    driver.cuStreamQuery(0x50)
+    assert driver.gates == {}
 
 
 def test_the_kernel_takes_what_it_is_given():

@@ -2,6 +2,7 @@
 
 import ctypes
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def device(cuda, monkeypatch):
     monkeypatch.setattr(
         "vyre.adapter.template.compiling.open_device", lambda name: {"cuda:0": made}[name]
     )
-    monkeypatch.setattr(OnTexts, "pace", AT_ONCE)
+    monkeypatch.setattr(OnTexts, "pace", replace(AT_ONCE, shortest_ns=cuda.shortest_ns))
     monkeypatch.setattr(shared, "_find", lambda _: (made,))
     return made
 

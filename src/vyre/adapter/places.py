@@ -18,6 +18,10 @@ from vyre.runtime.devices.opened import open as open_device
 
 _SHARE, _ADVANCE_S, _PER_SEEN = 0.01, 0.1, 1.0
 
+_WHOLE_NS = 100_000
+"""What a function must take on an idle device to be told from others: what the host does between
+its launches is in that time, as its caller feels it, and now and then a switch of threads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -49,16 +53,23 @@ HOST = Host()
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """A device of Vyre's, on which other libraries launch as well."""
+    """A device of Vyre's, on which other libraries launch as well.
+
+    Args:
+        device: it.
+        enqueues: whether what is timed is one launch, which waits for nothing; and not a function
+            that may launch several, or look at what came of them.
+    """
 
     device: Device
+    enqueues: bool
 
     @property
     def info(self) -> DeviceInfo:
         return self.device.info
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
-        return self.device.backend.time(stream, launch)
+        return self.device.backend.time(stream, launch, enqueues=self.enqueues)
 
     def is_capturing(self, stream: int) -> bool:
         return self.device.backend.is_capturing(stream)
@@ -69,12 +80,13 @@ class OnDevice:
     @property
     def pace(self) -> Pace:
         backend = self.device.backend
-        return sooner(Pace.beside(backend.info, backend.unfelt_ns, backend.shortest_ns))
+        shortest_ns = backend.shortest_ns if self.enqueues else min(backend.shortest_ns, _WHOLE_NS)
+        return sooner(Pace.beside(backend.info, backend.unfelt_ns, shortest_ns))
 
 
 def on_device(device: Device) -> OnDevice:
-    """A device of Vyre's as a place where others launch."""
-    return OnDevice(device)
+    """A device of Vyre's as a place where whole functions run."""
+    return OnDevice(device, enqueues=False)
 
 
 def sooner(pace: Pace) -> Pace:
@@ -95,12 +107,18 @@ def sooner(pace: Pace) -> Pace:
 
 @functools.cache
 def cuda(ordinal: int) -> OnDevice:
-    """The CUDA device of that number in this process, as every library counts them.
+    """The CUDA device of that number, as every library counts them, where single kernels run.
 
     Raises:
         UnsupportedFeature: it cannot be timed, because a library or the driver is missing.
     """
-    return OnDevice(open_device(f"cuda:{ordinal}"))
+    return OnDevice(open_device(f"cuda:{ordinal}"), enqueues=True)
+
+
+@functools.cache
+def cuda_functions(ordinal: int) -> OnDevice:
+    """The same where whole functions run."""
+    return on_device(cuda(ordinal).device)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from vyre.adapter.configs import configs_of
 from vyre.adapter.failure import Raised
 from vyre.adapter.identity import text_of, written
 from vyre.adapter.kind import Job, Kind, Place, Portable, Start, Variants
-from vyre.adapter.places import HOST, cuda, on_device
+from vyre.adapter.places import HOST, cuda_functions, on_device
 from vyre.adapter.trial.copying import copied, refuse_to_copy_much
 from vyre.adapter.trial.portable import portable_call
 from vyre.adapter.trial.trials import Check
@@ -160,7 +160,7 @@ class Tuned:
             kind = kind_of(value)
             seen = None if kind is None else see(kind, value)
             if kind is not None and seen is not None and seen.device >= 0:
-                return self._place or cuda(seen.device), kind.stream(seen.device) or 0
+                return self._place or cuda_functions(seen.device), kind.stream(seen.device) or 0
         return self._place or HOST, 0
 
 

@@ -38,7 +38,13 @@ class AtOnce:
     streams = None
     uses_host_memory = True
 
-    def time(self, stream: int, launch: Callable[[], object]) -> Over:  # noqa: ARG002  # there is one
+    def time(
+        self,
+        stream: int,  # noqa: ARG002  # there is one
+        launch: Callable[[], object],
+        *,
+        enqueues: bool = False,  # noqa: ARG002  # it is over when it returns
+    ) -> Over:
         """The host's time, since a launch here is over when it returns."""
         before = time.perf_counter_ns()
         launch()

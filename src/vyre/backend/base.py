@@ -159,11 +159,18 @@ class Queue(Protocol):
         """
         ...
 
-    def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
+    def time(
+        self, stream: int, launch: Callable[[], object], *, enqueues: bool = False
+    ) -> Ticket | None:
         """Call `launch` once, whatever it launches there, and give a ticket of its time.
 
         None where no time can be had, as on a stream that is capturing. What `launch` raises passes
         through, and then nothing is left behind.
+
+        Args:
+            stream: where.
+            launch: what launches.
+            enqueues: whether that is all it does: then it may be held back until it has returned.
         """
         ...
 

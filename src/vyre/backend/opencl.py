@@ -380,7 +380,13 @@ class OpenCL:
         own = taken(words, binary.made.words)
         return lambda _: self._launch(binary, grid, workgroup, arguments, own)
 
-    def time(self, stream: int, launch: Callable[[], object]) -> MarkedTicket | None:
+    def time(
+        self,
+        stream: int,
+        launch: Callable[[], object],
+        *,
+        enqueues: bool = False,  # noqa: ARG002  # nothing can be held back
+    ) -> MarkedTicket | None:
         """Call `launch` between two markers on our queue, or on that of the handle `stream`."""
         queue = cl.CommandQueue.from_int_ptr(stream) if stream else self._open()[1]
         if not queue.properties & cl.command_queue_properties.PROFILING_ENABLE:

@@ -87,7 +87,7 @@ class Cuda:
             architecture,
             cache.folder,
             launch=self._launch_started,
-            time=self.time,
+            time=partial(self.time, enqueues=True),
         )
         self.strayed = False  # whether memory was ever used on a stream that is not our own
 
@@ -250,9 +250,11 @@ class Cuda:
 
         return launch
 
-    def time(self, stream: int, launch: Callable[[], object]) -> TimedTicket | None:
+    def time(
+        self, stream: int, launch: Callable[[], object], *, enqueues: bool = False
+    ) -> TimedTicket | None:
         """Call `launch`, which is another library's, between two events."""
-        return self._timing.around(stream or self._legacy, launch)
+        return self._timing.around(stream or self._legacy, launch, enqueues=enqueues)
 
     def _launch_started(self, start: partial[Any], stream: int, address: int) -> None:
         """Make a launch of which the stream and the arguments' address are to come."""

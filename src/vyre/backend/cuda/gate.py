@@ -77,6 +77,22 @@ class Slot:
         return int(self._words[1]) != self.number
 
 
+class Closed:
+    """A gate that is closed, until it is opened."""
+
+    __slots__ = ("_free", "_slot", "stands")
+
+    def __init__(self, slot: Slot, free: list[Slot]) -> None:
+        self._slot, self._free = slot, free
+        self.stands = False
+
+    def open(self) -> bool:
+        """Let everything pass, once; whether it had held until now."""
+        held = self._slot.open()
+        self._free.append(self._slot)
+        return held and self.stands
+
+
 class Gate:
     """The gates of one device. Any thread may use them; no two get one."""
 
@@ -132,21 +148,35 @@ class Gate:
         With the context current. `enqueue` must not wait for the stream: it would wait until the
         gate gives up.
         """
-        slot = self._taken()
-        if slot is None:
+        closed = self.close(where)
+        if closed is None:
             return enqueue(), False
         held = False
         try:
-            address = slot.close()
-            shut = self._start(self._function, 1, 1, 1, 1, 1, 1, 0, where, address, 0)
             given = enqueue()
         finally:
-            held = slot.open()
-            self._free.append(slot)
-        held = held and not shut[0]
+            held = closed.open()
         self._in_a_row = 0 if held else self._in_a_row + 1
         self._refused = self._in_a_row >= MOST_IN_A_ROW
         return given, held
+
+    def close(self, where: Any) -> Closed | None:
+        """Close a gate on `where`, which whoever asks opens soon, whatever happens.
+
+        With the context current. None where there is no gate.
+        """
+        slot = self._taken()
+        if slot is None:
+            return None
+        closed = Closed(slot, self._free)
+        try:
+            address = slot.close()
+            answer = self._start(self._function, 1, 1, 1, 1, 1, 1, 0, where, address, 0)
+        except BaseException:
+            closed.open()
+            raise
+        closed.stands = not answer[0]
+        return closed
 
     def _taken(self) -> Slot | None:
         if self._refused or self._function is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vyre.backend.cuda.context import Context
 from vyre.backend.cuda.events import Events, Pair, TimedTicket
-from vyre.backend.cuda.gate import Gate
+from vyre.backend.cuda.gate import Closed, Gate
 from vyre.errors import DeviceFailed
 
 LITTLE_S = 3e-4
@@ -67,44 +67,70 @@ class Timing:
         then = None if gate.is_prepared else self._prepare
         return TimedTicket(self._events, pair, rough=not ahead, then=then)
 
-    def around(self, where: Any, launch: Callable[[], object]) -> TimedTicket | None:
+    def around(
+        self, where: Any, launch: Callable[[], object], *, enqueues: bool
+    ) -> TimedTicket | None:
         """Call `launch`, which is another library's, between two events.
 
-        Without a gate: it may wait for the stream, and would wait until the gate gives up.
+        Args:
+            where: the stream.
+            launch: what launches.
+            enqueues: whether that is all it does, so that a gate may hold it on an idle stream;
+                what waits for the stream would wait until the gate gives up.
         """
-        pair, idle = self._begin(where)
+        pair, closed = self._begin(where, enqueues=enqueues)
+        recorded = ahead = False
         try:
-            launch()  # with the context that its library has made current
+            try:
+                launch()  # with the context that its library has made current
+                if pair is not None:
+                    recorded, ahead = self._end(where, pair)
+            finally:
+                if closed is not None:
+                    ahead = closed.open()
         except BaseException:
             self._events.give_back(pair)
             raise
-        if pair is None:
+        if pair is None or not recorded:
+            self._events.give_back(pair)
             return None
-        try:
-            with self._context.current():
-                if not self.captures(where) and not self._driver.cuEventRecord(pair[1], where)[0]:
-                    self._latest = where, pair
-                    return TimedTicket(self._events, pair, rough=idle)
-        except DeviceFailed:
-            pass  # of what was launched, which its own library tells
-        self._events.give_back(pair)
-        return None
+        self._latest = where, pair
+        then = self._prepare if enqueues and not self._gate.is_prepared else None
+        return TimedTicket(self._events, pair, rough=not ahead, then=then)
 
-    def _begin(self, where: Any) -> tuple[Pair | None, bool]:
-        """Events of which the first is recorded, and whether the stream was idle until then."""
+    def _begin(self, where: Any, *, enqueues: bool) -> tuple[Pair | None, Closed | None]:
+        """Events of which the first is recorded, behind a gate where the stream is idle."""
         pair: Pair | None = None
+        closed: Closed | None = None
+        began = False
         try:
             with self._context.current():
                 if self.captures(where):
-                    return None, False
+                    return None, None
                 pair = self._events.take()
-                idle = not self._driver.cuStreamQuery(where)[0]
-                if not self._driver.cuEventRecord(pair[0], where)[0]:
-                    return pair, idle
+                if enqueues and not self._driver.cuStreamQuery(where)[0]:
+                    closed = self._gate.close(where)
+                began = not self._driver.cuEventRecord(pair[0], where)[0]
         except DeviceFailed:
             pass  # what cannot be timed is launched all the same
-        self._events.give_back(pair)
-        return None, False
+        finally:
+            if not began:
+                if closed is not None:
+                    closed.open()
+                self._events.give_back(pair)
+        return (pair, closed) if began else (None, None)
+
+    def _end(self, where: Any, pair: Pair) -> tuple[bool, bool]:
+        """Record the second event; whether it is, and the device had not come to the first."""
+        driver = self._driver
+        try:
+            with self._context.current():
+                if self.captures(where) or driver.cuEventRecord(pair[1], where)[0]:
+                    return False, False
+                not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
+                return True, bool(driver.cuEventQuery(pair[0])[0] == not_ready)
+        except DeviceFailed:
+            return False, False  # of what was launched, which its own library tells
 
     def _prepare(self) -> None:
         """Load the gate for launches to come, unless callers would wait for that."""
