@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from vyre.adapter.looks import Looks
+from vyre.adapter.looks import Arrays, Looks
 
 
-def look(value, looks=None):
-    looks = Looks() if looks is None else looks
-    return looks[type(value)](value)
+def alike_exactly(one, other):
+    looks = Looks()
+    return looks.exactly([one]) == looks.exactly([other])
+
+
+def alike_at_all(one, other):
+    looks = Looks()
+    return looks.at([one]) == looks.at([other])
 
 
 @pytest.mark.parametrize(
@@ -35,12 +40,25 @@ def look(value, looks=None):
     ],
 )
 def test_numbers_count_by_their_doublings_and_all_else_by_its_type(one, other, alike):
-    assert (look(one) == look(other)) is alike
-    assert hash(look(one)) is not None
+    assert alike_exactly(one, other) is alike
+    assert alike_at_all(one, other) is alike
+    assert hash(Looks().exactly([one])) is not None
+    assert hash(Looks().at([one])) is not None
+
+
+def test_how_many_there_are_and_where_they_stand_counts():
+    given = [(), (1, 2.0), (2.0, 1), (True,), (False,), (1,), (1.0,), (1, 1), ((1,), 1), (1, (1,))]
+    looks = Looks()
+
+    assert len(set(map(looks.exactly, given))) == len(given)
+    assert len(set(map(looks.at, given))) == len(given)
 
 
 def test_arrays_are_looked_at_as_a_library_says():
-    looks = Looks(lambda kind: len if kind is list else None)
+    said = Arrays(exact=len, look=lambda held: bool(held))
+    looks = Looks(lambda kind: said if kind is list else None)
 
-    assert look([1, 2], looks) == 2
-    assert look(2, looks) == (int, 2)
+    assert looks.exactly([[1, 2], 2]) == ((list, int), 2, 2)
+    assert looks.at([[1, 2], 2]) == (True, (int, 2))
+    assert looks.at([([1], 2)]) == ((tuple, True, (int, 2)),)
+    assert looks.exactly([([1], 2)]) == ((tuple,), (tuple, True, (int, 2)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -19,6 +20,7 @@ from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.failure import Raised
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
+from vyre.adapter.looks import Looks
 from vyre.adapter.places import sooner
 from vyre.adapter.reading.hidden import defined_by, hidden_in_source, hiding_option
 from vyre.adapter.reading.sources import bare
@@ -112,15 +114,20 @@ class Queues:
         return None
 
 
-class _Queue(NamedTuple):
-    """What of a queue tells launches apart: programs may make one for each."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Queue:
+    """What of a queue tells launches apart: programs may make one for each.
+
+    There is one of each kind, told apart by identity, because every launch looks for its own.
+    """
 
     device: Any
     is_timed: bool
 
-    @classmethod
-    def of(cls, queue: Any) -> _Queue:
-        return cls(queue.device, _is_timed(queue))
+
+@functools.cache
+def _queue_of(device: Any, *, is_timed: bool) -> _Queue:
+    return _Queue(device, is_timed)
 
 
 def _is_timed(queue: Any) -> bool:
@@ -138,6 +145,7 @@ class TunedKernel:
         self._calls = Calls(self.name, check=check)
         self._texts: dict[int, str] = {}
         self._queues: dict[Any, _Queue] = {}
+        self._looks = Looks()
 
     def __call__(
         self,
@@ -152,7 +160,8 @@ class TunedKernel:
     ) -> Any:
         """Launch it once, and give its event."""
         try:
-            key = (self._queues[queue], global_size, local_size, *map(_like, args))
+            looks = self._looks.exactly(args)
+            key = (self._queues[queue], global_size, local_size, *looks)
             entry = None if g_times_l else self._calls.find(key)
         except (KeyError, TypeError):  # a queue that is new, sizes in a list
             entry = None
@@ -205,13 +214,12 @@ class TunedKernel:
         return size, local
 
     def _entry(self, queue: Any, size: Shape, local: Local, args: tuple[Any, ...]) -> Entry:
-        likes = tuple(map(_like, args))
         of_queue = self._queues.get(queue)
         if of_queue is None:
-            of_queue = _Queue.of(queue)
+            of_queue = _queue_of(queue.device, is_timed=_is_timed(queue))
             make_room(self._queues, _MOST_QUEUES)
             self._queues[queue] = of_queue
-        key = (of_queue, size, local, *likes)
+        key = (of_queue, size, local, *self._looks.exactly(args))
         entry = self._calls.find(key)
         if entry is not None:
             return entry
@@ -230,7 +238,7 @@ class TunedKernel:
             text=self._text(device),
             place=Queues(info),
             configs=able if of_queue.is_timed else able[:1],
-            sizes=(*size, *(one for one in likes if isinstance(one, int))),
+            sizes=(*size, *(n for n in map(_doublings, args) if n is not None)),
             traits=(
                 f"{len(size)} axes",
                 f"default {able[0].text}",
@@ -253,14 +261,11 @@ class TunedKernel:
         return self._texts[device.int_ptr]
 
 
-def _like(argument: Any) -> int | type:
-    """What of an argument tells launches apart: a whole number's doublings, of others the type.
-
-    A number may say how often a loop goes round.
-    """
+def _doublings(argument: Any) -> int | None:
+    """The largest number that counts as one does: it may say how often a loop goes round."""
     if isinstance(argument, (int, np.integer)):
         return (1 << int(argument).bit_length()) - 1
-    return type(argument)
+    return None
 
 
 def _product(sizes: Iterable[int], local: Iterable[int]) -> Shape:

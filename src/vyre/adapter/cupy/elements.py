@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import cupy
@@ -21,7 +22,7 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
 from vyre.adapter.identity import digest_of
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.looks import Look, Looks
+from vyre.adapter.looks import Arrays, Looks
 from vyre.adapter.reading.cuda_text import sign_in
 from vyre.adapter.reading.sources import bare
 from vyre.adapter.trial import copying
@@ -38,11 +39,14 @@ _LOOP = ("CUPY_FOR", "i", "n", "_ind")
 """What the loop is made of in which CuPy has a kernel of elements."""
 
 
-def _of_elements(kind: type) -> Look | None:
+def _of_elements(kind: type) -> Arrays | None:
     """Arrays whose elements CuPy finds for a kernel."""
     if not issubclass(kind, cupy.ndarray):
         return None
-    return lambda x: (kind, x.dtype, x.ndim, x.size.bit_length(), x.flags.c_contiguous)
+    return Arrays(
+        attrgetter("dtype", "shape", "strides"),
+        lambda x: (kind, x.dtype, x.ndim, x.size.bit_length(), x.flags.c_contiguous),
+    )
 
 
 class TunedElementwiseKernel:
@@ -63,16 +67,9 @@ class TunedElementwiseKernel:
         self, *args: Any, size: int = -1, stream: Any = None, block_size: int = _USUAL
     ) -> Any:
         """Launch it once, and give what it gives."""
-        looks = self._looks
         try:
-            key = (
-                self._device(),
-                block_size,
-                -1 if size == -1 else int(size).bit_length(),
-                *[looks[type(one)](one) for one in args],
-            )
-            entry = self._calls.find(key)
-        except (TypeError, ValueError):  # what the library refuses
+            entry = self._calls.again(self._exactly(args, size, block_size))
+        except TypeError:  # what the library refuses
             entry = None
         if entry is None:
             return self._first(args, size, stream, block_size)
@@ -142,12 +139,12 @@ class TunedElementwiseKernel:
             return None
         if any(isinstance(one, cupy.ndarray) and not one.size for one in args):
             return None
-        looked = tuple(self._looks[type(one)](one) for one in args)
+        exactly = self._exactly(args, size, block_size)
         doublings = -1 if size == -1 else int(size).bit_length()
-        key = (self._device(), block_size, doublings, *looked)
+        key = (self._device(), block_size, doublings, *self._looks.at(args))
         found = self._calls.find(key)
         if found is not None:
-            return found
+            return self._calls.keep(exactly, found)
         place = device.place()
         if place.is_capturing(CURRENT if stream is None else stream.ptr):
             return None
@@ -171,7 +168,12 @@ class TunedElementwiseKernel:
             warm=True,
         )
         variants = _Elementwise(self.kernel, frozenset(able))
-        return self._calls.add(key, kind, variants, (args, size, stream))
+        entry = self._calls.add(key, kind, variants, (args, size, stream))
+        return self._calls.keep(exactly, entry)
+
+    def _exactly(self, args: tuple[Any, ...], size: Any, block_size: Any) -> Hashable:
+        """What a call that is made again has in common with the one before."""
+        return (self._device(), block_size, size, *self._looks.exactly(args))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,8 @@ class _Elementwise:
             del stream  # a call has its own, or the thread's
             args, size, on = arguments
             try:
+                if on is None and size == -1:  # which is quicker said
+                    return kernel(*args, block_size=block)
                 return kernel(*args, size=size, stream=on, block_size=block)
             except REFUSED as error:
                 raise Raised(error) from error

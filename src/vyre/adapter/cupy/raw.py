@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.looks import Look, Looks
+from vyre.adapter.looks import Arrays, Looks
 from vyre.adapter.proof import Proof
 from vyre.adapter.reading.cuda_text import sign_in
 from vyre.adapter.reading.sources import bare
@@ -52,11 +53,11 @@ _IN_MEMORY = "CUPY_CACHE_IN_MEMORY"
 _OWN_MEMORY = re.compile(r"__constant__|__managed__|__device__[^(){};]*[;=]")
 
 
-def _of_any(kind: type) -> Look | None:
+def _of_any(kind: type) -> Arrays | None:
     """Arrays that a kernel has as memory alone."""
     if not issubclass(kind, cupy.ndarray):
         return None
-    return lambda x: (kind, x.dtype, x.size.bit_length())
+    return Arrays(attrgetter("dtype", "size"), lambda x: (kind, x.dtype, x.size.bit_length()))
 
 
 class TunedRawKernel:
@@ -94,18 +95,10 @@ class TunedRawKernel:
         stream: Any = None,
     ) -> None:
         """Launch it once."""
-        looks, size = self._looks, self._size
+        size = self._size
         stated = None if size is None else size(*args)
         try:
-            key = (
-                self._device(),
-                grid,
-                block,
-                shared_mem,
-                stated,
-                *[looks[type(one)](one) for one in args],
-            )
-            entry = self._calls.find(key)
+            entry = self._calls.again(self._exactly(grid, block, args, shared_mem, stated))
         except TypeError:  # lists, which the library refuses
             entry = None
         if entry is None:
@@ -114,6 +107,7 @@ class TunedRawKernel:
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
                 return
+            self._calls.keep(self._exactly(grid, block, args, shared_mem, stated), entry)
         if stream is None:
             entry.launch((args, None, grid, stated), CURRENT)
         else:
@@ -196,7 +190,7 @@ class TunedRawKernel:
         if not isinstance(args, (tuple, list)):
             return None
         size = () if stated is None else grids.size_of(stated, self.name)
-        looked = tuple(self._looks[type(one)](one) for one in args)
+        looked = self._looks.at(args)
         key = (self._device(), grid, block, shared_mem, stated, *looked)
         found = self._calls.find(key)
         if found is not None:
@@ -235,6 +229,12 @@ class TunedRawKernel:
         variants = _Raw(self.kernel, launch, shared_mem, frozenset(able))
         entry = self._calls.add(like if free else key, kind, variants, (args, stream, grid, stated))
         return self._calls.alike(key, entry) if free else entry
+
+    def _exactly(
+        self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stated: Any
+    ) -> Hashable:
+        """What a launch that is made again has in common with the one before."""
+        return (self._device(), grid, block, shared_mem, stated, *self._looks.exactly(args))
 
     def _sign(self, shared_mem: int) -> str | None:
         """What may make results depend on the block."""
@@ -305,7 +305,10 @@ class _Raw:
             else:
                 used = grid if covering is None else covering.grid(given, stated, name)
             try:
-                kernel(used, block, args, shared_mem=shared, stream=on)
+                if on is None and not shared:  # which is quicker said
+                    kernel(used, block, args)
+                else:
+                    kernel(used, block, args, shared_mem=shared, stream=on)
             except REFUSED as error:
                 raise Raised(error) from error
 

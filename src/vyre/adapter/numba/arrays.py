@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from operator import attrgetter
 from typing import Any
 
 import numba.cuda as cuda
 import numpy as np
 
 from vyre.adapter.alike import alike
-from vyre.adapter.looks import Look
+from vyre.adapter.looks import Arrays, Look
 from vyre.adapter.numba.device import SIMULATED
 from vyre.adapter.trial.copying import copied
 from vyre.adapter.trial.parts import as_numpy
@@ -49,17 +50,20 @@ def _is_fake(argument: Any) -> bool:
     return SIMULATED and hasattr(argument, "copy_to_host")
 
 
-def look_at(kind: type) -> Look | None:
+def look_at(kind: type) -> Arrays | None:
     """How arrays of a type are looked at."""
+    look: Look | None = None
     if kind.__module__.partition(".")[0] == "torch":
-        return lambda x: (kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous())
-    if all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
+        look = lambda x: (  # noqa: E731  # one of several
+            *(kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous()),
+        )
+    elif all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
         kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
     ):
-        return _look_at_array
-    if hasattr(kind, "__cuda_array_interface__"):
-        return lambda x: alike((x,))
-    return None
+        return Arrays(attrgetter("dtype", "size", "strides"), _look_at_array)
+    elif hasattr(kind, "__cuda_array_interface__"):
+        look = lambda x: alike((x,))  # noqa: E731  # as above
+    return None if look is None else Arrays(look, look)
 
 
 def _look_at_array(x: Any) -> Any:

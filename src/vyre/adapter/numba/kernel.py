@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -281,15 +281,8 @@ class _Launching:
         if self._callbacks:  # which are this configuration's own
             return self._given(*args)
         owner, size = self._owner, self._size
-        looks = owner.looks
         try:
-            key = (
-                owner.device(),
-                self._what,
-                None if size is None else size(*args),
-                *[looks[type(one)](one) for one in args],
-            )
-            entry = owner.calls.find(key)
+            entry = owner.calls.again(self._exactly(args, None if size is None else size(*args)))
         except TypeError:  # what the library cannot take either
             entry = None
         if entry is None:
@@ -361,24 +354,31 @@ class _Launching:
         launch = None if 0 in size else self._launch(size)
         if launch is None or self._handle is None or owner.is_copied(args):
             return None
-        looked = tuple(owner.looks[type(one)](one) for one in args)
-        key = (owner.device(), self._what, stated, *looked)
+        looked = owner.looks.at(args)
+        exactly, key = self._exactly(args, stated), (owner.device(), self._what, stated, *looked)
         found = owner.calls.find(key)
         if found is not None:
-            return found
+            return owner.calls.keep(exactly, found)
         if device.place().is_capturing(self._handle):
             return None
         like = self.like(launch)
         if like is None:
-            begun = asks or owner.is_begun(type(self), args)
-            return owner.entry(key, args, self, launch) if begun else None
+            if not asks and not owner.is_begun(type(self), args):
+                return None
+            return owner.calls.keep(exactly, owner.entry(key, args, self, launch))
         of_all = (owner.device(), *like, *looked)
         entry = owner.calls.find(of_all)
         if entry is None:
             if not asks and not owner.is_begun(type(self), args):
                 return None
             entry = owner.entry(of_all, args, self, launch)
-        return owner.calls.alike(key, entry)
+        owner.calls.alike(key, entry)
+        return owner.calls.keep(exactly, entry)
+
+    def _exactly(self, args: tuple[Any, ...], stated: Any) -> Hashable:
+        """What a launch that is made again has in common with the one before."""
+        owner = self._owner
+        return (owner.device(), self._what, stated, *owner.looks.exactly(args))
 
 
 class Configured(_Launching):
