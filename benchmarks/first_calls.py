@@ -7,7 +7,9 @@ Each kernel at each size, the bundled reductions among them, starts in a process
 knows nothing: no choice is remembered and no code is kept. Every launch is noted; afterwards each
 schedule that was launched is timed beside the best of a recording (or of a sweep, where there is
 none), all in turns, in the same process. A figure is the device time of the launches over that of
-as many of the best. Calls come flat out, without ever waiting, and paced, one a millisecond. `in
+as many of the best. Calls come flat out, without ever waiting, and paced, one a millisecond: there
+each schedule is timed as such calls are made, alone after a pause, since the best of launches in a
+row need not be the best of those (`in_a_row` says what it would come to by their times). `in
 turn` is one process that calls six sizes one after the other, a hundred times each. Processes get
 ready beside each other and have the device one by one.
 """
@@ -215,6 +217,7 @@ def figures(rows: list[Row]) -> dict[str, object]:
             "cells": len(some),
             "at_100": mean(row["at_100"] for row in some),
             "at_1000": mean(row["at_1000"] for row in some),
+            **({"in_a_row": in_a_row(some)} if pace == "paced" else {}),
             "at_100_large": mean(row["at_100"] for row in large),
             "at_1000_large": mean(row["at_1000"] for row in large),
             "first": mean(row["first"] for row in some),
@@ -228,6 +231,12 @@ def figures(rows: list[Row]) -> dict[str, object]:
         }
     found["failed"] = [f"{name(row)} {row['pace']}" for row in rows if "error" in row]
     return found
+
+
+def in_a_row(rows: list[Row]) -> dict[str, float | None]:
+    """What paced calls come to by the times of launches in a row."""
+    held = [row["in_a_row"] for row in rows if "in_a_row" in row]
+    return {key: mean(row[key] for row in held) for key in ("at_100", "at_1000")}
 
 
 def name(row: Mapping[str, Any]) -> str:
@@ -293,6 +302,9 @@ def tell(found: dict[str, Any], late: int) -> None:
             f"  geometric mean at 100: {some['at_100']}, at 1000: {some['at_1000']}; from 2^24 up: "
             f"{some['at_100_large']}, {some['at_1000_large']}"
         )
+        if "in_a_row" in some:
+            by = some["in_a_row"]
+            print(f"  by the times of launches in a row: {by['at_100']}, {by['at_1000']}")
         print(
             f"  the first launch {some['first']}, the default {some['default']}, "
             f"settled {some['settled']}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import spaces_kernels
-from noted import Noted, leaders, ratio_of, timed
+from noted import Noted, leaders, one_by_one, ratio_of, timed
 
 import vyre
 from vyre.lang import Role
@@ -213,20 +213,19 @@ def measured(
     times, refused = timed(target.bound, list(every), task["measure"])
     missing = [one.text for one in dict.fromkeys(launched) if one not in times]
     assert not missing, f"launched, and yet not to be timed: {missing}"
-    best = min(times, key=times.__getitem__)
+    best, row = min(times, key=times.__getitem__), dict[str, Any]()
+    if task["pace"] == "paced":
+        row = {"in_a_row": _after(launched, times, times[best])}
+        times, best = one_by_one(target.bound, list(times), task["measure"], PACE_S)
     best_ns, counts = times[best], dict.fromkeys(launched, 0)
     for schedule in launched:
         counts[schedule] += 1
 
-    def after(count: int) -> float | None:
-        enough = len(launched) >= count
-        return round(ratio_of(launched[:count], times, best_ns), 4) if enough else None
-
     return {
         "extent": list(numbers.extent),
-        "at_100": after(SHORT),
-        "at_1000": after(1000),
-        "at_end": after(len(launched)),
+        **_after(launched, times, best_ns),
+        "at_end": round(ratio_of(launched, times, best_ns), 4),
+        **row,
         "settled": round(times[settled] / best_ns, 4) if settled in times else None,
         "default": round(times[default] / best_ns, 4),
         "first": round(times[launched[0]] / best_ns, 4),
@@ -244,6 +243,18 @@ def measured(
         },
         "distinct": len(counts),
         "refused": len(refused),
+    }
+
+
+def _after(
+    launched: list[Schedule], times: Mapping[Schedule, float], best_ns: float
+) -> dict[str, float | None]:
+    """What the first launches took over as many of the best, where so many were made."""
+    return {
+        f"at_{count}": round(ratio_of(launched[:count], times, best_ns), 4)
+        if len(launched) >= count
+        else None
+        for count in (SHORT, 1000)
     }
 
 
