@@ -310,7 +310,8 @@ def opencl() -> Callable[[int], Case]:
 
     from vyre.adapter import opencl as adapter
 
-    device = next(one for platform in cl.get_platforms() for one in platform.get_devices())
+    devices = [one for platform in cl.get_platforms() for one in platform.get_devices()]
+    device = next((one for one in devices if one.type & cl.device_type.GPU), devices[0])
     context = cl.Context([device])
     properties = cl.command_queue_properties.PROFILING_ENABLE
     queue = cl.CommandQueue(context, properties=properties)

@@ -16,7 +16,7 @@ from vyre.model import Clocks, DeviceInfo, DeviceKind, Limits
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device
 
-_SHARE, _ADVANCE_S, _PER_SEEN = 0.01, 0.1, 1.0
+_SHARE, _ADVANCE_S, _PER_SEEN, _PER_LIVED = 0.01, 0.1, 1.0, 0.25
 
 _WHOLE_NS = 100_000
 """What a function must take on an idle device to be told from others: what the host does between
@@ -94,7 +94,8 @@ def sooner(pace: Pace) -> Pace:
 
     Its default may be far behind, as that of Vyre's own kernels is not, so a hundredth of the time
     is well spent where calls and learning share cores. There, processes that compile and try give
-    way to the calls, so they may work for as long as the calls have by then.
+    way to the calls, so they may work for as long as the calls have by then. Beside a GPU they may
+    work a quarter of the time in any case: a program that makes a call now and then has its best, too.
     """
     return replace(
         pace,
@@ -102,6 +103,7 @@ def sooner(pace: Pace) -> Pace:
         advance_s=max(pace.advance_s, _ADVANCE_S),
         cores=0,
         per_seen=_PER_SEEN if pace.cores else pace.per_seen,
+        per_lived=0.0 if pace.cores else _PER_LIVED,
     )
 
 

@@ -42,6 +42,7 @@ class Pace:
     rough_s: float = 1e-3  # what each of them counts as work
     enough_s: float = 0.05  # of launches must have been seen before anything is compiled for them
     per_seen: float = 2.0  # seconds of compiling beside a GPU per second of launches
+    per_lived: float = 0.0  # and per second since learning began, beside calls that are few
     first_fetch_s: float = 0.3  # what a fetch is expected to take before one was made
     together: int = 16  # candidates that a fetch may bring
     news: float = 0.05  # by how much a remembered gain must have changed to be written again

@@ -62,6 +62,19 @@ class TestCompiling:
 
         assert len(world.fetched) == 2
 
+    def test_where_it_may_take_a_share_of_the_time_few_calls_are_enough(self):
+        world = self.settled(replace(AT_ONCE, per_seen=0.0, per_lived=0.25))
+        world.fetching.clear()
+        world.tell(Came((Fetched(took_s=5.0),), frozenset((DEFAULT, BEST)), 0))
+        world.now_s += 21
+        world.timed(DEFAULT)
+        assert len(world.fetched) == 1
+
+        world.now_s += 21  # a quarter is more than the two take together
+        world.timed(DEFAULT)
+
+        assert len(world.fetched) == 2
+
     def test_on_a_cpu_what_it_takes_is_a_loss_within_the_budget(self):
         world = self.settled(replace(AT_ONCE, cores=2))
         world.fetching.clear()

@@ -34,8 +34,11 @@ def fetch_ahead(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         charge = cost_s / pace.cores / default_s
         if charge > policy.budget.left - pace.kept_back:
             return standing, ()
-    elif ledger.fetched_s + cost_s > pace.per_seen * seen_s:
-        return standing, ()
+    else:
+        assert standing.began_s is not None, "something was told by now"
+        lived_s = at.now_s - standing.began_s
+        if ledger.fetched_s + cost_s > pace.per_seen * seen_s + pace.per_lived * lived_s:
+            return standing, ()
     wanted = policy.wanted(pace.together, standing.mask, cost=charge)
     if not wanted:
         return standing, ()
