@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vyre.adapter.looks import Arrays, Looks
+from vyre.adapter.looks import NOT_SEEN, Arrays, Looks
 
 
 def alike_exactly(one, other):
@@ -54,11 +54,51 @@ def test_how_many_there_are_and_where_they_stand_counts():
     assert len(set(map(looks.at, given))) == len(given)
 
 
-def test_arrays_are_looked_at_as_a_library_says():
-    said = Arrays(exact=len, look=lambda held: bool(held))
-    looks = Looks(lambda kind: said if kind is list else None)
+class Array:
+    def __init__(self, size):
+        self.size = size
 
-    assert looks.exactly([[1, 2], 2]) == ((list, int), 2, 2)
-    assert looks.at([[1, 2], 2]) == (True, (int, 2))
-    assert looks.at([([1], 2)]) == ((tuple, True, (int, 2)),)
-    assert looks.exactly([([1], 2)]) == ((tuple,), (tuple, True, (int, 2)))
+
+def test_arrays_are_looked_at_as_a_library_says():
+    said = Arrays(lambda x: x.size.bit_length(), ("size",))
+    looks = Looks(lambda kind: said if kind is Array else None)
+
+    assert looks.exactly([Array(5), 2]) == looks.exactly([Array(5), 3])
+    assert looks.exactly([Array(5), 2]) != looks.exactly([Array(6), 2])
+    assert looks.at([Array(5), 2]) == (3, (int, 2))
+    assert looks.at([(Array(5), 2)]) == ((tuple, 3, (int, 2)),)
+    assert looks.exactly([(Array(5), 2)]) != looks.exactly([(Array(8), 2)])
+
+
+def test_arrays_without_attributes_that_say_it_are_asked():
+    looks = Looks(lambda kind: Arrays(len) if kind is list else None)
+
+    assert looks.exactly([[1, 2]]) == looks.exactly([[3, 4]]) != looks.exactly([[1]])
+
+
+GIVEN = [(), (1,), (True,), (1, 2.0), (2.0, 1), (np.int32(1),), (np.float32(1),), ((1,),), (None,)]
+
+
+@pytest.mark.parametrize("before", GIVEN)
+@pytest.mark.parametrize("given", GIVEN)
+def test_the_latest_way_to_look_gives_for_other_arguments_nothing_that_was_given(before, given):
+    looks = Looks()
+    kept = {looks.exactly(one) for one in GIVEN}
+    expected = looks.exactly(before)
+
+    assert looks.latest(before) == expected
+    try:
+        found = looks.latest(given)
+    except NOT_SEEN:
+        return
+    assert found not in kept or found == looks.exactly(given)
+
+
+@pytest.mark.parametrize("args", [None, 3, (1, 2), [1], iter([1])])
+def test_what_cannot_be_looked_at_is_not_seen(args):
+    looks = Looks()
+    seen = looks.exactly([1])
+    try:
+        assert looks.latest(args) == seen
+    except NOT_SEEN:
+        assert args != [1]

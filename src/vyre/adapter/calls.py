@@ -48,7 +48,7 @@ class Calls:
     def __init__(self, name: str, *, check: Check | None = None) -> None:
         self.name, self.check = name, check
         self._entries: dict[tuple[Rule, Hashable], Entry] = {}
-        self._again: dict[tuple[Rule, Hashable], Entry] = {}  # the same, by what is quick to see
+        self.again: dict[Hashable, Entry] = {}  # the same, by what is quick to see
         self._admitted: dict[Workload, Admitted] = {}  # kinds of a workload share their trials
 
     def find(self, key: Hashable) -> Entry | None:
@@ -74,14 +74,10 @@ class Calls:
         make_room(self._entries, _MOST_KINDS)
         return self._entries.setdefault((by, key), entry)
 
-    def again(self, exactly: Hashable) -> Entry | None:
-        """The entry of a call that is made again, as far as that is quick to see."""
-        return self._again.get((rule(), exactly))
-
-    def keep(self, exactly: Hashable, entry: Entry) -> Entry:
-        """Find an entry again when such a call is made again."""
-        make_room(self._again, _MOST_KINDS)
-        self._again[rule(), exactly] = entry
+    def keep(self, key: Hashable, entry: Entry) -> Entry:
+        """Find an entry `again` by a key, of which the rule is a part."""
+        make_room(self.again, _MOST_KINDS)
+        self.again[key] = entry
         return entry
 
     def alike(self, key: Hashable, entry: Entry) -> Entry:

@@ -20,7 +20,7 @@ from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.failure import Raised
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.looks import Looks
+from vyre.adapter.looks import NOT_SEEN, Looks
 from vyre.adapter.places import sooner
 from vyre.adapter.reading.hidden import defined_by, hidden_in_source, hiding_option
 from vyre.adapter.reading.sources import bare
@@ -32,6 +32,7 @@ from vyre.backend import opencl as backend
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
 from vyre.learn.pace import Pace
+from vyre.learn.rules import rule
 from vyre.model import Clocks, Decision, DeviceInfo, DeviceKind, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
@@ -145,7 +146,7 @@ class TunedKernel:
         self._calls = Calls(self.name, check=check)
         self._texts: dict[int, str] = {}
         self._queues: dict[Any, _Queue] = {}
-        self._looks = Looks()
+        self._again, self._looks = self._calls.again, Looks()
 
     def __call__(
         self,
@@ -159,12 +160,13 @@ class TunedKernel:
         allow_empty_ndrange: bool = False,
     ) -> Any:
         """Launch it once, and give its event."""
+        entry: Entry | None = None
         try:
-            looks = self._looks.exactly(args)
-            key = (self._queues[queue], global_size, local_size, *looks)
-            entry = None if g_times_l else self._calls.find(key)
-        except (KeyError, TypeError):  # a queue that is new, sizes in a list
-            entry = None
+            if not g_times_l:
+                looked = self._looks.latest(args)
+                entry = self._again[rule(), self._queues[queue], global_size, local_size, looked]
+        except NOT_SEEN:  # or a queue that is new, sizes in a list
+            pass
         if entry is None:
             size, local = self._sizes(global_size, local_size)
             if g_times_l and local is not None:
@@ -219,10 +221,10 @@ class TunedKernel:
             of_queue = _queue_of(queue.device, is_timed=_is_timed(queue))
             make_room(self._queues, _MOST_QUEUES)
             self._queues[queue] = of_queue
-        key = (of_queue, size, local, *self._looks.exactly(args))
+        key = (of_queue, size, local, self._looks.exactly(args))
         entry = self._calls.find(key)
         if entry is not None:
-            return entry
+            return self._calls.keep((rule(), *key), entry)
         if not of_queue.is_timed:
             warnings.warn(
                 f"{self.name} is launched on a queue that gives no times, so nothing is learned; "
@@ -249,7 +251,8 @@ class TunedKernel:
             warm=info.kind is DeviceKind.GPU,  # drivers for processors compile each local size
         )
         variants = _Locals(self._kernel, size, self._pad)
-        return self._calls.add(key, kind, variants, (queue, args, None, None))
+        entry = self._calls.add(key, kind, variants, (queue, args, None, None))
+        return self._calls.keep((rule(), *key), entry)
 
     def _text(self, device: Any) -> str:
         """The source, or the binary where there is none, and how it was built."""

@@ -95,7 +95,7 @@ def sooner(pace: Pace) -> Pace:
     Its default may be far behind, as that of Vyre's own kernels is not, so a hundredth of the time
     is well spent where calls and learning share cores. There, processes that compile and try give
     way to the calls, so they may work for as long as the calls have by then. Beside a GPU they may
-    work a quarter of the time in any case: a program that makes a call now and then has its best, too.
+    work a quarter of the time in any case, so that a program that makes few calls learns as well.
     """
     return replace(
         pace,

@@ -292,7 +292,10 @@ def cupy_by_name(place: Callable[[], TablePlace] | None = None) -> Iterator[Any]
         get_current_stream=lambda: _streams()[-1],
         driver=SimpleNamespace(CUDADriverError=CUDADriverError),
         runtime=SimpleNamespace(
-            CUDARuntimeError=error, getDevice=lambda: 0, setDevice=lambda _: None
+            CUDARuntimeError=error,
+            getDevice=lambda: 0,
+            setDevice=lambda _: None,
+            getDeviceCount=lambda: 2,
         ),
         nvrtc=SimpleNamespace(getVersion=_compiler),
         Device=lambda _: SimpleNamespace(compute_capability="90"),

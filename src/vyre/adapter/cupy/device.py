@@ -55,6 +55,15 @@ def place() -> Streams:
     return Streams(cuda(cupy.cuda.runtime.getDevice()))
 
 
+def asked() -> Callable[[], int]:
+    """What tells the number of the current device; where there is one, nobody is asked."""
+    try:
+        is_only = cupy.cuda.runtime.getDeviceCount() == 1
+    except REFUSED:  # there is none, which a launch will say
+        is_only = False
+    return int if is_only else cupy.cuda.runtime.getDevice
+
+
 def versions() -> str:
     """Of the library and its compiler."""
     return f"cupy {cupy.__version__}, nvrtc {cupy.cuda.nvrtc.getVersion()}"

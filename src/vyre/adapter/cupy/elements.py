@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import cupy
@@ -22,13 +21,14 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
 from vyre.adapter.identity import digest_of
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.looks import Arrays, Looks
+from vyre.adapter.looks import NOT_SEEN, Arrays, Looks
 from vyre.adapter.reading.cuda_text import sign_in
 from vyre.adapter.reading.sources import bare
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
+from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.policy.contest import Progress
 
@@ -44,22 +44,33 @@ def _of_elements(kind: type) -> Arrays | None:
     if not issubclass(kind, cupy.ndarray):
         return None
     return Arrays(
-        attrgetter("dtype", "shape", "strides"),
         lambda x: (kind, x.dtype, x.ndim, x.size.bit_length(), x.flags.c_contiguous),
+        ("dtype", "shape", "strides"),
     )
 
 
 class TunedElementwiseKernel:
     """A kernel that is called as before; the block that CuPy has for it is the default."""
 
-    __slots__ = ("_calls", "_device", "_looks", "_named", "_sign", "_text", "kernel", "name")
+    __slots__ = (
+        "_again",
+        "_calls",
+        "_device",
+        "_looks",
+        "_named",
+        "_sign",
+        "_text",
+        "kernel",
+        "name",
+    )
 
     def __init__(self, kernel: Any, named: tuple[Shape, ...] | None, check: Check | None) -> None:
         self.kernel, self.name = kernel, str(kernel.name)
         self._named = named
         self._calls = Calls(self.name, check=check)
         self._looks = Looks(_of_elements)
-        self._device = cupy.cuda.runtime.getDevice
+        self._again = self._calls.again
+        self._device = device.asked()
         self._sign = _sign_in(kernel)
         self._text: str | None = None
 
@@ -67,10 +78,14 @@ class TunedElementwiseKernel:
         self, *args: Any, size: int = -1, stream: Any = None, block_size: int = _USUAL
     ) -> Any:
         """Launch it once, and give what it gives."""
+        entry: Entry | None = None
         try:
-            entry = self._calls.again(self._exactly(args, size, block_size))
-        except TypeError:  # what the library refuses
-            entry = None
+            key = (rule(), self._device(), block_size, size, self._looks.latest(args))
+            entry = self._again[key]
+        except NOT_SEEN:
+            pass
+        if entry is None:
+            entry = self._seen(args, size, block_size)
         if entry is None:
             return self._first(args, size, stream, block_size)
         return entry.launch((args, size, stream), CURRENT if stream is None else stream.ptr)
@@ -139,7 +154,7 @@ class TunedElementwiseKernel:
             return None
         if any(isinstance(one, cupy.ndarray) and not one.size for one in args):
             return None
-        exactly = self._exactly(args, size, block_size)
+        exactly = (rule(), self._device(), block_size, size, self._looks.exactly(args))
         doublings = -1 if size == -1 else int(size).bit_length()
         key = (self._device(), block_size, doublings, *self._looks.at(args))
         found = self._calls.find(key)
@@ -171,9 +186,13 @@ class TunedElementwiseKernel:
         entry = self._calls.add(key, kind, variants, (args, size, stream))
         return self._calls.keep(exactly, entry)
 
-    def _exactly(self, args: tuple[Any, ...], size: Any, block_size: Any) -> Hashable:
-        """What a call that is made again has in common with the one before."""
-        return (self._device(), block_size, size, *self._looks.exactly(args))
+    def _seen(self, args: tuple[Any, ...], size: Any, block_size: Any) -> Entry | None:
+        """Where such calls are made from, if there were any with arguments of these types."""
+        looked = self._looks.exactly(args)
+        try:
+            return self._again.get((rule(), self._device(), block_size, size, looked))
+        except TypeError:  # of what the library refuses
+            return None
 
 
 @dataclass(frozen=True, slots=True)

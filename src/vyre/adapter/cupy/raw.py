@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.looks import Arrays, Looks
+from vyre.adapter.looks import NOT_SEEN, Arrays, Looks
 from vyre.adapter.proof import Proof
 from vyre.adapter.reading.cuda_text import sign_in
 from vyre.adapter.reading.sources import bare
@@ -35,6 +34,7 @@ from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
+from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.plain import plain, shown
 from vyre.policy.contest import Progress
@@ -57,14 +57,25 @@ def _of_any(kind: type) -> Arrays | None:
     """Arrays that a kernel has as memory alone."""
     if not issubclass(kind, cupy.ndarray):
         return None
-    return Arrays(attrgetter("dtype", "size"), lambda x: (kind, x.dtype, x.size.bit_length()))
+    return Arrays(lambda x: (kind, x.dtype, x.size.bit_length()), ("dtype", "size"))
 
 
 class TunedRawKernel:
     """A kernel that is called as before; the block that it is given is the default."""
 
     __slots__ = (
-        *("_calls", "_device", "_lacks", "_looks", "_named", "_signs", "_size", "_texts", "_way"),
+        *(
+            "_again",
+            "_calls",
+            "_device",
+            "_lacks",
+            "_looks",
+            "_named",
+            "_signs",
+            "_size",
+            "_texts",
+            "_way",
+        ),
         *("kernel", "name"),
     )
 
@@ -80,7 +91,8 @@ class TunedRawKernel:
         self._named, self._size, self._way = named, size, way
         self._calls = Calls(self.name, check=check)
         self._looks = Looks(_of_any)
-        self._device = cupy.cuda.runtime.getDevice
+        self._again = self._calls.again
+        self._device = device.asked()
         self._texts: dict[int, str] = {}
         self._signs: dict[bool, str | None] = {}
         self._lacks: dict[str, str | None] = {}
@@ -97,17 +109,18 @@ class TunedRawKernel:
         """Launch it once."""
         size = self._size
         stated = None if size is None else size(*args)
+        entry: Entry | None = None
         try:
-            entry = self._calls.again(self._exactly(grid, block, args, shared_mem, stated))
-        except TypeError:  # lists, which the library refuses
-            entry = None
+            looked = self._looks.latest(args)
+            entry = self._again[rule(), self._device(), grid, block, shared_mem, stated, looked]
+        except NOT_SEEN:
+            pass
         if entry is None:
             stated = tuple(stated) if isinstance(stated, list) else stated
-            entry = self._entry(grid, block, args, shared_mem, stream, stated)
+            entry = self._found(grid, block, args, shared_mem, stream, stated)
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
                 return
-            self._calls.keep(self._exactly(grid, block, args, shared_mem, stated), entry)
         if stream is None:
             entry.launch((args, None, grid, stated), CURRENT)
         else:
@@ -175,6 +188,29 @@ class TunedRawKernel:
             )
         return entry, stated
 
+    def _found(
+        self,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any],
+        shared_mem: int,
+        stream: Any,
+        stated: Any,
+    ) -> Entry | None:
+        """The same as `_entry`, by what such a launch is found by when it is made again."""
+        if not (_is_shape(grid) and _is_shape(block) and is_whole(shared_mem)):
+            return None
+        if not isinstance(args, (tuple, list)):
+            return None
+        looked = self._looks.exactly(args)
+        key = (rule(), self._device(), grid, block, shared_mem, stated, looked)
+        entry = self._again.get(key)
+        if entry is None:
+            entry = self._entry(grid, block, args, shared_mem, stream, stated)
+            if entry is not None:
+                self._calls.keep(key, entry)
+        return entry
+
     def _entry(
         self,
         grid: Any,
@@ -229,12 +265,6 @@ class TunedRawKernel:
         variants = _Raw(self.kernel, launch, shared_mem, frozenset(able))
         entry = self._calls.add(like if free else key, kind, variants, (args, stream, grid, stated))
         return self._calls.alike(key, entry) if free else entry
-
-    def _exactly(
-        self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stated: Any
-    ) -> Hashable:
-        """What a launch that is made again has in common with the one before."""
-        return (self._device(), grid, block, shared_mem, stated, *self._looks.exactly(args))
 
     def _sign(self, shared_mem: int) -> str | None:
         """What may make results depend on the block."""

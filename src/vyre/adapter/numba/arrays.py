@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from operator import attrgetter
 from typing import Any
 
 import numba.cuda as cuda
@@ -60,10 +59,10 @@ def look_at(kind: type) -> Arrays | None:
     elif all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
         kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
     ):
-        return Arrays(attrgetter("dtype", "size", "strides"), _look_at_array)
+        return Arrays(_look_at_array, ("dtype", "size", "strides"))
     elif hasattr(kind, "__cuda_array_interface__"):
         look = lambda x: alike((x,))  # noqa: E731  # as above
-    return None if look is None else Arrays(look, look)
+    return None if look is None else Arrays(look)
 
 
 def _look_at_array(x: Any) -> Any:

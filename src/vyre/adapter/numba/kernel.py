@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of, text_of
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Kind
-from vyre.adapter.looks import Looks
+from vyre.adapter.looks import NOT_SEEN, Looks
 from vyre.adapter.numba import device
 from vyre.adapter.numba.arrays import is_copied, is_plain, look_at, on_copies
 from vyre.adapter.numba.device import SIMULATED, handle_of, options_of, versions
@@ -30,6 +30,7 @@ from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
+from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs, Limits
 from vyre.policy.contest import Progress
 
@@ -56,7 +57,7 @@ class TunedKernel:
         self.kernel, self.said = kernel, said
         self.name = str(kernel.py_func.__name__)
         self.calls = Calls(self.name, check=check)
-        self.looks = Looks(look_at)
+        self.again, self.looks = self.calls.again, Looks(look_at)
         self.device = device.current
         self.begun: set[object] = set()
         self.tasks: dict[Any, Any] = {}
@@ -281,10 +282,13 @@ class _Launching:
         if self._callbacks:  # which are this configuration's own
             return self._given(*args)
         owner, size = self._owner, self._size
+        entry: Entry | None = None
+        stated = None if size is None else size(*args)
         try:
-            entry = owner.calls.again(self._exactly(args, None if size is None else size(*args)))
-        except TypeError:  # what the library cannot take either
-            entry = None
+            looked = owner.looks.latest(args)
+            entry = owner.again[rule(), owner.device(), self._what, stated, looked]
+        except NOT_SEEN:
+            pass
         if entry is None:
             entry = self._entry(args)
             if entry is None:
@@ -355,7 +359,11 @@ class _Launching:
         if launch is None or self._handle is None or owner.is_copied(args):
             return None
         looked = owner.looks.at(args)
-        exactly, key = self._exactly(args, stated), (owner.device(), self._what, stated, *looked)
+        exactly = (rule(), owner.device(), self._what, stated, owner.looks.exactly(args))
+        again = owner.again.get(exactly)
+        if again is not None:
+            return again
+        key = (owner.device(), self._what, stated, *looked)
         found = owner.calls.find(key)
         if found is not None:
             return owner.calls.keep(exactly, found)
@@ -374,11 +382,6 @@ class _Launching:
             entry = owner.entry(of_all, args, self, launch)
         owner.calls.alike(key, entry)
         return owner.calls.keep(exactly, entry)
-
-    def _exactly(self, args: tuple[Any, ...], stated: Any) -> Hashable:
-        """What a launch that is made again has in common with the one before."""
-        owner = self._owner
-        return (owner.device(), self._what, stated, *owner.looks.exactly(args))
 
 
 class Configured(_Launching):
