@@ -19,6 +19,7 @@ from vyre.adapter.kind import Job
 from vyre.adapter.trial import trials
 from vyre.adapter.trial import tried as tried_module
 from vyre.adapter.trial.trials import Check, Trials, pickled
+from vyre.model import Knobs
 from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import TablePlace, failures, learning
 
@@ -136,6 +137,29 @@ def test_a_fault_is_found_on_copies_and_never_serves(bench, place, fault):
     assert failures(entry_of(function)) == {f"how={fault}": FAULTS[fault]}
     assert set(ran) == {"first", "right"}
     assert f"  dropped     how={fault}: {FAULTS[fault]}" in str(function.explain())
+
+
+@pytest.mark.usefixtures("bench")
+def test_what_a_fault_leaves_in_its_process_is_held_against_no_other(place):
+    """As a device that met an address which is none refuses everything from then on."""
+
+    def called(x, how):
+        if how == "poisons":
+            os.environ["VYRE_TEST_POISONED"] = "1"
+        if "VYRE_TEST_POISONED" in os.environ:
+            raise OSError(f"{how} is refused")
+        return double(x, how)
+
+    function, _ = tuned_double(place, "first", "poisons", "right", function=called)
+    assert function(np.float64([1.0])) == 4
+    admitted = entry_of(function).made.admitted
+    answers = [
+        admitted.trials.submit(admitted.default, Knobs.of({"how": how})).wait(600)
+        for how in ("poisons", "right", "poisons", "first")
+    ]
+
+    poisoned = Refused("OSError: poisons is refused", answers[0].log)
+    assert answers == [poisoned, {}, Refused(poisoned.reason, answers[2].log), {}]
 
 
 def test_the_first_config_is_tried_too_and_the_first_that_ends_is_the_default(bench, place):

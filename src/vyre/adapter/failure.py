@@ -13,6 +13,13 @@ def words_of(raised: BaseException) -> str:
         return ""
 
 
+class Spoiled(Exception):
+    """What a run on copies raised: its process may be another one now, and answers no more.
+
+    A device that met an address which is none refuses everything from then on, of any config.
+    """
+
+
 class Raised(DeviceFailed):
     """What a function or a library raised under a config; it is its own to answer for.
 

@@ -10,9 +10,9 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vyre.adapter.failure import words_of
+from vyre.adapter.failure import Spoiled, words_of
 from vyre.errors import VyreError
-from vyre.runtime.compile.serving import Answers, refusal, serve
+from vyre.runtime.compile.serving import LAST, Answers, refusal, serve
 
 GREETING = "vyre.adapter"
 _OURS = "vyre.adapter."
@@ -22,11 +22,17 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """What came of a request, or why nothing did."""
     try:
         return {"ok": True, "done": entry(request["entry"])(request["given"])}
-    except VyreError as error:
-        return refusal(error.problem)
+    except Spoiled as error:
+        return {**_refused(error.__cause__ or error), **LAST}
     except BaseException as error:  # noqa: BLE001  # others raise anything, and end the process so
-        last = traceback.format_exc(limit=-6)
-        return refusal(f"{type(error).__name__}: {words_of(error) or 'without a word'}", last)
+        return _refused(error)
+
+
+def _refused(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, VyreError):
+        return refusal(error.problem)
+    trace = "".join(traceback.format_exception(error, limit=-6))
+    return refusal(f"{type(error).__name__}: {words_of(error) or 'without a word'}", trace)
 
 
 def entry(name: str) -> Callable[..., Any]:

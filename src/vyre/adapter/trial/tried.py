@@ -11,6 +11,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from vyre.adapter.failure import Spoiled
 from vyre.adapter.server import entry
 from vyre.adapter.trial.differences import differ
 from vyre.errors import InvalidInput
@@ -51,9 +52,16 @@ class _Call:
     wanted: tuple[Knobs, Sequence[Any]] | None = field(default=None)
 
     def run(self, config: Knobs) -> list[Any]:
-        """What a config writes, on copies of its own."""
+        """What a config writes, on copies of its own.
+
+        Raises:
+            Spoiled: it raised anything.
+        """
         copies = [_load(self.folder, one) for one in self.arguments]
-        return list(self.runs(dict(config.settings), copies))
+        try:
+            return list(self.runs(dict(config.settings), copies))
+        except BaseException as error:
+            raise Spoiled from error
 
 
 _calls: dict[str, _Call] = {}

@@ -14,6 +14,9 @@ from typing import Any, BinaryIO
 LOG_CHARACTERS = 8000
 """How much of a compiler's log is worth sending; errors come last."""
 
+LAST = {"last": True}
+"""What is added to an answer after which the process is not to be asked again."""
+
 _GRACE_S = 5
 _NICE = 10
 

@@ -17,6 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 from vyre import settings
 from vyre.errors import WireError
 from vyre.runtime.compile.child import Child, Lost, Spoken
+from vyre.runtime.compile.serving import LAST
 
 MAX_FAILED_STARTS = 3
 """A process that did not come up this often in a row will not; the last refusal then stands."""
@@ -206,6 +207,8 @@ class Worker(ABC, Generic[Work, Done]):
             self._drop()
             return self._refusal(line.reason, line.log)
         answer = self._answer(line, self._sent)
+        if answer is not None and LAST.items() <= _parsed(line).items():
+            self._drop()
         if answer is None:
             self._drop()
             said = line[:_SHOWN].decode(errors="replace")
