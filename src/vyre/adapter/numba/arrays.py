@@ -80,6 +80,13 @@ def refuse_strided(number: int, array: Any) -> None:
         )
 
 
+def address_of(array: Any) -> int:
+    """Where an array's elements begin, for how it is aligned."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    found = array.ctypes.data if interface is None else interface["data"][0]
+    return int(found or 0)
+
+
 def on_host(array: Any) -> Any:
     """A copy of an array for a process that is started."""
     if isinstance(array, np.ndarray):
