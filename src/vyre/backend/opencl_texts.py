@@ -123,6 +123,14 @@ class OpenCLTexts:
         self._opened()[1].flush()  # or a driver may leave it where it is
         return ticket
 
+    @property
+    def parts_at(self) -> int:
+        """What the device aligns the memory of arguments to; it is told in bits."""
+        return int(self._device.mem_base_addr_align) // 8
+
+    def part(self, memory: Any, start: int, nbytes: int) -> Any:
+        return memory.get_sub_region(start, nbytes)
+
     def _built(self, text: Text) -> Any | Unbuilt:
         context, _ = self._opened()
         self._check()
