@@ -724,6 +724,24 @@ class TestProcesses:
         bench.call(call, 20)
         assert {one["VW"] for one in ran} == {1}
 
+    def test_what_is_written_beside_an_array_while_compiling_ends_no_process(self, opencl, bench):
+        astray = made(ADD.replace("int first", "c[-1] = c[n] = VW; int first"))
+        one = variants.Compiled(
+            astray._recipe,
+            variants.OnTexts(opencl, opencl.backend.texts),
+            (SIZE,),
+            described((*arrays(opencl), *numbers(1))),
+            {},
+        )
+
+        answers = [
+            beside.compiling().submit(one.job(vyre.Knobs.of({**FAST, "VW": vw}))).wait(600)
+            for vw in (1, 2)
+        ]
+
+        assert answers == [{}, {}]
+        assert bench.deciders.desk.drained(60)
+
     def test_a_compile_that_does_not_end_is_ended_with_its_process(self, opencl, bench):
         hangs = made(ADD.replace("int first", "for (;;) c[0] += VW; int first"))
         one = variants.Compiled(
