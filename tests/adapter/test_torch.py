@@ -1,6 +1,7 @@
 """A choice between whole functions on the same tensors: each call runs one of them, once."""
 
 import ctypes
+import sys
 import threading
 import warnings
 
@@ -391,6 +392,32 @@ class TestTrials:
         _, argument, result, _ = run({"way": "compiled"}, taken.arguments)
         assert (argument.name, argument.array.tolist()) == ("argument 0", [1.0] * 3)
         assert (result.name, result.array.tolist()) == ("result 1", [0.5] * 3)
+
+    def test_what_compiling_leaves_in_the_process_is_not_taken_for_what_the_function_does(
+        self, monkeypatch
+    ):
+        def doubled(x):
+            x.mul_(2)
+
+        def compiled(x):
+            if not calls:  # and so it compiles
+                sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+            calls.append(x.tolist())
+            doubled(x)
+
+        calls = []
+        monkeypatch.setattr(torch, "compile", lambda _: compiled)
+        ways, given = (
+            {"doubled": doubled, "compiled": Compiled(doubled, [])},
+            ((torch.ones(2),), {}),
+        )
+        taken = adapter._Ways(ways, given, copies=False).portable(given)
+
+        process, argument, *_ = adapter.runs(taken.kernel)({"way": "compiled"}, taken.arguments)
+
+        assert process.kind == "left as it was"
+        assert argument.array.tolist() == [2.0, 2.0]
+        assert calls == [[1.0, 1.0]] * 2
 
     def test_it_is_given_the_time_to_compile(self, ways):
         assert choose(**ways, check=True)._calls.check.limit_s == 120.0
