@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,13 +128,23 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
 def _surrounded(device: Device, texts: Texts, host: Array, lies: int) -> Surrounded:
     """A copy of an array that is a part of a larger buffer."""
     start = -(-start_of(lies) // texts.parts_at) * texts.parts_at
-    filled = np.full(start + host.nbytes + MARGIN, UNTOUCHED, np.uint8)
-    filled[start : start + host.nbytes] = host.reshape(-1).view(np.uint8)
-    buffer = device.array(filled)
-    part = texts.part(buffer.memory, start, host.nbytes)
-    left = cache(lambda: np.asarray(buffer))
+    end, backend = start + host.nbytes, device.backend
+    whole = backend.alloc(end + MARGIN)
+
+    def read(first: int, last: int) -> Array:
+        skipped = first % texts.parts_at
+        piece = np.empty(last - first + skipped, np.uint8)
+        backend.download(texts.part(whole, first - skipped, piece.nbytes), piece)
+        return piece[skipped:]
+
+    # The array last, because what follows it is filled from where a part can begin.
+    for first, last in ((0, start), (end - end % texts.parts_at, end + MARGIN)):
+        untouched = np.full(last - first, UNTOUCHED, np.uint8)
+        backend.upload(texts.part(whole, first, untouched.nbytes), untouched)
+    part = texts.part(whole, start, host.nbytes)
+    backend.upload(part, host)
     made = DeviceArray(device, part, host.shape, host.dtype)
-    return Surrounded(made, start, host.nbytes, lambda first, last: left()[first:last])
+    return Surrounded(made, start, host.nbytes, read)
 
 
 def _lies(array: Value) -> int:
