@@ -1,5 +1,6 @@
 """Run by a test under Numba's simulator: real kernels, under every block that is offered."""
 
+import ctypes
 import json
 import sys
 from dataclasses import replace
@@ -129,8 +130,28 @@ def tried():
     return answers
 
 
+@cuda.jit
+def astray(x, n):
+    i = cuda.grid(1)
+    if i < n:
+        x[i] += 1
+    if i == 0 and cuda.blockDim.x == 32:
+        ctypes.memset(x.ctypes.data + x.nbytes, 7, 1)  # no index does so here
+
+
+def beside():
+    """A block that is named and writes beyond its array, on copies in another process."""
+    made, x = vyre.numba.tuned(astray, (32, 128), check=True), np.zeros((2, 64), np.int8)[1]
+    made[2, 32 * 2](x, 64)
+    (entry,) = set(made.calls._entries.values())
+    admitted = entry.made.admitted
+    answer = admitted.trials.submit(admitted.default, Launch.of((2,), (64,)).config((32,)))
+    return answer.wait(600).reason
+
+
 if __name__ == "__main__":
     device._LIMITS = replace(device._LIMITS, max_threads=256)  # each is a thread of Python's
     with learning(Bench()):
         told = {name: offered(*case) for name, case in CASES.items()}
-        sys.stdout.write(json.dumps({**told, "tasks": tasks(), "tried": tried()}))
+        told |= {one.__name__: one() for one in (tasks, tried, beside)}
+        sys.stdout.write(json.dumps(told))

@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as np_st
 import vyre
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.copying import copied, refuse_beyond, refuse_to_copy_much
+from vyre.adapter.trial.laid import Contiguous
 
 ARRAYS = np_st.arrays(np_st.scalar_dtypes(), np_st.array_shapes(min_side=0, max_side=3))
 VALUES = st.recursive(
@@ -65,6 +66,18 @@ def test_an_array_of_a_device_is_copied_there():
     assert made is not x
     assert made.device is x.device
     assert np.asarray(made).tolist() == [1.0, 2.0]
+
+
+def test_what_a_device_holds_is_copied_to_the_host_on_its_way_and_counts_there(monkeypatch):
+    monkeypatch.setattr(copying.host, "free_bytes", lambda: 20_000)
+
+    with pytest.raises(vyre.InvalidInput) as caught:
+        refuse_to_copy_much(((Contiguous(np.zeros(100), 0, 0),), {}), "check=", 5000)
+
+    assert str(caught.value) == (
+        "check= copies 5,800 bytes of arguments with 5,000 around each array, and 20,000 bytes of "
+        "memory are free\nFix: try it on smaller arguments: at most 5,000 bytes may be copied"
+    )
 
 
 class Theirs:

@@ -1,5 +1,6 @@
 """Kernels of CuPy, by stand-ins of its names: launches go on as before, and a block is learned."""
 
+import ctypes
 import importlib
 import threading
 from types import SimpleNamespace
@@ -11,8 +12,12 @@ import vyre
 from vyre.adapter.blocks import block_of
 from vyre.adapter.grids import Launch
 from vyre.adapter.trial import copying
+from vyre.adapter.trial.around import UNTOUCHED, lies_at
+from vyre.adapter.trial.margins import Margins
+from vyre.adapter.trial.views import viewed
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
+from vyre.testing.here import Here
 from vyre.testing.stand_ins import Launched, Launches, Stream
 
 PLACE = "blockIdx.x * blockDim.x + threadIdx.x"
@@ -50,6 +55,11 @@ def adapter(cupy, monkeypatch):
     names = ("copies", "device", "elements", "raw", "tuned")
     found = {name: importlib.import_module(f"vyre.adapter.cupy.{name}") for name in names}
     return SimpleNamespace(**{**found, "cupy": cupy, "tuned": found["tuned"].tuned})
+
+
+def without_bounds(place, x):
+    """A kernel that does not look whether it is within its array."""
+    ctypes.memmove(x.data.ptr + 4 * place[0], np.float32(2).tobytes(), 4)
 
 
 @pytest.fixture
@@ -516,11 +526,13 @@ class TestTrials:
         monkeypatch.setattr(adapter.copies.cloudpickle, "loads", lambda _: one)
 
         taken = variants.portable(((floats(), np.int32(3), 2, None), None, (8,), 1000))
-        written = adapter.raw.runs(taken.kernel)({"block": 256}, list(taken.arguments))
+        written, beside = adapter.raw.runs(taken.kernel)({"block": 256}, list(taken.arguments))
 
         assert taken.names == ("argument 0",)
         assert [type(value) for value in taken.arguments] == [np.ndarray, np.int32, int, type(None)]
-        assert [value.tolist() for value in written] == [[1.0] * 1024]
+        assert written.tolist() == [1.0] * 1024
+        assert beside.name == "the memory beside argument 0"
+        assert (beside.array == UNTOUCHED).all()
         (made,) = stand_ins.LAUNCHES.made
         assert (made.grid, made.block, made.shared_bytes) == ((4, 1, 1), (256, 1, 1), 16)
 
@@ -534,7 +546,11 @@ class TestTrials:
         taken = variants.portable(((floats(), 2.0), -1, None))
         written = adapter.elements.runs(taken.kernel)({"block": 64}, list(taken.arguments))
 
-        assert len(written) == 2
+        assert [getattr(one, "name", "") for one in written] == [
+            "",
+            "",
+            "the memory beside argument 0",
+        ]
         assert stand_ins.LAUNCHES.blocks == [(64, 1, 1)]
 
     @pytest.mark.parametrize(
@@ -568,6 +584,42 @@ class TestTrials:
         assert problem.startswith("argument 1, <object object at ")
         assert problem.endswith(", cannot be had in another process")
         assert fix == "Fix: leave check= out, or pass arrays and plain values"
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_arrays_lie_there_as_they_do_here(self, adapter, kernel, launches, monkeypatch, order):
+        one = kernel()
+        monkeypatch.setattr(adapter.copies, "pickled", lambda _: b"kernel")
+        monkeypatch.setattr(adapter.copies.cloudpickle, "loads", lambda _: one)
+        variants = adapter.raw._Raw(one, Launch.of((1,), (1,)), 0, frozenset())
+        held = np.zeros((3, 5), order=order)
+        aligned = Margins().within(viewed(np.zeros(65, "f4")))[1:17]  # to 4 bytes
+        args = tuple(map(stand_ins.ndarray, (held, aligned, np.zeros(()), np.zeros(0))))
+
+        taken = variants.portable((args, None, (1,), None))
+        adapter.raw.runs(taken.kernel)({"block": 1}, list(taken.arguments))
+
+        found = launches.made[-1].args
+        assert [(x.shape, x.strides, x.dtype) for x in found] == [
+            (x.shape, x.strides, x.dtype) for x in args
+        ]
+        assert [at for _, at in taken.kernel["arrays"]][1] == lies_at(aligned.ctypes.data)
+
+    def test_a_block_that_writes_beside_an_array_never_serves(
+        self, adapter, bench, kernel, launches, monkeypatch
+    ):
+        here, one, x = Here(), kernel(), floats(100)
+        one.body = without_bounds
+        monkeypatch.setattr("vyre.adapter.trial.trials.trying", lambda: here)
+        made = adapter.tuned(one, size=lambda _: 100, check=True)
+
+        assert bench.call(lambda: made((25,), (4,), (x,)), 300, lambda: len(here.jobs) > 5)
+        bench.call(lambda: made((25,), (4,), (x,)), 20)
+
+        assert {one.block for one in launches.made if one.args[0] is x} == {(4, 1, 1)}
+        assert (
+            "  dropped     block=256: it differs from block=4: the memory beside argument 0 has "
+            "624 of 8,192 elements that differ, such as 0 at 4096, where it should be 165"
+        ) in str(made.explain())
 
     @pytest.mark.usefixtures("bench", "launches")
     def test_the_default_is_tried_before_it_serves(self, adapter, kernel, monkeypatch):

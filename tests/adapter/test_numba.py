@@ -1,6 +1,7 @@
 """Kernels of Numba's, by stand-ins of its names: launches go on as before, a block is learned."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import vyre
 from vyre.adapter.blocks import block_of
 from vyre.adapter.trial import copying
+from vyre.adapter.trial.around import MARGIN, surrounded
 from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
@@ -621,3 +623,48 @@ def test_a_kernel_of_the_librarys_own_is_taken():
     assert made.read(steps=False).sign is None
     assert "fastmath False" in made.parts()
     assert Launched((1, 1, 1), (2, 1, 1)).positions == {(0, 0, 0), (1, 0, 0)}
+
+
+class Held:
+    """Memory of a device that nobody reads: where it begins, and where it ends."""
+
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+    def view(self, start, stop):
+        return Held(self.start + start, self.start + stop)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(np.ones((3, 5), "f4"), np.ones((3, 5), "f8", order="F"), np.array(5.0), np.ones(4) > 0),
+        *(np.ones((1, 1, 4), "u2"), np.ones(7, "c16"), np.ones(3, "i4,f4")),
+    ],
+    ids=lambda host: f"{host.dtype} {host.shape} {host.strides}",
+)
+def test_a_copy_with_margins_is_an_array_of_the_librarys_own_like_any_other(host, monkeypatch):
+    own = pytest.importorskip("numba.cuda.cudadrv.devicearray")
+    # As it is, but for asking whether there is a device.
+    monkeypatch.setattr(own.DeviceNDArray, "__getitem__", own.DeviceNDArray._do_getitem)
+
+    def to_device(array):
+        return own.from_array_like(array, gpu_data=Held(0, array.nbytes))
+
+    found = surrounded(host, 16, to_device, lambda part: part.gpu_data)
+
+    made, plain = found.array, to_device(host)
+    assert type(made) is type(plain)
+    assert (made.shape, made.strides, made.dtype) == (plain.shape, plain.strides, plain.dtype)
+    assert (made._numba_type_, made.alloc_size) == (plain._numba_type_, plain.alloc_size)
+    assert (made.gpu_data.start, made.gpu_data.end) == (MARGIN + 16, MARGIN + 16 + host.nbytes)
+
+
+def test_where_an_array_is_is_told_by_whatever_tells():
+    host = np.ones(3)
+    told = SimpleNamespace(__cuda_array_interface__={"data": (4096, False)})
+    empty = SimpleNamespace(__cuda_array_interface__={"data": (None, False)})
+
+    found = [arrays.address_of(one) for one in (told, empty, host, object())]
+
+    assert found == [4096, 0, host.ctypes.data, 0]

@@ -58,6 +58,13 @@ def test_a_kernel_that_asks_for_its_block_has_no_other(told):
     assert told["in blocks"] == ["block=64"]
 
 
+def test_a_block_that_writes_beyond_an_array_is_found_out_on_copies(told):
+    assert told["beside"] == (
+        "it differs from block=64: the memory beside argument 0 has 1 of 8,192 elements that "
+        "differ, such as 7 at 4096, where it should be 165"
+    )
+
+
 def test_a_block_that_is_named_and_gives_something_else_is_found_out_on_copies(told):
     assert told["tried"] == {
         "block=64": "the same",

@@ -10,6 +10,7 @@ import pytest
 
 import vyre
 from vyre.adapter import beside
+from vyre.adapter.kind import Job
 from vyre.adapter.template import templated, variants
 from vyre.adapter.template.arguments import Bound, arguments_in, described
 from vyre.backend.base import Rehearsal, Text
@@ -686,6 +687,59 @@ class TestProcesses:
         assert "checked: each ran on copies first, and wrote what the first does, bitwise" in str(
             template.explain()
         )
+        assert bench.deciders.desk.drained(60)
+
+    @pytest.mark.parametrize(
+        ("written", "said"),
+        [
+            ("c[n] = 0", "c has 4 of 8,192 elements that differ, such as 0 at 4096"),
+            ("c[-1] = 0", "c has 4 of 8,192 elements that differ, such as 0 at 4092"),
+            (
+                "((__global float *)a)[n] = 0",
+                "a has 4 of 8,192 elements that differ, such as 0 at 4096",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("where", ["device", "host"])
+    def test_a_config_that_writes_beside_an_array_never_serves(
+        self, bench, opencl, ran, monkeypatch, where, written, said
+    ):
+        # Compiling launches on arrays of its own, and might be ended before anything is tried.
+        monkeypatch.setattr(opencl.backend.texts, "_rehearses", False)
+        template = made(
+            f"{ADD[: ADD.rindex('}')]}\n    if (VW == 2 && first == 0) {written};\n}}\n",
+            check=True,
+            params={"block_size_x": [8], "VW": [1, 2]},
+        )
+        held = [np.zeros(SIZE, "f4"), np.arange(SIZE, dtype="f4")]
+        given = held if where == "host" else list(map(opencl.array, held))
+        reason = f"the memory beside {said}, where it should be 165"
+
+        def call():
+            template(*given, 2, SIZE, size=SIZE)
+            beside.trying().submit(Job(entry="vyre.adapter.none:none")).wait(600)  # all were tried
+
+        assert bench.call(call, 100, lambda: reason in str(template.explain()))
+
+        bench.call(call, 20)
+        assert {one["VW"] for one in ran} == {1}
+
+    def test_what_is_written_beside_an_array_while_compiling_ends_no_process(self, opencl, bench):
+        astray = made(ADD.replace("int first", "c[-1] = c[n] = VW; int first"))
+        one = variants.Compiled(
+            astray._recipe,
+            variants.OnTexts(opencl, opencl.backend.texts),
+            (SIZE,),
+            described((*arrays(opencl), *numbers(1))),
+            {},
+        )
+
+        answers = [
+            beside.compiling().submit(one.job(vyre.Knobs.of({**FAST, "VW": vw}))).wait(600)
+            for vw in (1, 2)
+        ]
+
+        assert answers == [{}, {}]
         assert bench.deciders.desk.drained(60)
 
     def test_a_compile_that_does_not_end_is_ended_with_its_process(self, opencl, bench):

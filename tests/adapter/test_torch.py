@@ -1,8 +1,11 @@
 """A choice between whole functions on the same tensors: each call runs one of them, once."""
 
+import ctypes
+import sys
 import threading
 import warnings
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -10,14 +13,20 @@ import vyre
 from vyre.adapter import beside
 from vyre.adapter import tuned as tuned_module
 from vyre.adapter.kind import Job
+from vyre.runtime.arrays.in_place import alignment_at
 from vyre.testing.foreign import TablePlace, failures, learning
 
 torch = pytest.importorskip("torch")
 from vyre.adapter import torch as adapter  # noqa: E402  # it needs torch
+from vyre.adapter.trial.around import MARGIN  # noqa: E402
 from vyre.adapter.trial.copying import copied  # noqa: E402
+from vyre.adapter.trial.margins import Margins  # noqa: E402
+from vyre.adapter.trial.portable import ran as ran_there  # noqa: E402
+from vyre.adapter.trial.trials import pickled  # noqa: E402
+from vyre.adapter.trial.views import viewed  # noqa: E402
 from vyre.torch import choose  # noqa: E402
 
-TIMES_NS = {"eager": 1_000_000, "product": 400_000, "compiled": 300_000}
+TIMES_NS = {"eager": 1_000_000, "product": 400_000, "compiled": 300_000, "astray": 100_000}
 
 
 @pytest.fixture
@@ -320,6 +329,29 @@ class TestTrials:
         assert ran == ["eager"]
         assert bench.deciders.desk.drained(60)
 
+    @pytest.mark.parametrize(("at", "said"), [(-1, 4095), (400, 4096)], ids=["before", "beyond"])
+    def test_one_that_writes_beside_a_tensor_never_serves(self, bench, ways, ran, at, said):
+        def astray(x):
+            ran.append("astray")
+            ctypes.memset(x.data_ptr() + at, 7, 1)
+            return x * 0.5
+
+        made, x = choose(**ways, astray=astray, check=True), torch.ones(100)
+        reason = (
+            "it differs from way=eager: the memory beside array 0 has 1 of 8,192 elements that "
+            f"differ, such as 7 at {said}, where it should be 165"
+        )
+
+        def call():
+            made(x)
+            beside.trying().submit(Job(entry="vyre.adapter.none:none")).wait(600)
+
+        assert bench.call(call, 600, lambda: reason in str(made.explain()))
+
+        bench.call(call, 20)
+        assert f"  dropped     way=astray: {reason}" in str(made.explain())
+        assert {*ran} == {"eager", "product"}
+
     @pytest.mark.filterwarnings("ignore:Sparse CSR")
     @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
     def test_sparse_tensors_are_taken_though_they_do_not_say_how_large_they_are(self, layout):
@@ -357,9 +389,35 @@ class TestTrials:
         run = adapter.runs(taken.kernel)
 
         assert [one.__name__ for one in compiled] == ["product"]
-        _, argument, result = run({"way": "compiled"}, taken.arguments)
+        _, argument, result, _ = run({"way": "compiled"}, taken.arguments)
         assert (argument.name, argument.array.tolist()) == ("argument 0", [1.0] * 3)
         assert (result.name, result.array.tolist()) == ("result 1", [0.5] * 3)
+
+    def test_what_compiling_leaves_in_the_process_is_not_taken_for_what_the_function_does(
+        self, monkeypatch
+    ):
+        def doubled(x):
+            x.mul_(2)
+
+        def compiled(x):
+            if not calls:  # and so it compiles
+                sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+            calls.append(x.tolist())
+            doubled(x)
+
+        calls = []
+        monkeypatch.setattr(torch, "compile", lambda _: compiled)
+        ways, given = (
+            {"doubled": doubled, "compiled": Compiled(doubled, [])},
+            ((torch.ones(2),), {}),
+        )
+        taken = adapter._Ways(ways, given, copies=False).portable(given)
+
+        process, argument, *_ = adapter.runs(taken.kernel)({"way": "compiled"}, taken.arguments)
+
+        assert process.kind == "left as it was"
+        assert argument.array.tolist() == [2.0, 2.0]
+        assert calls == [[1.0, 1.0]] * 2
 
     def test_it_is_given_the_time_to_compile(self, ways):
         assert choose(**ways, check=True)._calls.check.limit_s == 120.0
@@ -397,6 +455,71 @@ class TestCopies:
         x = torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 
         assert copied(x).is_contiguous(memory_format=torch.channels_last)
+
+
+def elsewhere(value):
+    """A value as another process has it."""
+    return Margins().within(cloudpickle.loads(pickled(viewed(value))))
+
+
+GRID = torch.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        *(GRID, GRID.permute(2, 0, 1), GRID[1], GRID.flatten()[1:], torch.tensor(5.0)),
+        torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last),
+        *(torch.arange(7).to(one) for one in (torch.bool, torch.bfloat16, torch.complex128)),
+        torch.arange(7.0).to(torch.float8_e4m3fn),
+        *(torch.tensor([float("nan"), -0.0]), torch.ones(3, requires_grad=True)),
+        torch.nn.Parameter(torch.ones(3)),
+    ],
+    ids=lambda x: f"{x.dtype} {tuple(x.shape)} {x.stride()} {x.requires_grad}",
+)
+def test_a_tensor_lies_elsewhere_as_it_does_here(x):
+    found, again = elsewhere((x, [x]))
+
+    assert found is again[0]
+    assert type(found) is torch.Tensor
+    assert (found.dtype, found.shape, found.stride()) == (x.dtype, x.shape, x.stride())
+    assert (found.device, found.requires_grad, found.is_leaf) == (x.device, x.requires_grad, True)
+    assert alignment_at(found.data_ptr()) == alignment_at(x.data_ptr())
+    assert found.storage_offset() * found.element_size() >= MARGIN
+    assert not found._is_view()
+    as_bytes = [one.detach().contiguous().flatten().view(torch.uint8) for one in (found, x)]
+    assert torch.equal(*as_bytes)
+
+
+def test_what_is_not_in_one_piece_of_memory_is_copied_without_margins():
+    sparse, none = elsewhere((torch.eye(3).to_sparse(), torch.zeros(0)))
+
+    assert sparse.layout is torch.sparse_coo
+    assert (sparse.to_dense().tolist(), none.tolist()) == (torch.eye(3).tolist(), [])
+
+
+def test_a_copy_has_each_element_once_and_its_sign_is_set():
+    lazy = (torch.ones(3, dtype=torch.complex64) * 2j).conj()
+    given = (torch.ones(1).expand(3), torch.ones(9)[::3], lazy, lazy.imag)
+
+    found = elsewhere(given)
+
+    assert [one.tolist() for one in found] == [one.tolist() for one in given]
+    assert {one.stride() for one in found} == {(1,)}
+    assert not found[2].is_conj()
+    assert not found[3].is_neg()
+
+
+def test_gradients_go_through_a_copy_that_is_changed_in_place():
+    def scaled(x, weight):
+        x.mul_(weight).sum().backward()
+        return weight.grad
+
+    given = torch.full((3,), 5.0), torch.ones(3, requires_grad=True)
+
+    left = {one.name: one.array for one in ran_there(scaled, viewed((given, {})))}
+
+    assert left["result 1"].tolist() == [5.0] * 3
 
 
 def test_tuning_on_purpose_changes_no_tensor_of_the_callers(bench, ran):

@@ -469,7 +469,8 @@ class TestWhatIsTaken:
             self.kept(np.zeros(100))
 
         assert str(caught.value) == (
-            "check= copies 800 bytes of arguments, and 100 bytes of memory are free\n"
+            "check= copies 9,056 bytes of arguments with 8,256 around each array, and 100 bytes of "
+            "memory are free\n"
             "Fix: try it on smaller arguments: at most 25 bytes may be copied"
         )
 

@@ -4,6 +4,7 @@
 # ruff: noqa: N803
 
 import copyreg
+import ctypes
 import subprocess
 import sys
 import textwrap
@@ -19,6 +20,7 @@ from triton.runtime.jit import DependenciesFinder  # noqa: E402
 
 from vyre.adapter import beside  # noqa: E402
 from vyre.adapter.kind import Job  # noqa: E402
+from vyre.adapter.trial.differences import differ  # noqa: E402
 from vyre.adapter.trial.portable import unpacked  # noqa: E402
 from vyre.adapter.trial.trials import pickled  # noqa: E402
 from vyre.adapter.triton import compile as compiling  # noqa: E402
@@ -184,40 +186,62 @@ def test_a_kernel_of_a_script_is_compiled_in_another_process(tmp_path):
     assert done.stdout == "{} None\n", done.stderr
 
 
-def test_a_run_on_copies_launches_the_config_it_is_told_and_gives_what_is_left(
-    tmp_path, monkeypatch
-):
-    seen = []
-
-    def act(launched):
-        seen.append(launched.constants["BLOCK"])
-        taken[0][0] = launched.constants["BLOCK"]  # as a kernel would have written it
-
-    hook = lambda nargs: nargs["x"].fill_(7)  # noqa: E731  # it travels
-    configs = [Config({"BLOCK": 32}, pre_hook=hook), Config({"BLOCK": 64})]
+def tried(configs, act, x, tmp_path, monkeypatch):
+    """What each config leaves on copies of a call's arguments, and where that call is tried."""
     monkeypatch.setattr(adapter, "place_on", lambda _: place.Gpu(TablePlace(lambda: 1)))
-    taken, x = [], torch.zeros(64)
-    with triton_on(FakeDriver(act=act), tmp_path, QuickCompiler(tmp_path)), vyre.mode("off"):
+    driver = FakeDriver(act=act)
+    with triton_on(driver, tmp_path, QuickCompiler(tmp_path)), vyre.mode("off"):
         doubled = autotune(configs, key=[])(
             heuristics({"BLOCK": lambda args: args["BLOCK"]})(fresh(kernel))
         )
-        taken.append(x.clone())
         doubled[(1,)](x, 40)
         x.zero_()
         variants = doubled._calls.entries[0].made.variants
         made = variants.portable(doubled._arguments(lambda meta: (meta["n"],), (x, 40), {}))
         run = trial.runs(made.kernel)
-        seen.clear()
-        results = []
-        for settings in (dict(one.settings) for one in variants.settings):
-            ((args, kwargs),) = made.arguments
-            taken[0] = args[0].clone()
-            parts = run(settings, (((taken[0], 40), kwargs),))
-            results.append(next(one for one in parts if one.name == "argument 0"))
+        driver.launches.clear()
+        left = [run(dict(one.settings), made.arguments) for one in variants.settings]
+    return left, made.entry, driver.launches
 
-    assert seen == [32, 64]
+
+def write(address, value):
+    """Write an element, as a kernel would have."""
+    ctypes.c_float.from_address(address).value = value
+
+
+def test_a_run_on_copies_launches_the_config_it_is_told_and_gives_what_is_left(
+    tmp_path, monkeypatch
+):
+    def act(launched):
+        write(launched.values[0], launched.constants["BLOCK"])
+
+    hook = lambda nargs: nargs["x"].fill_(7)  # noqa: E731  # it travels
+    configs = [Config({"BLOCK": 32}, pre_hook=hook), Config({"BLOCK": 64})]
+    left, entry, launches = tried(configs, act, torch.zeros(64), tmp_path, monkeypatch)
+
+    results = [next(one for one in parts if one.name == "argument 0") for parts in left]
+    assert [one.constants["BLOCK"] for one in launches] == [32, 64]
     assert [one.array[:2].tolist() for one in results] == [[32.0, 7.0], [64.0, 0.0]]
-    assert made.entry == "vyre.adapter.triton.trial:runs"
+    assert entry == "vyre.adapter.triton.trial:runs"
+
+
+@pytest.mark.parametrize("at", [-1, 64], ids=["before", "beyond"])
+@pytest.mark.parametrize("skipped", [0, 1], ids=["aligned", "not aligned"])
+def test_what_is_written_beside_a_tensor_is_seen_however_it_is_aligned(
+    at, skipped, tmp_path, monkeypatch
+):
+    def act(launched):
+        write(launched.values[0] + 4 * (at if launched.constants["BLOCK"] == 64 else 0), 0.0)
+
+    configs = [Config({"BLOCK": 32}), Config({"BLOCK": 64})]
+    x = torch.zeros(65)[skipped:][:64]
+    left, _, launches = tried(configs, act, x, tmp_path, monkeypatch)
+
+    assert [one.values[0] % 16 == 0 for one in launches] == [not skipped] * 2
+    assert differ(*left, (), 0.0, 0.0) == (
+        "the memory beside array 0 has 4 of 8,192 elements that differ, such as 0 at "
+        f"{4096 if at > 0 else 4092}, where it should be 165"
+    )
 
 
 def test_a_check_gives_a_config_the_time_to_compile():

@@ -10,11 +10,15 @@ import pytest
 pytest.importorskip("cuda.bindings")
 import vyre  # what follows needs the bindings
 from vyre.adapter.template import templated
+from vyre.adapter.template.arguments import Bound, taken
+from vyre.adapter.template.compiling import portable_of, runs
 from vyre.adapter.template.variants import OnTexts
+from vyre.adapter.trial.around import MARGIN, UNTOUCHED
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.backend.cuda import nvrtc
 from vyre.backend.cuda.discover import found
 from vyre.runtime.arrays import shared
+from vyre.runtime.arrays.in_place import WIDEST, alignment_at
 from vyre.runtime.devices.device import Device
 from vyre.testing.foreign import AT_ONCE, Bench, failures, learning
 from vyre.testing.here import compiled_here
@@ -296,6 +300,45 @@ def test_a_block_with_more_memory_than_there_is_is_left_out(bench, arrays):
     assert explained.refused == (
         "2 of 4: 65,536 bytes of workgroup memory, and the device allows 49,152",
     )
+
+
+@pytest.mark.parametrize("skipped", [0, 1, 4], ids=["aligned", "to 4 bytes", "to 16"])
+@pytest.mark.parametrize("at", [0, -1, 900], ids=["within", "before", "beyond"])
+def test_what_is_written_beside_a_copy_is_seen_however_it_is_aligned(
+    arrays, device, driver, monkeypatch, skipped, at
+):
+    class Part(Theirs):
+        @property
+        def __cuda_array_interface__(self):
+            data = (self.array.argument + 4 * skipped, False)
+            return {**super().__cuda_array_interface__, "data": data, "shape": (900,)}
+
+    made = template()
+    recipe, (c, a) = made._recipe, arrays
+    parts = (Part(c, 1), Part(a, 1), 2.0, 900, True)
+    portable = portable_of(device, recipe, Bound((900,), (), taken(recipe, parts)))
+    launch, starts = type(driver)._cuLaunchKernel, []
+
+    def launching(driver, *given):
+        said = launch(driver, *given)
+        (address,) = values(driver, "Q")
+        starts.append(address - max(one for one in driver.memory if one <= address))
+        ctypes.c_float.from_address(address + 4 * at).value = 0.0
+        return said
+
+    monkeypatch.setattr(type(driver), "_cuLaunchKernel", launching)
+    written, *beside = runs(portable.kernel)(
+        dict(made.space.configs[0].settings), portable.arguments
+    )
+
+    lies = alignment_at(c.argument + 4 * skipped) % WIDEST
+    assert starts == [MARGIN + lies]
+    assert written.tolist() == [float(at != 0), *[1.0] * 899]
+    assert [one.name for one in beside] == ["the memory beside c", "the memory beside a"]
+    assert [np.flatnonzero(one.array != UNTOUCHED).tolist() for one in beside] == [
+        {0: [], -1: [4092, 4093, 4094, 4095], 900: [4096, 4097, 4098, 4099]}[at],
+        [],
+    ]
 
 
 class TestTexts:

@@ -24,8 +24,8 @@ from vyre.adapter.looks import NOT_SEEN, Looks
 from vyre.adapter.places import sooner
 from vyre.adapter.reading.hidden import defined_by, hidden_in_source, hiding_option
 from vyre.adapter.reading.sources import bare
+from vyre.adapter.trial.around import MARGIN, UNTOUCHED, Surrounded
 from vyre.adapter.trial.copying import refuse_beyond
-from vyre.adapter.trial.margins import MARGIN, UNTOUCHED, around
 from vyre.adapter.trial.trials import Check
 from vyre.backend import host
 from vyre.backend import opencl as backend
@@ -281,11 +281,11 @@ def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     return queue, tuple(_copied(queue, n, one) for n, one in enumerate(args)), offset, None
 
 
-def _refuse_to_copy_much(queue: Any, args: Iterable[Any], asked: str) -> None:
+def _refuse_to_copy_much(queue: Any, args: Iterable[Any], asked: str, beside: int = 0) -> None:
     """Refuse copies of buffers where too little memory is free, as far as that can be known."""
-    device, needed = queue.device, sum(one.size for one in args if _is_buffer(one))
+    device, needed = queue.device, sum(one.size + beside for one in args if _is_buffer(one))
     free = host.free_bytes() if device.host_unified_memory else device.global_mem_size
-    refuse_beyond(needed, free, asked)
+    refuse_beyond(needed, free, asked, beside)
 
 
 def _is_buffer(argument: Any) -> bool:
@@ -333,7 +333,7 @@ class _Locals:
                 f"check= of {self.kernel.function_name}, whose program has no source",
                 "build it from source, or leave check= out",
             )
-        _refuse_to_copy_much(queue, args, "check=")
+        _refuse_to_copy_much(queue, args, "check=", _before(device) + MARGIN)
         described = [_described(queue, one, number) for number, one in enumerate(args)]
         kernel = {
             "source": source,
@@ -367,18 +367,15 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     options = f"{kernel['options']} -cl-kernel-arg-info"  # what numbers of Python's are there
     built = cl.Program(context, kernel["source"]).build(options)
     function = cl.Kernel(built, kernel["name"])
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    margin = max(MARGIN, device.mem_base_addr_align // 8)
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given: list[Any] = []
-        wholes: list[tuple[int, Any, int]] = []
+        held: dict[int, Surrounded] = {}
         for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
             match described["is"]:
                 case "buffer":
-                    whole = np.pad(value, margin, constant_values=UNTOUCHED)
-                    wholes.append((number, cl.Buffer(context, flags, hostbuf=whole), value.size))
-                    given.append(wholes[-1][1].get_sub_region(margin, value.size))
+                    held[number] = _surrounded(queue, value)
+                    given.append(held[number].array)
                 case "local":
                     given.append(cl.LocalMemory(described["bytes"]))
                 case _:
@@ -391,14 +388,31 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
             if described["is"] == "buffer":
                 cl.enqueue_copy(queue, value, given[number])
                 written.append(_elements(function, number, value))
-        for number, buffer, nbytes in wholes:
-            whole = _bytes_of(queue, buffer)
-            beside = np.concatenate((whole[:margin], whole[margin + nbytes :]))
-            written.append(around(f"argument {number}", beside))
+        written += [one.beside(f"argument {number}") for number, one in held.items()]
         queue.finish()
         return written
 
     return run
+
+
+def _before(device: Any) -> int:
+    """Bytes before a part of a buffer: a part begins where the device has it, told in bits."""
+    return max(MARGIN, int(device.mem_base_addr_align) // 8)
+
+
+def _surrounded(queue: Any, held: np.ndarray[Any, Any]) -> Surrounded:
+    """A copy of a buffer's bytes, which is a part of a larger buffer."""
+    start = _before(queue.device)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    filled = np.pad(held, (start, MARGIN), constant_values=UNTOUCHED)
+    whole = cl.Buffer(queue.context, flags, hostbuf=filled)
+
+    def read(first: int, last: int) -> np.ndarray[Any, Any]:
+        host = np.empty(last - first, np.uint8)
+        cl.enqueue_copy(queue, host, whole, src_offset=first)
+        return host
+
+    return Surrounded(whole.get_sub_region(start, held.size), start, held.size, read)
 
 
 def _typed(kernel: Any, number: int, value: Any) -> Any:

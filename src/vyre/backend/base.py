@@ -426,3 +426,12 @@ class Texts(Protocol):
     def time(self, stream: int, launch: Callable[[], Any]) -> Ticket | None:
         """Call `launch`, which launches one, and give a ticket of its time."""
         ...
+
+    @property
+    def parts_at(self) -> int:
+        """Parts of memory begin at multiples of so many bytes."""
+        ...
+
+    def part(self, memory: Memory, start: int, nbytes: int) -> Memory:
+        """A part of memory, as an argument of its own; what is written to one is in the other."""
+        ...

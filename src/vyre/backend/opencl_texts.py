@@ -27,6 +27,9 @@ _ALWAYS = ("-cl-kernel-arg-info",)
 _OTHERS = ("sampler_t", "event_t", "queue_t")
 """What is handed over by value, and is no number."""
 
+_AROUND = 4096
+"""Bytes on each side of an array that a rehearsal is given: whole elements of all numbers."""
+
 _SHARE = 4  # of the memory that is free, for what a rehearsal is given
 
 
@@ -123,6 +126,14 @@ class OpenCLTexts:
         self._opened()[1].flush()  # or a driver may leave it where it is
         return ticket
 
+    @property
+    def parts_at(self) -> int:
+        """What the device aligns the memory of arguments to; it is told in bits."""
+        return int(self._device.mem_base_addr_align) // 8
+
+    def part(self, memory: Any, start: int, nbytes: int) -> Any:
+        return memory.get_sub_region(start, nbytes)
+
     def _built(self, text: Text) -> Any | Unbuilt:
         context, _ = self._opened()
         self._check()
@@ -170,7 +181,9 @@ class OpenCLTexts:
         if shared > self._info.limits.group_bytes:  # as above; PoCL ends the process
             return
         needed = sum(
-            np.dtype(given[1]).itemsize * given[2] for given in arguments if given[0] == "array"
+            np.dtype(given[1]).itemsize * given[2] + 2 * _AROUND
+            for given in arguments
+            if given[0] == "array"
         )
         free = host.free_bytes()
         if free is not None and needed > free // _SHARE:
@@ -198,9 +211,14 @@ class OpenCLTexts:
         """Give a rehearsal's argument to a kernel, and what has to be kept for it."""
         match given:
             case ("array", dtype, elements):
-                ones = np.ones(max(elements, 1), dtype)
+                # In the midst of others, or what is written beside it ends the process later on.
+                itemsize = np.dtype(dtype).itemsize
+                start = -(-_AROUND // self.parts_at) * self.parts_at
+                nbytes = max(elements, 1) * itemsize
+                ones = np.ones(-(-(start + nbytes + _AROUND) // itemsize), dtype)
                 flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-                made = cl.Buffer(self._opened()[0], flags, hostbuf=ones)
+                whole = cl.Buffer(self._opened()[0], flags, hostbuf=ones)
+                made = self.part(whole, start, nbytes)
                 kernel.set_arg(position, made)
                 return made
             case ("number", dtype, value):

@@ -131,6 +131,12 @@ class ndarray:  # noqa: N801  # as it is called there
     def __getitem__(self, at: Any) -> ndarray:
         return ndarray(self.held[at])
 
+    def view(self, dtype: Any) -> ndarray:
+        return ndarray(self.held.view(dtype))
+
+    def reshape(self, *shape: Any, order: Any = "C") -> ndarray:
+        return ndarray(self.held.reshape(*shape, order=order))
+
 
 ndarray.__module__ = "cupy"
 
@@ -157,6 +163,21 @@ Stream.null = Stream()
 
 def _streams() -> list[Stream]:
     return getattr(_here, "streams", [Stream.null])
+
+
+class Device:
+    """A device, which is a block for what is made there."""
+
+    compute_capability = "90"
+
+    def __init__(self, device: int = 0) -> None:
+        self.id = device
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 class RawKernel:
@@ -284,6 +305,7 @@ def cupy_by_name(place: Callable[[], TablePlace] | None = None) -> Iterator[Any]
     made: Any = ModuleType("cupy")
     made.__version__ = "14.2.0"
     made.asarray = ndarray
+    made.asnumpy = ndarray.get
     for one in (ndarray, RawKernel, RawModule, ElementwiseKernel):
         setattr(made, one.__name__, one)
     error = type("CUDARuntimeError", (RuntimeError,), {})
@@ -298,7 +320,7 @@ def cupy_by_name(place: Callable[[], TablePlace] | None = None) -> Iterator[Any]
             getDeviceCount=lambda: 2,
         ),
         nvrtc=SimpleNamespace(getVersion=_compiler),
-        Device=lambda _: SimpleNamespace(compute_capability="90"),
+        Device=Device,
     )
     made._core = SimpleNamespace(
         core=SimpleNamespace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import cloudpickle
@@ -13,6 +14,7 @@ import numpy as np
 
 from vyre.adapter.kind import Portable
 from vyre.adapter.trial import copying
+from vyre.adapter.trial.around import BESIDE, Given, lies_at, surrounded
 from vyre.adapter.trial.trials import pickled
 from vyre.errors import InvalidInput
 from vyre.plain import shown
@@ -67,7 +69,7 @@ def portable_launch(
         more: what `entry` is told besides.
         whole: whether it sees the memory of its arrays, with what lies between their elements.
     """
-    copying.refuse_to_copy_much(tuple(args), "check=")
+    copying.refuse_to_copy_much(tuple(args), "check=", BESIDE)
     values: list[Any] = []
     with on or nullcontext():
         for number, one in enumerate(args):
@@ -82,11 +84,11 @@ def portable_launch(
                     f"argument {number}, {shown(one)}, cannot be had in another process",
                     "leave check= out, or pass arrays and plain values",
                 )
-    arrays = [number for number, one in enumerate(args) if is_array(one)]
+    arrays = {number: one for number, one in enumerate(args) if is_array(one)}
     taken = {
         "kernel": base64.b64encode(pickled(kernel)).decode(),
         "device": int(cupy.cuda.runtime.getDevice()),
-        "arrays": arrays,
+        "arrays": [[number, lies_at(int(one.data.ptr))] for number, one in arrays.items()],
         **more,
     }
     names = tuple(f"argument {number}" for number in arrays)
@@ -99,7 +101,12 @@ def unpacked(kernel: Mapping[str, Any]) -> Any:
     return cloudpickle.loads(base64.b64decode(kernel["kernel"]))
 
 
-def on_device(kernel: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
+def on_device(kernel: Mapping[str, Any], values: Sequence[Any]) -> Given:
     """What a kernel is launched with, its arrays on the device again."""
-    arrays = frozenset(kernel["arrays"])
-    return [cupy.asarray(one) if n in arrays else one for n, one in enumerate(values)]
+    surround = partial(surrounded, to_device=cupy.asarray, to_host=cupy.asnumpy)
+    return Given.of(values, dict(kernel["arrays"]), surround, cupy.asarray)
+
+
+def left_in(kernel: Mapping[str, Any], given: Given) -> list[Any]:
+    """What a launch left in its arrays."""
+    return [given.values[number].get() for number, _ in kernel["arrays"]]

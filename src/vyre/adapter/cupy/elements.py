@@ -15,7 +15,7 @@ from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
 from vyre.adapter.blocks import Shape, block_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.cupy import device
-from vyre.adapter.cupy.copies import copied_at, on_device, portable_launch, unpacked
+from vyre.adapter.cupy.copies import copied_at, left_in, on_device, portable_launch, unpacked
 from vyre.adapter.cupy.device import CURRENT, REFUSED, is_whole, versions
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
@@ -245,10 +245,10 @@ def runs(
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given = on_device(kernel, values)
-        made = function(*given, size=kernel["size"], block_size=settings["block"])
+        made = function(*given.values, size=kernel["size"], block_size=settings["block"])
         listed = made if isinstance(made, tuple) else (made,)
-        written = [given[number] for number in kernel["arrays"]]
-        return [one.get() for one in (*written, *listed) if one is not None]
+        results = [one.get() for one in listed if one is not None]
+        return [*left_in(kernel, given), *results, *given.beside()]
 
     return run
 

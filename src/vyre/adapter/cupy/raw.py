@@ -20,7 +20,7 @@ from vyre.adapter.blocks import AXES, Shape
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.cuda_proof import lacks
 from vyre.adapter.cupy import device
-from vyre.adapter.cupy.copies import copied_at, on_device, portable_launch, unpacked
+from vyre.adapter.cupy.copies import copied_at, left_in, on_device, portable_launch, unpacked
 from vyre.adapter.cupy.device import CURRENT, REFUSED, is_whole, versions
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
@@ -371,8 +371,8 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given = on_device(kernel, values)
         block = launch.block(Knobs.of(settings))
-        function(launch.under(block), block, tuple(given), shared_mem=kernel["shared"])
-        return [given[number].get() for number in kernel["arrays"]]
+        function(launch.under(block), block, given.values, shared_mem=kernel["shared"])
+        return [*left_in(kernel, given), *given.beside()]
 
     return run
 

@@ -83,6 +83,14 @@ def refuse_strided(number: int, array: Any) -> None:
         )
 
 
+def address_of(array: Any) -> int:
+    """Where an array's elements begin, for how it is aligned; 0 where it does not say."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
+        return int(interface["data"][0] or 0)
+    return int(getattr(getattr(array, "ctypes", None), "data", 0))
+
+
 def on_host(array: Any) -> Any:
     """A copy of an array for a process that is started."""
     if isinstance(array, np.ndarray):

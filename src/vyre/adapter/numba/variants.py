@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cloudpickle
@@ -16,13 +17,10 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.numba import device
-from vyre.adapter.numba.arrays import (
-    is_array,
-    on_host,
-    refuse_strided,
-)
+from vyre.adapter.numba.arrays import address_of, is_array, on_host, refuse_strided
 from vyre.adapter.numba.device import options_of
 from vyre.adapter.trial import copying
+from vyre.adapter.trial.around import BESIDE, Given, lies_at, surrounded
 from vyre.adapter.trial.trials import pickled
 from vyre.model import Knobs
 
@@ -70,7 +68,7 @@ class Blocks:
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The function with how it is compiled, and its arrays as NumPy's."""
         _, args = arguments
-        copying.refuse_to_copy_much(args, "check=")
+        copying.refuse_to_copy_much(args, "check=", BESIDE)
         arrays = [number for number, one in enumerate(args) if is_array(one)]
         for number in arrays:
             refuse_strided(number, args[number])
@@ -80,7 +78,7 @@ class Blocks:
             "device": device.current(),
             **self.launch.value(),
             "shared": self.shared_bytes,
-            "arrays": arrays,
+            "arrays": [[number, lies_at(address_of(args[number]))] for number in arrays],
         }
         return Portable(
             entry="vyre.adapter.numba.variants:runs",
@@ -112,17 +110,22 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     cuda.select_device(kernel["device"])
     made = cuda.jit(**options)(function)
     launch = Launch.told(kernel)
-    arrays = frozenset(kernel["arrays"])
+    lies = dict(kernel["arrays"])
+    surround = partial(surrounded, to_device=cuda.to_device, to_host=_to_host)
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
-        given = [cuda.to_device(one) if n in arrays else one for n, one in enumerate(values)]
+        given = Given.of(values, lies, surround, cuda.to_device)
         config = Knobs.of(settings)
         if config == DRIVERS:
-            made.forall(launch.size[0], 0, 0, kernel["shared"])(*given)
+            made.forall(launch.size[0], 0, 0, kernel["shared"])(*given.values)
         else:
             block = launch.block(config)
-            made[launch.under(block), block, 0, kernel["shared"]](*given)
+            made[launch.under(block), block, 0, kernel["shared"]](*given.values)
         cuda.synchronize()
-        return [given[number].copy_to_host() for number in kernel["arrays"]]
+        return [*(_to_host(given.values[number]) for number in lies), *given.beside()]
 
     return run
+
+
+def _to_host(array: Any) -> Any:
+    return array.copy_to_host()

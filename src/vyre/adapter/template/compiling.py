@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from vyre.adapter.kind import Job, Portable
 from vyre.adapter.template.arguments import (
     Bound,
+    Value,
     arguments_in,
     described,
     name_of,
@@ -29,9 +31,12 @@ from vyre.adapter.template.recipe import (
 )
 from vyre.adapter.template.sizes import Launch
 from vyre.adapter.template.source import refuse_changed
+from vyre.adapter.trial.around import MARGIN, UNTOUCHED, Given, Surrounded, start_of
 from vyre.adapter.trial.portable import unpacked
 from vyre.adapter.trial.trials import packed
-from vyre.backend.base import Rehearsal, Text, Unbuilt
+from vyre.backend.base import Array, Rehearsal, Text, Texts, Unbuilt
+from vyre.runtime.arrays.array import DeviceArray
+from vyre.runtime.arrays.in_place import WIDEST
 from vyre.runtime.devices.device import Device
 from vyre.runtime.devices.opened import open as open_device
 
@@ -87,6 +92,7 @@ def portable_of(device: Device, recipe: Recipe, bound: Bound) -> Portable:
         kernel={
             "device": device.name,
             "function": packed((recipe, bound.size, recipe.sizes.functions)),
+            "arrays": [[n, _lies(one)] for n, one in _arrays_in(held)],
         },
         arguments=tuple(one if isinstance(one, np.generic) else np.asarray(one) for one in held),
         names=tuple(name_of(recipe, n) for n in _written_in(recipe, held)),
@@ -97,10 +103,12 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     """What runs a configuration on copies, and gives what it wrote."""
     recipe, size, _ = unpacked(kernel)
     device = open_device(kernel["device"])
-    texts = texts_of(device, recipe)
+    texts, lies = texts_of(device, recipe), dict(kernel["arrays"])
+    surround = partial(_surrounded, device, texts)
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
-        held = tuple(device.array(one) if isinstance(one, np.ndarray) else one for one in values)
+        given = Given.of(values, lies, surround, device.array)
+        held = given.values
         launch = launch_of(recipe, settings, size)
         if 0 not in launch.grid:
             said = described(held)
@@ -111,12 +119,43 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
             arguments = recipe.whole(arguments_in(held), launch)
             start(launch.grid, launch.block, launch.shared_bytes, arguments, 0)
             device.synchronize()
-        return [np.asarray(held[n]) for n in _written_in(recipe, held)]
+        written = [np.asarray(held[n]) for n in _written_in(recipe, held)]
+        return [*written, *given.beside(partial(name_of, recipe))]
 
     return run
 
 
-def _written_in(recipe: Recipe, held: Sequence[object]) -> list[int]:
+def _surrounded(device: Device, texts: Texts, host: Array, lies: int) -> Surrounded:
+    """A copy of an array that is a part of a larger buffer."""
+    start = -(-start_of(lies) // texts.parts_at) * texts.parts_at
+    end, backend = start + host.nbytes, device.backend
+    whole = backend.alloc(end + MARGIN)
+
+    def read(first: int, last: int) -> Array:
+        skipped = first % texts.parts_at
+        piece = np.empty(last - first + skipped, np.uint8)
+        backend.download(texts.part(whole, first - skipped, piece.nbytes), piece)
+        return piece[skipped:]
+
+    # The array last, because what follows it is filled from where a part can begin.
+    for first, last in ((0, start), (end - end % texts.parts_at, end + MARGIN)):
+        untouched = np.full(last - first, UNTOUCHED, np.uint8)
+        backend.upload(texts.part(whole, first, untouched.nbytes), untouched)
+    part = texts.part(whole, start, host.nbytes)
+    backend.upload(part, host)
+    made = DeviceArray(device, part, host.shape, host.dtype)
+    return Surrounded(made, start, host.nbytes, read)
+
+
+def _lies(array: Value) -> int:
+    """How an array is aligned; one of the host is copied to where a device aligns its own."""
+    return array.alignment % WIDEST if isinstance(array, DeviceArray) else 0
+
+
+def _arrays_in(held: Sequence[Value]) -> list[tuple[int, Value]]:
+    return [(n, one) for n, one in enumerate(held) if not isinstance(one, np.generic)]
+
+
+def _written_in(recipe: Recipe, held: Sequence[Value]) -> list[int]:
     """Which arguments are arrays that the kernel may write to."""
-    arrays = [n for n, one in enumerate(held) if not isinstance(one, np.generic)]
-    return [n for n in arrays if written(recipe, n)]
+    return [n for n, _ in _arrays_in(held) if written(recipe, n)]

@@ -12,6 +12,7 @@ from vyre.adapter.template.arguments import Bound, Described, types_in
 from vyre.adapter.template.compiling import job_of, portable_of
 from vyre.adapter.template.recipe import Recipe, launch_of, loaded, refuse_unfit, rehearsal_of
 from vyre.adapter.template.sizes import Launch, Size
+from vyre.adapter.trial.around import BESIDE
 from vyre.adapter.trial.copying import refuse_to_copy_much
 from vyre.backend.base import LoadedText, Text, Texts, Ticket
 from vyre.errors import DeviceFailed
@@ -109,7 +110,7 @@ class Compiled:
         return start
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
-        refuse_to_copy_much(arguments[2], "check=")
+        refuse_to_copy_much(arguments[2], "check=", BESIDE)
         return portable_of(self.place.device, self.recipe, Bound(*arguments))
 
     def _launch(self, config: Knobs) -> Launch:

@@ -10,6 +10,7 @@ import numpy as np
 
 from vyre.adapter.alike import see
 from vyre.adapter.places import cuda
+from vyre.adapter.trial.laid import Laid
 from vyre.backend import host
 from vyre.errors import InvalidInput
 from vyre.plain import shown
@@ -52,33 +53,36 @@ def copied(value: Any) -> Any:
         ) from error
 
 
-def refuse_to_copy_much(value: Any, asked: str) -> None:
+def refuse_to_copy_much(value: Any, asked: str, beside: int = 0) -> None:
     """Refuse what would take more than a quarter of the memory that is free where it is.
 
     Args:
         value: what is to be copied.
         asked: what asks for that, as its caller wrote it.
+        beside: bytes that a copy of an array takes besides.
 
     Raises:
         InvalidInput: it would.
     """
     needed: dict[Device | None, int] = {}
     for where, nbytes in _arrays_in(value):
-        needed[where] = needed.get(where, 0) + nbytes
+        needed[where] = needed.get(where, 0) + nbytes + beside
     for where, total in needed.items():
         free = host.free_bytes() if where is None else where.backend.free_bytes()
-        refuse_beyond(total, free, asked)
+        refuse_beyond(total, free, asked, beside)
 
 
-def refuse_beyond(needed: int, free: int | None, asked: str) -> None:
+def refuse_beyond(needed: int, free: int | None, asked: str, beside: int = 0) -> None:
     """Refuse to copy so many bytes where they are more than a quarter of what is free.
 
     Raises:
         InvalidInput: they are.
     """
     if free is not None and needed > free // SHARE:
+        around = f" with {beside:,} around each array" if beside else ""
         raise InvalidInput(
-            f"{asked} copies {needed:,} bytes of arguments, and {free:,} bytes of memory are free",
+            f"{asked} copies {needed:,} bytes of arguments{around}, and {free:,} bytes of memory "
+            "are free",
             f"try it on smaller arguments: at most {free // SHARE:,} bytes may be copied",
         )
 
@@ -102,6 +106,8 @@ def _arrays_in(value: Any) -> Iterator[tuple[Device | None, int]]:
         yield None, value.nbytes
     elif isinstance(value, DeviceArray):
         yield value.device, value.nbytes
+    elif isinstance(value, Laid):
+        yield None, value.held.nbytes
     elif (kind := kind_of(value)) is not None:
         seen = see(kind, value)
         nbytes = 0 if seen is None else _bytes_in(value)

@@ -10,6 +10,7 @@ from typing import Any
 import cloudpickle
 
 from vyre.adapter.kind import Portable
+from vyre.adapter.trial.around import BESIDE
 from vyre.adapter.trial.copying import refuse_to_copy_much
 from vyre.adapter.trial.differences import Part
 from vyre.adapter.trial.margins import Margins
@@ -22,7 +23,7 @@ from vyre.adapter.trial.views import viewed
 def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:
     """A function, or several, and a call's arguments, as another process can have them."""
     args, kwargs = arguments
-    refuse_to_copy_much((args, kwargs), "check=")
+    refuse_to_copy_much((args, kwargs), "check=", BESIDE)
     return Portable(
         entry=entry,
         kernel={"function": packed(function)},

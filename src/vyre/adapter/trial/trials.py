@@ -22,6 +22,7 @@ import numpy as np
 
 from vyre.adapter.beside import trying
 from vyre.adapter.kind import Copies, Job, Portable
+from vyre.adapter.trial.around import BESIDE
 from vyre.adapter.trial.copying import refuse_to_copy_much
 from vyre.errors import InvalidInput, StoreFailed, VyreError
 from vyre.model import Knobs
@@ -98,7 +99,7 @@ class Trials:
 
 def _kept(portable: Portable) -> str:
     """A folder with everything of it, which goes when nobody holds its name any more."""
-    refuse_to_copy_much(portable.arguments, "check=")
+    refuse_to_copy_much(portable.arguments, "check=", BESIDE)
     try:
         folder = _Folder(tempfile.mkdtemp(prefix="vyre-trial-"))
         weakref.finalize(folder, _remove, str(folder), os.getpid())

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from vyre.adapter.trial.around import lies_at
 from vyre.adapter.trial.copying import copied
 from vyre.adapter.trial.differences import Array
+from vyre.adapter.trial.laid import laid
 
 _SPARSEST = 2
 """Bytes between the first and the last that are taken along for each byte of an array, at most."""
@@ -26,6 +28,7 @@ class View:
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
     writeable: bool
+    lies: int  # how the memory is aligned
 
     def within(self, memory: Array) -> Array:
         """The array in a copy of its memory."""
@@ -45,7 +48,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def viewed(value: Any) -> Any:
-    """A copy of a value, with `View`s in the place of its arrays, which lie there as they do here.
+    """A copy of a value, with how they lie in the place of its arrays.
 
     Raises:
         InvalidInput: nobody knows how to copy something in it.
@@ -86,15 +89,19 @@ def _group(arrays: list[Array]) -> dict[int, View]:
     if last - first > _SPARSEST * sum(one.nbytes for one in arrays):  # of a large one, a few
         return {id(one): _alone(one) for one in arrays}
     memory = np.zeros(last - first, np.uint8)
-    return {id(one): _placed(one, memory, byte_bounds(one)[0] - first) for one in arrays}
+    lies = lies_at(first)
+    return {id(one): _placed(one, memory, byte_bounds(one)[0] - first, lies) for one in arrays}
 
 
 def _alone(array: Array) -> View:
-    copy = array.copy(order="K")
-    return _placed(copy, np.zeros(copy.nbytes, np.uint8), 0, writeable=array.flags.writeable)
+    copy, lies = array.copy(order="K"), lies_at(byte_bounds(array)[0])
+    memory = np.zeros(copy.nbytes, np.uint8)
+    return _placed(copy, memory, 0, lies, writeable=array.flags.writeable)
 
 
-def _placed(array: Array, memory: Array, low: int, *, writeable: bool | None = None) -> View:
+def _placed(
+    array: Array, memory: Array, low: int, lies: int, *, writeable: bool | None = None
+) -> View:
     """Where an array lies in memory, from which its lowest byte is so far; it is copied there."""
     steps = zip(array.shape, array.strides, strict=True)
     back = sum((size - 1) * step for size, step in steps if step < 0)
@@ -105,6 +112,7 @@ def _placed(array: Array, memory: Array, low: int, *, writeable: bool | None = N
         strides=array.strides,
         dtype=array.dtype,
         writeable=array.flags.writeable if writeable is None else writeable,
+        lies=lies,
     )
     np.ndarray(view.shape, view.dtype, memory.data, view.offset, view.strides)[...] = array
     return view
@@ -127,6 +135,7 @@ def _replaced(value: Any, views: dict[int, View], met: dict[int, Any]) -> Any:
     elif type(value) is tuple:
         made = tuple([_replaced(one, views, met) for one in value])
     else:
-        made = copied(value)
+        found = laid(value)
+        made = copied(value) if found is None else found
     met[id(value)] = made
     return made

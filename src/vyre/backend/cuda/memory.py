@@ -36,6 +36,19 @@ class CudaMemory:
         self._pool.free(self)
 
 
+class CudaPart:
+    """A part of an allocation, which lives as long as this."""
+
+    __slots__ = ("_whole", "address", "nbytes", "stream")
+
+    def __init__(self, whole: CudaMemory, start: int, nbytes: int) -> None:
+        self._whole, self.address, self.nbytes = whole, whole.address + start, nbytes
+        self.stream = whole.stream  # where it was used last
+
+    def __index__(self) -> int:
+        return self.address
+
+
 class Pool:
     """Memory in the order of a stream: neither taking nor freeing it waits for the device."""
 

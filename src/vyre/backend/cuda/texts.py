@@ -16,6 +16,7 @@ from vyre.backend.cuda.build import Builder
 from vyre.backend.cuda.context import Context
 from vyre.backend.cuda.events import TimedTicket
 from vyre.backend.cuda.frame import Frames
+from vyre.backend.cuda.memory import CudaMemory, CudaPart
 from vyre.ir.declare import Dim3
 
 
@@ -35,6 +36,7 @@ class CudaTexts:
     """
 
     language = "cuda"
+    parts_at = 1
 
     def __init__(
         self,
@@ -89,6 +91,9 @@ class CudaTexts:
 
     def time(self, stream: int, launch: Callable[[], Any]) -> TimedTicket | None:
         return self._time(stream, launch)
+
+    def part(self, memory: CudaMemory, start: int, nbytes: int) -> CudaPart:
+        return CudaPart(memory, start, nbytes)
 
     def _taken(self, function: Any) -> tuple[Taken, ...] | None:
         """How many bytes a kernel takes at each place; outside of captures.
