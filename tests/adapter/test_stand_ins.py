@@ -60,13 +60,17 @@ def test_there_is_what_the_adapter_asks_for(cupy):
         assert hasattr(stand_ins.RawKernel, name)
     for name in ("getDevice", "setDevice", "CUDARuntimeError"):
         assert hasattr(cupy.cuda.runtime, name)
-    for name in ("dtype", "shape", "size", "ndim", "strides", "nbytes", "flags", "copy", "get"):
+    told = ("dtype", "shape", "size", "ndim", "strides", "nbytes", "flags", "data")
+    for name in (*told, "copy", "get", "view", "reshape", "__getitem__"):
         assert hasattr(cupy.ndarray, name)
         assert hasattr(stand_ins.ndarray(np.ones(3)), name)
     assert issubclass(cupy.cuda.driver.CUDADriverError, RuntimeError)
     assert callable(cupy.cuda.get_current_stream)
     assert callable(cupy.cuda.nvrtc.getVersion)
     assert callable(cupy.asarray)
+    assert callable(cupy.asnumpy)
+    assert hasattr(cupy.cuda.Device, "__enter__")
+    assert hasattr(stand_ins.Device, "__enter__")
 
 
 def test_kernels_can_be_had_in_another_process(cupy):
