@@ -1,6 +1,7 @@
 """Injects faults into configs that are checked, and looks for callers that are lost or misled.
 
     python scripts/soak_faults.py --count 110 --seed 0 --json benchmarks/results/soak_faults.json
+    python scripts/soak_faults.py --adapters cuda-template cupy triton  # on a CUDA device
 
 Configs crash, hang, fork, flood, allocate without end, raise whatever can be raised, write beside
 their arrays, change their process, or give and leave something else than they should, in functions
@@ -25,7 +26,7 @@ from typing import Any
 
 from vyre.plain import plain_lines
 from vyre.testing import provenance
-from vyre.testing.fault_calls import ADAPTERS, RIGHT, Came, Drawn
+from vyre.testing.fault_calls import ADAPTERS, ALL, RIGHT, Came, Drawn
 from vyre.testing.fault_draws import Lost, alone, draws
 
 Whole = list[tuple[Drawn, Came | Lost]]
@@ -51,20 +52,13 @@ def findings(drawn: Drawn, came: Came | Lost) -> list[str]:
     """What should not have come of a caller."""
     if isinstance(came, Lost):
         return [f"lost: {came.why}"]
+    chosen = ALL[drawn.adapter].way_of(drawn, came.chosen)
     return [
         *(f"wrong: {one}" for one in came.wrong),
         *(f"served: {one}" for one in came.served),
         *(f"not found: {one}" for one in came.unreached),
-        *([] if named(drawn, came.chosen) in RIGHT else [f"chosen: {came.chosen}"]),
+        *([] if chosen in RIGHT else [f"chosen: {came.chosen}"]),
     ]
-
-
-def named(drawn: Drawn, chosen: str) -> str:
-    """The way of a config that was chosen."""
-    said = chosen.rpartition("=")[2]
-    if drawn.adapter == "tuned":
-        return said
-    return drawn.ways[int(said).bit_length() - 1 if drawn.adapter == "opencl" else int(said)]
 
 
 def shown(rows: dict[str, dict[str, Any]]) -> list[str]:
@@ -82,7 +76,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--count", type=int, default=110, help="faults, at least")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--adapters", nargs="+", choices=tuple(ADAPTERS), default=tuple(ADAPTERS))
+    parser.add_argument("--adapters", nargs="+", choices=tuple(ALL), default=tuple(ADAPTERS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     return parser.parse_args(words)

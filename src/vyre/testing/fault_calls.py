@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -34,7 +34,7 @@ from vyre.adapter.made import knobs_of
 from vyre.adapter.template import variants
 from vyre.learn.subject import Elapsed
 from vyre.runtime.compile.worker import Refused
-from vyre.testing import faults
+from vyre.testing import fault_cuda, faults
 from vyre.testing.foreign import AT_ONCE, Bench, TablePlace, failures, learning
 
 try:
@@ -234,20 +234,78 @@ def _template(drawn: Drawn) -> Iterator[tuple[Calls, Callable[[int], str]]]:
         yield made._calls, call
 
 
-ADAPTERS = {"tuned": _tuned, "opencl": _opencl, "template": _template}
-FAULTS: Mapping[str, Mapping[str, object]] = {
-    "tuned": faults.FUNCTIONS,
-    "opencl": faults.KERNELS,
-    "template": faults.KERNELS,
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """Where configs go wrong.
+
+    Args:
+        begin: makes what is called, for a while.
+        faults: what can go wrong there, by name.
+        says: the setting of a config that says which way it goes.
+        way: the way, by that setting and all ways; without it the setting is the way.
+        at_once: faults of one process; of sizes of a block there are no more.
+    """
+
+    begin: Callable[[Drawn], AbstractContextManager[tuple[Calls, Callable[[int], str]]]]
+    faults: Mapping[str, object]
+    says: str
+    way: Callable[[str, Sequence[str]], str] = lambda said, _: said
+    at_once: int = 5
+
+    def way_of(self, drawn: Drawn, config: str) -> str:
+        """The way of a config, by its text or as JSON."""
+        pattern = rf"""\b{self.says}"?(?:=|: )["']?([^"',}}]*)"""
+        said = re.search(pattern, config)
+        assert said is not None, f"{config} says no {self.says}"
+        return self.way(said[1], drawn.ways)
 
 
-_MARKS = {
-    "tuned": r'"how": "([^"]*)"',
-    "opencl": r'"local": (\d+)',
-    "template": r'"HOW": (\d+)',
+def _by_number(said: str, ways: Sequence[str]) -> str:
+    return ways[int(said)]
+
+
+def _by_power(said: str, ways: Sequence[str]) -> str:
+    return ways[int(said).bit_length() - 1]
+
+
+def _on_cuda(name: str) -> Callable[[Drawn], Any]:
+    """Kernels on a CUDA device, whose libraries are loaded where they are asked for."""
+
+    def begin(drawn: Drawn) -> Any:
+        return getattr(fault_cuda, name)(
+            drawn.ways, RIGHT, lambda way, size: _ran.append((way, size)), _time
+        )
+
+    return begin
+
+
+_NEVER_BUILT = ("is no CUDA", "has no room")  # whatever the block is: it is one text for all
+
+ADAPTERS = {
+    "tuned": Adapter(begin=_tuned, faults=faults.FUNCTIONS, says="how", at_once=8),
+    "opencl": Adapter(begin=_opencl, faults=faults.KERNELS, says="local", way=_by_power),
+    "template": Adapter(begin=_template, faults=faults.KERNELS, says="HOW", way=_by_number),
 }
-"""Where a config says which way it goes."""
+ON_CUDA = {
+    "cuda-template": Adapter(
+        begin=_on_cuda("template"), faults=fault_cuda.KERNELS, says="HOW", way=_by_number
+    ),
+    "cupy": Adapter(
+        begin=_on_cuda("cupy"),
+        faults={name: one for name, one in fault_cuda.KERNELS.items() if name not in _NEVER_BUILT},
+        says="block",
+        way=_by_power,
+    ),
+    "triton": Adapter(
+        begin=_on_cuda("triton"),
+        faults=dict.fromkeys(one for one in fault_cuda.OF_TRITON if one not in RIGHT),
+        says="HOW",
+        way=lambda said, _: fault_cuda.OF_TRITON[int(said)],
+    ),
+}
+"""What needs a CUDA device, and the libraries by whose names they go."""
+
+ALL = {**ADAPTERS, **ON_CUDA}
 
 
 def _limit(drawn: Drawn) -> Callable[[Any, Job], float]:
@@ -258,9 +316,10 @@ def _limit(drawn: Drawn) -> Callable[[Any, Job], float]:
         config = job.given.get("config")
         if drawn.adapter == "template" and config is None:  # it is compiled, and partly launched
             said = re.findall(r"#define HOW (\d+)", json.dumps(job.given))
-        else:
-            said = re.findall(_MARKS[drawn.adapter], json.dumps(config))
-        return any(_way(one, drawn) in hanging for one in said)
+            return any(drawn.ways[int(one)] in hanging for one in said)
+        if config is None:
+            return False
+        return ALL[drawn.adapter].way_of(drawn, json.dumps(config)) in hanging
 
     return lambda _, job: _HANGING_S if is_hanging(job) else _PATIENT_S
 
@@ -276,7 +335,7 @@ def _dropped(calls: Calls, drawn: Drawn) -> dict[str, str]:
     for entry in calls.entries:
         fell = {one.text: why for one, why in entry.made.admitted.fell.items()}
         for text, why in {**fell, **failures(entry)}.items():
-            found[_way(text, drawn)] = why[:300]
+            found[ALL[drawn.adapter].way_of(drawn, text)] = why[:300]
     return found
 
 
@@ -287,20 +346,12 @@ def _tried_directly(calls: Calls, drawn: Drawn, known: Container[str]) -> dict[s
     admitted = entry.made.admitted
     assert admitted.trials is not None
     for config in map(knobs_of, entry.call.subject.question().candidates):
-        way = _way(config.text, drawn)
+        way = ALL[drawn.adapter].way_of(drawn, config.text)
         if way in drawn.wrong and way not in known and config not in admitted:
             answer = admitted.trials.submit(admitted.default, config).wait(_PATIENT_S)
             if isinstance(answer, Refused):
                 found[way] = answer.reason[:300]
     return found
-
-
-def _way(text: str, drawn: Drawn) -> str:
-    """The way of a config, by its text."""
-    said = text.rpartition("=")[2]
-    if drawn.adapter == "tuned":
-        return said.strip("'\"")
-    return drawn.ways[int(said).bit_length() - 1 if drawn.adapter == "opencl" else int(said)]
 
 
 def calling(drawn: Drawn) -> Came:
@@ -311,7 +362,7 @@ def calling(drawn: Drawn) -> Came:
     with ExitStack() as stack:
         stack.enter_context(learning(bench))
         stack.enter_context(mock.patch.object(beside.Jobs, "limit_s", _limit(drawn)))
-        calls, call = stack.enter_context(ADAPTERS[drawn.adapter](drawn))
+        calls, call = stack.enter_context(ALL[drawn.adapter].begin(drawn))
         left = _AFTERWARDS
         for number in range(_MOST_CALLS):
             began = time.monotonic()

@@ -12,10 +12,7 @@ from random import Random
 
 from vyre import settings
 from vyre.testing import faults
-from vyre.testing.fault_calls import FAULTS, Came, Drawn
-
-AT_ONCE = {"tuned": 8, "opencl": 5, "template": 5}
-"""Faults of one process, by its adapter; of local sizes there are no more."""
+from vyre.testing.fault_calls import ADAPTERS, ALL, Came, Drawn
 
 PATIENT_S = 900.0
 _FIRST = {*faults.ENDING, *faults.HANGING, *faults.KERNEL_ENDING, *faults.KERNEL_HANGING}
@@ -28,19 +25,19 @@ class Lost:
     why: str
 
 
-def draws(seed: int, count: int, adapters: tuple[str, ...] = tuple(FAULTS)) -> Iterator[Drawn]:
+def draws(seed: int, count: int, adapters: tuple[str, ...] = tuple(ADAPTERS)) -> Iterator[Drawn]:
     """Processes with at least so many faults together: all of each adapter before one again."""
     rng, left = Random(seed), count
     waiting: dict[str, list[str]] = {adapter: [] for adapter in adapters}
-    shares = [one for one in adapters for _ in range(ceil(len(FAULTS[one]) / AT_ONCE[one]))]
+    shares = [one for one in adapters for _ in range(ceil(len(ALL[one].faults) / ALL[one].at_once))]
     while left > 0:
         for adapter in rng.sample(shares, len(shares)):
             if left <= 0:
                 return
             if not waiting[adapter]:
-                waiting[adapter] = rng.sample(sorted(FAULTS[adapter]), len(FAULTS[adapter]))
-            taken = waiting[adapter][: AT_ONCE[adapter]]
-            del waiting[adapter][: AT_ONCE[adapter]]
+                waiting[adapter] = rng.sample(sorted(ALL[adapter].faults), len(ALL[adapter].faults))
+            taken = waiting[adapter][: ALL[adapter].at_once]
+            del waiting[adapter][: ALL[adapter].at_once]
             left -= len(taken)
             yield Drawn(adapter=adapter, ways=_ordered(rng, taken))
 
