@@ -74,7 +74,7 @@ class Template:
         self._calls = Calls(self.name, check=check)
         self._checked = check is not None
         self._loaded: Loaded = {}
-        self._short = Short()
+        self._short = Short(recipe, self._about, self._is_empty)
         self._able: dict[Hashable, tuple[tuple[Knobs, ...], tuple[str, ...]]] = {}
 
     def __call__(
@@ -91,8 +91,11 @@ class Template:
             size: of the problem, one to three numbers, where the template does not fix it.
             stream: to launch on: CUDA's, of any library.
         """
-        if stream is None and self._short.launch(args, size):
-            return
+        if not self._short.launch(args, size, stream):
+            self._launch(args, size, stream)
+
+    def _launch(self, args: tuple[Any, ...], size: int | Sequence[int] | None, stream: Any) -> None:
+        """The same for what is not like any earlier call."""
         held, given = taken(self._recipe, args), self._size(size)
         device = self._where(held)
         if self._is_empty(given):
@@ -103,8 +106,8 @@ class Template:
         where = self._stream(device, held, stream)
         entry = self._entry(device, args, held, given, where)
         entry.launch(Bound(given, arguments_in(held), held), where)
-        if where == 0 and self._key is None:
-            self._short.add(self._recipe, args, size, entry, given, device.backend)
+        if self._key is None:
+            self._short.add(args, held, given, entry, device.backend)
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides."""
@@ -183,6 +186,10 @@ class Template:
 
     def _size(self, size: object) -> Size | None:
         return None if size is None else size_given(size, self.name)
+
+    def _about(self, size: Size | None) -> Size | None:
+        """What of a size tells calls apart."""
+        return size if size is None or self._exact else tuple(map(_doubled, size))
 
     def _is_empty(self, size: Size | None) -> bool:
         """Whether a call has nothing to do, by the first configuration's word."""
@@ -298,8 +305,7 @@ class Template:
         """Where such calls are launched from."""
         common = alike(held)
         asked = None if self._key is None else plain_key(self._key(*args), self.name)
-        extents = None if size is None else size if self._exact else tuple(map(_doubled, size))
-        key = (device.name, common, extents, asked)
+        key = (device.name, common, self._about(size), asked)
         entry = self._calls.find(key)
         if entry is not None:
             return entry
