@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("cuda.bindings")
 import vyre  # what follows needs the bindings
-from vyre.adapter.template import templated
+from vyre.adapter.template import templated, variants
 from vyre.adapter.template.variants import OnTexts
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.backend.cuda import nvrtc
@@ -392,6 +392,37 @@ class TestCallsLikeAnEarlierOne:
 
         assert bench
         assert lines(1) == lines(6)
+
+    def test_what_key_says_tells_calls_apart(self, arrays, refused):
+        c, a = arrays
+        made = template(key="n")
+        for n in (8, 9):
+            made(c, a, 2, n, True, size=8)
+        refused()
+
+        for n in (9, 8, 8):
+            made(c, a, 2, n, True, size=8)
+        assert len(made._calls._entries) == 2
+        with pytest.raises(pytest.fail.Exception):
+            made(c, a, 2, 10, True, size=8)
+
+    def test_a_mode_that_changes_during_a_first_call_holds_for_the_next(self, arrays, monkeypatch):
+        c, a = arrays
+        made, make = template(), variants.Compiled.make
+        with vyre.mode("off") as off:
+            blocks = [off]
+
+            def leaving(*given):
+                if blocks:
+                    blocks.pop().__exit__()
+                return make(*given)
+
+            monkeypatch.setattr(variants.Compiled, "make", leaving)
+            made(c, a, 2, 8, 1, size=8)
+            made(c, a, 2, 8, 1, size=8)
+            off.__enter__()
+
+        assert [by.mode.value for by, _ in made._calls._entries] == ["off", "natural"]
 
     def test_arrays_are_not_kept_and_others_in_their_place_are_used(self, device, bench, driver):
         assert bench

@@ -2,7 +2,7 @@
 
 The first call of a form, which is the types of its arguments, says how such arguments are read: by
 functions that are written in C, so that a call runs no line of Python for an array of Vyre's or a
-number of Python's. For two arrays and a number: 2 us a call in the place of 30 (Python 3.11, CUDA's
+whole number. For two arrays and a number: 2 us a call in the place of 30 (Python 3.11, CUDA's
 driver left out).
 """
 
@@ -20,7 +20,7 @@ from vyre.adapter.template.arguments import Value, converter, teller
 from vyre.adapter.template.recipe import Recipe
 from vyre.adapter.template.sizes import Size
 from vyre.backend.base import Backend
-from vyre.learn.rules import rule
+from vyre.learn.rules import Rule, rule
 from vyre.runtime.arrays.array import DeviceArray
 from vyre.runtime.arrays.foreign import ForeignArray
 from vyre.runtime.call.repeat import see_arrays
@@ -44,7 +44,7 @@ Sized = tuple[Size | None, Hashable]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    entry: Entry
+    entries: dict[Hashable, Entry]  # by what `key=` says
     takes: tuple[Take, ...]  # of each argument that is read by itself
     order: Order
     own: tuple[int, ...]  # where Vyre's own arrays are
@@ -89,17 +89,19 @@ class Short:
         recipe: the template's.
         about: what of a size tells calls apart.
         is_empty: whether a call of that size has nothing to do.
+        key: what tells calls apart besides; None where nothing does.
     """
 
-    __slots__ = ("_about", "_forms", "_is_empty", "_recipe", "_sizes")
+    __slots__ = ("_about", "_forms", "_is_empty", "_key", "_recipe", "_sizes")
 
     def __init__(
         self,
         recipe: Recipe,
         about: Callable[[Size | None], Hashable],
         is_empty: Callable[[Size | None], bool],
+        key: Callable[[Given], Hashable] | None,
     ) -> None:
-        self._recipe, self._about, self._is_empty = recipe, about, is_empty
+        self._recipe, self._about, self._is_empty, self._key = recipe, about, is_empty, key
         self._forms: dict[tuple[type, ...], _Form] = {}
         self._sizes: dict[int | tuple[int, ...] | None, Sized] = {}  # with something to do
 
@@ -146,7 +148,10 @@ class Short:
             where = found
         if where or order.backend.strayed:
             order.follow([args[at].memory for at in known.own], where)
-        known.entry.launch((given, values, ()), where)
+        entry = known.entries.get(self._key and self._key(args))
+        if entry is None:
+            return False
+        entry.launch((given, values, ()), where)
         return True
 
     def add(
@@ -154,10 +159,23 @@ class Short:
         args: Given,
         held: Sequence[Value],
         size: Size | None,
+        asked: Hashable,
         entry: Entry,
+        *,
+        by: Rule,
         backend: Backend,
     ) -> None:
-        """Remember a call that was launched, if others like it can be told by their arguments."""
+        """Remember a call that was launched, if others like it can be told by their arguments.
+
+        Args:
+            args: what was passed.
+            held: the same as arrays and numbers.
+            size: of the problem.
+            asked: what `key=` says.
+            entry: where it was launched from.
+            by: the rule that it was decided by, which may have changed since.
+            backend: where it was launched.
+        """
         types = (*map(type, args),)
         form = self._forms.get(types)
         if form is None:
@@ -165,21 +183,27 @@ class Short:
             if form is None:
                 return
             keep(self._forms, types, form, _MOST)
-        seen = form.look(args, rule(), self._about(size))
+        seen = form.look(args, by, self._about(size))
         if seen is None:
             return
+        known = form.known.get(seen[0])
+        if known is None:
+            known = keep(form.known, seen[0], self._known(form, args, held, backend), _MOST)
+        keep(known.entries, asked, entry, _MOST)
+
+    def _known(self, form: _Form, args: Given, held: Sequence[Value], backend: Backend) -> _Known:
         arrays = [(n, one) for n, one in enumerate(held) if isinstance(one, DeviceArray)]
-        known = _Known(
-            entry=entry,
-            takes=tuple(
-                _ARGUMENT if isinstance(one, DeviceArray) else converter(self._recipe, n, args[n])
-                for n, one in enumerate(held)
-                if form.together is None or isinstance(one, np.generic)
-            ),
+        takes = [
+            _ARGUMENT if isinstance(one, DeviceArray) else converter(self._recipe, n, args[n])
+            for n, one in enumerate(held)
+            if form.together is None or isinstance(one, np.generic)
+        ]
+        return _Known(
+            entries={},
+            takes=tuple(takes),
             order=Order(backend, [one for _, one in arrays]),
             own=tuple(n for n, one in arrays if not isinstance(one, ForeignArray)),
         )
-        keep(form.known, seen[0], known, _MOST)
 
     def _sized(self, size: int | tuple[int, ...] | None) -> Sized | None:
         """A size that is one; None of what is too short, too long, or negative."""
