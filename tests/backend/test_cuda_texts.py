@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("cuda.bindings")
 import vyre  # what follows needs the bindings
-from vyre.adapter.template import templated, variants
+from vyre.adapter.template import same, templated, variants
+from vyre.adapter.template.short import Short
 from vyre.adapter.template.variants import OnTexts
 from vyre.backend.base import Rehearsal, Text, Unbuilt
 from vyre.backend.cuda import nvrtc
@@ -326,6 +327,12 @@ def refused(monkeypatch):
 class TestCallsLikeAnEarlierOne:
     """They are launched from what is kept of it, and are refused whatever it would have been."""
 
+    @pytest.fixture(autouse=True, params=["a few calls", "every call"])
+    def counted(self, request, monkeypatch):
+        """Every call may be known by its very arguments when it comes again, or only a few."""
+        if request.param == "every call":
+            monkeypatch.setattr(same, "_EVERY", 1)
+
     @pytest.mark.parametrize("place", range(len(LAID_OUT)))
     def test_a_number_is_the_same_to_the_kernel_or_refused_with_the_same_words(
         self, arrays, driver, place
@@ -356,7 +363,7 @@ class TestCallsLikeAnEarlierOne:
             assert outcome(warm, value) == known[repr(value)]  # and by then others were seen
 
         assert sum(isinstance(one, list) for one in known.values()) >= 5
-        for value in (*reversed(others), *sorted(whole, reverse=True)):
+        for value in 4 * (*reversed(others), *sorted(whole, reverse=True)):
             assert outcome(warm, value) == known[repr(value)], value
 
     def test_it_is_looked_at_no_more_whatever_its_numbers_its_size_or_its_stream(
@@ -424,16 +431,52 @@ class TestCallsLikeAnEarlierOne:
 
         assert [by.mode.value for by, _ in made._calls._entries] == ["off", "natural"]
 
+    def test_the_very_same_arguments_are_not_read_again(self, arrays, driver, monkeypatch):
+        c, a = arrays
+        made = template()
+        given = (c, a, 2, 1000, True)
+        for _ in range(40):
+            made(*given, size=1000)
+        read = Short._found
+        others = []
+        monkeypatch.setattr(Short, "_found", lambda *call: others.append(call) or read(*call))
+
+        made(*given, size=1000)
+        made(*given, size=1000, stream=0x77)
+        assert driver.ordered == (1, 0x77)
+        made(*given, size=1000)
+        assert driver.ordered == (0x77, 1)
+        assert not others
+        made(c, a, 2, 999, True, size=1000)
+        made(c, a, 2, 1000, True, size=999)
+        with vyre.mode("off"):
+            made(*given, size=1000)
+
+        assert len(others) == 3
+        assert len(made._calls._entries) == 2
+
+    def test_numbers_that_are_ever_new_objects_are_not_all_kept(self, arrays):
+        c, a = arrays
+        made = template()
+        for n in range(600):
+            made(c, a, float(n), int(f"{n + 1000}"), True, size=8)
+            made(c, a, np.float32(2), 300, True, size=8)
+
+        assert len(made._short._same._known) < 12
+
     def test_arrays_are_not_kept_and_others_in_their_place_are_used(self, device, bench, driver):
         assert bench
         made = template()
         c, a = (device.array(np.ones(8, "f4")) for _ in range(2))
-        made(c, a, 2, 8, True, size=8)
+        for _ in range(40):
+            made(c, a, 2, 8, True, size=8)
+        assert len(made._short._same._known) == 1
         made(Theirs(c, 0x99), a, 2, 8, True, size=8)
         gone = [weakref.ref(one) for one in (c, a)]
         del c, a
         gc.collect()
         assert [one() for one in gone] == [None, None]
+        assert not made._short._same._known
 
         c, a = (device.array(np.ones(8, "f4")) for _ in range(2))
         made(c, a, 2, 8, True, size=8)
@@ -517,9 +560,12 @@ class TestCallsLikeAnEarlierOne:
         assert driver.recorded == 1
         assert not {"cuEventRecord", "cuStreamWaitEvent"} & {*driver.calls}
 
-    def test_threads_never_share_what_a_launch_reads(self, device, bench, driver, monkeypatch):
+    @pytest.mark.parametrize("step", [0, 1])
+    def test_threads_never_share_what_a_launch_reads(
+        self, device, bench, driver, monkeypatch, step
+    ):
         assert bench
-        made, wrong = template(), []
+        made, wrong, mine = template(), [], threading.local()
         started = threading.Barrier(4)
         launch = type(driver)._cuLaunchKernel
 
@@ -527,14 +573,15 @@ class TestCallsLikeAnEarlierOne:
             read = ctypes.string_at((ctypes.c_void_p * 5).from_address(given[-2])[3], 8)
             launch(driver, *given)
             again = ctypes.string_at((ctypes.c_void_p * 5).from_address(given[-2])[3], 8)
-            if read != again:
+            if read != again or int.from_bytes(read, "little") >> 20 != mine.number:
                 wrong.append((read, again))
 
         def calls(own):
             arrays = [device.array(np.ones(8, "f4")) for _ in range(2)]
+            mine.number = own >> 20
             started.wait(60)
             for n in range(200):
-                made(*arrays, 2, own + n, True, size=8)
+                made(*arrays, 2, own + step * n, True, size=8)
 
         made(*[device.array(np.ones(8, "f4")) for _ in range(2)], 2, 8, True, size=8)
         monkeypatch.setattr(type(driver), "_cuLaunchKernel", slow)
