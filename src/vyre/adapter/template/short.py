@@ -150,7 +150,8 @@ class Short:
         if form is None:
             return None
         kind = type(size)
-        if kind is tuple:
+        if kind is tuple or kind is list:
+            size = tuple(size)
             if {*map(type, size)} != _WHOLE:
                 return None
         elif kind is not int and size is not None:
@@ -176,7 +177,7 @@ class Short:
                 return by, known, None
             keep(self._sizes, size, sized, _MOST)
         found: _Found = by, known, (given, values, ())
-        if form.together is None:
+        if form.together is None and kind is not list:  # whose identity says little
             self._same.add(very, (by, given, values), (size, *args), found)
         return found
 
