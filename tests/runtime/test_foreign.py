@@ -98,7 +98,7 @@ class Tensor:
         self._contiguous = contiguous
         self.requires_grad = more.get("requires_grad", False)
         self.layout = more.get("layout", self.strided)
-        self._neg = more.get("neg", False)
+        self._neg, self._conj = more.get("neg", False), more.get("conj", False)
 
     def get_device(self):
         return self._device
@@ -113,7 +113,7 @@ class Tensor:
         return self._neg
 
     def is_conj(self):
-        return False
+        return self._conj
 
     def clone(self):
         return Tensor(*self.shape, dtype=self.dtype.name, device=self._device, at=0x5000)
@@ -169,6 +169,18 @@ def cupy(monkeypatch):
 )
 def test_what_is_no_array_of_a_device_is_none_of_ours(value):
     assert view(value) is None
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("lazy", [{"neg": True}, {"conj": True}, {"requires_grad": True}])
+def test_a_tensor_that_is_refused_is_not_like_one_that_was_taken(lazy):
+    told = [], []
+    for keys, more in zip(told, ({}, lazy), strict=True):
+        tensor = Tensor(dtype="complex64", **more)
+        tensor.dtype = "complex64"
+        foreign_kinds.kind_of(tensor).look([tensor], keys, [])
+
+    assert told[0] != told[1]
 
 
 def test_an_array_with_the_interface_is_used_where_it_is(cuda):

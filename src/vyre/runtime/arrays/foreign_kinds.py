@@ -146,7 +146,7 @@ def _torch() -> Kind:
             at = x.data_ptr()
             arguments.append(at)
             keys += (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT)
-            keys += (x.is_contiguous(), x.requires_grad, x.is_neg())
+            keys += (x.is_contiguous(), x.requires_grad, x.is_neg(), x.is_conj())
 
     def see(x: Any) -> Seen:
         refusal = None
