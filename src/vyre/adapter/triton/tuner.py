@@ -132,13 +132,13 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             if active is not self._active:
                 self._device, self._active = device_of(active), active  # in this order
             device = self._device()
-            key, passed = form.look(given)
-            by, debug, mode = rule(), _runtime.debug, _compilation.instrumentation_mode
-            entry = form.known.get((key, device, by, debug, mode))
+            state = device, rule(), _runtime.debug, _compilation.instrumentation_mode
+            key, passed = form.look(given, state)
+            entry = form.known.get(key)
             if entry is None:  # with numbers that are new, it may be like others
-                entry = form.alike.get((form.like(key), device, by, debug, mode))
+                entry = form.alike.get(form.like(key))
                 if entry is not None:
-                    _keep(form.known, (key, device, by, debug, mode), entry)
+                    _keep(form.known, key, entry)
             if entry is not None:
                 self._latest = entry
                 return entry.launch(
@@ -165,7 +165,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     def _arguments(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         given = (*args, *kwargs.values())
         form = self._form(args, kwargs)
-        passed = form.look(given)[1] if form.quick else ()
+        passed = form.look(given, None)[1] if form.quick else ()
         return passed, given, grid, args, kwargs
 
     def _form(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Form:
@@ -191,7 +191,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         traits = traits_of(bound, said, worked, self.keys, debugged)
         sizes = sizes_of(bound, said) if self._by_doublings else ()
         doublings = tuple(one.bit_length() for one in sizes)
-        key = (self._listed, device, traits, doublings, form.names, form.tensors, form.quick)
+        key = (self._listed, device, traits, doublings, form.typed, form.quick)
         entry = self._calls.find(key)
         if entry is None:
             place = place_on(device)
@@ -212,10 +212,9 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 kind = begun(kind, launches)
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
-            seen = form.look((*args, *kwargs.values()))[0]
-            state = (device, rule(), *debugged)
-            _keep(form.known, (seen, *state), entry)
-            _keep(form.alike, (form.like(seen), *state), entry)
+            seen = form.look((*args, *kwargs.values()), (device, rule(), *debugged))[0]
+            _keep(form.known, seen, entry)
+            _keep(form.alike, form.like(seen), entry)
         return entry
 
     def _first(self, said: Sequence[str]) -> Settings:
