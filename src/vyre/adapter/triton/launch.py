@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton import __version__, knobs
+from triton import knobs
 from triton.runtime.autotuner import Config, Heuristics
 from triton.runtime.errors import TritonError
 from triton.runtime.jit import JITFunction
@@ -19,6 +19,7 @@ from vyre.adapter.triton.axes import Counting
 from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
 from vyre.adapter.triton.compile import Bound, Debugs, bind, compiled, job, kept, on
 from vyre.adapter.triton.configs import Settings
+from vyre.adapter.triton.launcher import KNOWN, Wait
 from vyre.adapter.triton.place import Apart, compiled_late
 from vyre.errors import VyreError
 from vyre.model import Knobs
@@ -27,7 +28,6 @@ Arguments = tuple[tuple[Any, ...], tuple[Any, ...], Any, tuple[Any, ...], dict[s
 """Of a call: what is passed on, with addresses for tensors; what it is given, its grid; as it was
 written."""
 
-_KNOWN = __version__.startswith("3.6.")  # whose launcher's own arguments are these
 _CUDA = "Triton Error [CUDA]"
 
 
@@ -67,6 +67,7 @@ class Launches:
         worked: what heuristics said of the first call under each config.
         debugged: what of Triton's settings they are compiled for, as it was at the first call.
         apart: a block to load code in.
+        launcher: waits for what the first kernel is launched by.
     """
 
     function: Any
@@ -80,6 +81,7 @@ class Launches:
     worked: Mapping[Knobs, Mapping[str, Any]]
     debugged: Debugs
     apart: Apart
+    launcher: Wait = int
     _bound: dict[Knobs, Bound] = field(default_factory=dict)
 
     def is_ready(self, config: Knobs) -> bool:
@@ -132,7 +134,7 @@ class Launches:
         as_triton = _as_triton(self, own, settings)
         if self._waits_for_hook(config):
             return as_triton
-        kernel = compiled(self.jit, self.device, self._binding(config))
+        kernel = compiled(self.jit, self.device, self._binding(config), self.launcher)
         if own.pre_hook is not None or kernel is None or not self.form.quick:
             return as_triton
         if self.worked[config]:
@@ -267,7 +269,7 @@ def _launcher(kernel: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     run = kernel.run
     sizes = [getattr(run, f"{kind}_scratch_size", None) for kind in ("global", "profile")]
     packed = (kernel.packed_metadata, None, None, None)
-    if _KNOWN and sizes == [0, 0] and hasattr(run, "launch"):
+    if KNOWN and sizes == [0, 0] and hasattr(run, "launch"):
         return run.launch, (
             kernel.function,
             run.launch_cooperative_grid,

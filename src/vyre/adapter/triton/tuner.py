@@ -39,7 +39,8 @@ from vyre.adapter.triton.launch import (
     without_memory,
     worked_out,
 )
-from vyre.adapter.triton.place import Apart, device_of, place_on
+from vyre.adapter.triton.launcher import Wait, building
+from vyre.adapter.triton.place import Apart, device_of, load, place_on
 from vyre.adapter.triton.source import find_key, source_of
 from vyre.errors import InvalidInput
 from vyre.learn import process
@@ -91,6 +92,8 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self._heuristics, kernel = heuristics_of(fn)
         self._jit = kernel if isinstance(kernel, JITFunction) else None  # or it is interpreted
         self._parameters = {} if self._jit is None else {one.name: one for one in self._jit.params}
+        if self._jit is not None:
+            load()
         self._calls = Calls(name, check=check)
         self._latest: Entry | None = None
         self._active: Any = None  # Triton's driver, and what tells its current device
@@ -194,8 +197,11 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         key = (self._listed, device, traits, doublings, form.typed, form.quick)
         entry = self._calls.find(key)
         if entry is None:
+            launcher = building(jit, bound.rows)
             place = place_on(device)
-            launches = self._launches(jit, device, debugged, grid, args, kwargs, place.apart)
+            launches = self._launches(
+                jit, device, debugged, grid, args, kwargs, place.apart, launcher
+            )
             stream = driver.active.get_current_stream(device)
             if place.is_capturing(stream):
                 return self._ready(launches, stream)
@@ -236,6 +242,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         apart: Apart,
+        launcher: Wait,
     ) -> Launches:
         """How such calls are launched, under each config that pruning leaves."""
         told = {**_told(grid), **kwargs}
@@ -257,6 +264,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             },
             debugged=debugged,
             apart=apart,
+            launcher=launcher,
         )
 
     def _ready(self, launches: Launches, stream: int) -> Callable[[Arguments], Any]:
