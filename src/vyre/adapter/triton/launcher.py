@@ -18,6 +18,10 @@ KNOWN = __version__.startswith("3.6.")
 _LIMIT_S = 60.0
 """After which Triton begins again."""
 
+_AHEAD_S = 0.01
+"""For that thread to start the compiler, or to find that there is nothing to do: it needs the
+interpreter for 4 ms, which this one would not let go of while it loads libraries."""
+
 _METADATA = {
     "num_ctas": 1,
     "launch_cooperative_grid": False,
@@ -57,4 +61,5 @@ def building(jit: JITFunction, rows: Sequence[tuple[Any, Any]]) -> Wait:
     pending = meanwhile().submit(
         lambda: launcher(source, SimpleNamespace(**_METADATA)), lambda: None
     )
+    pending.wait(_AHEAD_S)
     return lambda: pending.wait(_LIMIT_S)
