@@ -296,7 +296,7 @@ def jitted(cuda: Any, adapter: Any, *, dry: bool) -> Callable[[int], Case]:
             clear=lambda: None if dry else y.copy_to_device(nothing),
             wait=a_while if dry else cuda.synchronize,
             elapsed_us=elapsed_us,
-            arguments=lambda: (made[grid, block], (x, y, size)),
+            arguments=lambda: made[grid, block].arguments((x, y, size)),
         )
 
     return case
