@@ -24,7 +24,7 @@ def counting(n=int, m=int):
         return told[-1]
 
     typed = [("x", None), ("n", n), ("m", m), ("scale", float)]
-    return Counting(NAMES, typed, CONSTANTS, tell).of, told
+    return Counting(typed, CONSTANTS, tell).of, told
 
 
 def holding(size):
@@ -48,6 +48,9 @@ ASK = {
     "a name that is put together": lambda meta: (meta["BLO" + meta["NAME"].replace("y", "CK")],),
     "a look at all": lambda meta: (sum(1 for _ in meta),),
     "a condition": lambda meta: (meta["n"] if meta["m"] else 1,),
+    "a name that is put together by numbers": lambda meta: (meta["n" * (meta["n"] and 1)],),
+    "a text": lambda meta: (meta["n"], "1" * meta["m"]),
+    "a default": lambda meta, more=1: (meta["n"] + more,),
     "a truth": lambda meta: (meta["n"], True),
 }
 
