@@ -129,6 +129,22 @@ def test_a_cell_that_holds_nothing_yet_is_told_by_python():
         made()
 
 
+def test_what_changes_while_a_function_is_asked_is_not_kept():
+    size, during = 1, []
+
+    def tell(given):
+        nonlocal size
+        size = during.pop() if during else size
+        return dict(zip(NAMES, (*given, *CONSTANTS.values()), strict=True))
+
+    grid = lambda meta: (size + meta["n"],)  # noqa: E731
+    axes = Counting([("x", None), ("n", int), ("m", int), ("scale", float)], CONSTANTS, tell).of
+    during.append(5)  # as another thread would
+    assert axes(grid, (1, 2, 3, 4.0)) == (7, 1, 1)
+    size = 1
+    assert axes(grid, (1, 2, 3, 4.0)) == (3, 1, 1)
+
+
 def test_a_number_of_the_module_that_changes_is_read_anew(monkeypatch):
     axes, _ = counting()
     grid = COUNT["what is outside"]

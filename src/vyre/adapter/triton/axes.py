@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -108,10 +108,10 @@ class Counting:
         said, closure = seen.said, grid.__closure__
         if said is None or grid.__globals__ is not seen.scope:
             return _axes(grid(self._told(values)))
-        picked = seen.picks(values)
+        picked, held = seen.picks(values), seen.held
         if closure is not None:
             try:
-                for cell, what in zip(closure, seen.held):  # noqa: B905  # the word takes 0.1 us
+                for cell, what in zip(closure, held):  # noqa: B905  # the word takes 0.1 us
                     if cell.cell_contents is not what:  # each call may make one
                         held = tuple(map(_content, closure))
                         types = tuple(map(type, held))
@@ -123,7 +123,7 @@ class Counting:
                 return _axes(grid(self._told(values)))
         found = said.get(picked)
         if found is None:
-            return self._asked(grid, seen, picked, values)
+            return self._asked(grid, seen, picked, held, values)
         for where, name, what in seen.facts:
             if where.get(name, _MISSING) is not what:
                 self._seen[id(seen.code)] = _Seen(seen.code)  # what changed once may do so again
@@ -144,14 +144,22 @@ class Counting:
         self._seen[id(code)] = seen
         return seen
 
-    def _asked(self, grid: FunctionType, seen: _Seen, picked: Any, values: Sequence[Any]) -> Axes:
-        """What a function says, which is kept."""
+    def _asked(
+        self,
+        grid: FunctionType,
+        seen: _Seen,
+        picked: Any,
+        held: Sequence[Any],
+        values: Sequence[Any],
+    ) -> Axes:
+        """What a function says, which is kept; unless another thread changed what it finds."""
         assert seen.said is not None, "it only counts"
         says = grid(self._told(values))
         found = _axes(says)
         whole = type(says) is tuple and {int}.issuperset(map(type, says))
+        now = _held(grid.__closure__ or ())
         holds = all(where.get(name, _MISSING) is what for where, name, what in seen.facts)
-        if whole and holds and _held(grid.__closure__ or ()) is not None:
+        if whole and holds and now is not None and all(map(is_, now, held)):
             if len(seen.said) >= _MOST_SAID:
                 seen.said.clear()
             seen.said[picked] = found
