@@ -24,7 +24,7 @@ def counting(n=int, m=int):
         return told[-1]
 
     typed = [("x", None), ("n", n), ("m", m), ("scale", float)]
-    return Counting(NAMES, typed, CONSTANTS, tell).of, told
+    return Counting(typed, CONSTANTS, tell).of, told
 
 
 def holding(size):
@@ -48,6 +48,9 @@ ASK = {
     "a name that is put together": lambda meta: (meta["BLO" + meta["NAME"].replace("y", "CK")],),
     "a look at all": lambda meta: (sum(1 for _ in meta),),
     "a condition": lambda meta: (meta["n"] if meta["m"] else 1,),
+    "a name that is put together by numbers": lambda meta: (meta["n" * (meta["n"] and 1)],),
+    "a text": lambda meta: (meta["n"], "1" * meta["m"]),
+    "a default": lambda meta, more=1: (meta["n"] + more,),
     "a truth": lambda meta: (meta["n"], True),
 }
 
@@ -124,6 +127,22 @@ def test_a_cell_that_holds_nothing_yet_is_told_by_python():
     axes, _ = counting()
     for _ in range(2):
         made()
+
+
+def test_what_changes_while_a_function_is_asked_is_not_kept():
+    size, during = 1, []
+
+    def tell(given):
+        nonlocal size
+        size = during.pop() if during else size
+        return dict(zip(NAMES, (*given, *CONSTANTS.values()), strict=True))
+
+    grid = lambda meta: (size + meta["n"],)  # noqa: E731
+    axes = Counting([("x", None), ("n", int), ("m", int), ("scale", float)], CONSTANTS, tell).of
+    during.append(5)  # as another thread would
+    assert axes(grid, (1, 2, 3, 4.0)) == (7, 1, 1)
+    size = 1
+    assert axes(grid, (1, 2, 3, 4.0)) == (3, 1, 1)
 
 
 def test_a_number_of_the_module_that_changes_is_read_anew(monkeypatch):

@@ -1,7 +1,7 @@
 """What launches kernels of a signature is built while the kernel is compiled."""
 
-# Kernels have the arguments that Triton gives them.
-# ruff: noqa: N803
+# Kernels and builds have the arguments that Triton gives them.
+# ruff: noqa: ARG002, N803
 
 import threading
 from types import SimpleNamespace
@@ -30,20 +30,22 @@ def scaled(x, n, factor, BLOCK: tl.constexpr):
     tl.store(x + at, tl.load(x + at, mask=at < n) * factor, mask=at < n)
 
 
-class Driver(FakeDriver):
-    """One whose launchers say on which thread they are built, and may fail."""
+class Builds:
+    """Builds of launchers: the text of each, on which thread, and by which flags; they may fail."""
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.built, self.begun, self.failing = [], threading.Event(), {}
+    def __init__(self):
+        self.threads, self.texts, self.flags = [], [], []
+        self.begun, self.failing, self.launched = threading.Event(), {}, []
 
-    def launcher_cls(self, source, metadata):
-        name = threading.current_thread().name
-        self.built.append(name)
+    def __call__(self, src, name, ccflags=(), **where):
+        thread = threading.current_thread().name
+        self.threads.append(thread)
+        self.texts.append((src, name))
+        self.flags.append(tuple(ccflags))
         self.begun.set()
-        if name in self.failing:
-            raise self.failing[name]
-        return super().launcher_cls(source, metadata)
+        if thread in self.failing:
+            raise self.failing[thread]
+        return SimpleNamespace(launch=lambda *given: self.launched.append(given))
 
 
 @pytest.fixture
@@ -52,11 +54,15 @@ def compiler(tmp_path):
 
 
 @pytest.fixture
-def driver(tmp_path, compiler, monkeypatch):
+def builds(tmp_path, compiler, monkeypatch):
+    made, driver = Builds(), FakeDriver()
+    driver.launcher_cls = nvidia.CudaLauncher
+    monkeypatch.setattr(nvidia, "library_dirs", list)
+    monkeypatch.setattr(nvidia, "compile_module_from_src", made)
     monkeypatch.setattr(adapter, "place_on", lambda _: place.Gpu(TablePlace(lambda: 1000)))
     monkeypatch.setattr(launch, "job", lambda *_: None)
     monkeypatch.setattr(launcher, "_begun", set())
-    with triton_on(Driver(), tmp_path, compiler) as made:
+    with triton_on(driver, tmp_path, compiler):
         yield made
 
 
@@ -73,50 +79,50 @@ def learning(bench):
 HERE, ASIDE = "MainThread", "vyre-making"
 
 
-def test_a_launcher_is_being_built_while_the_kernel_is_compiled(driver, compiler, kernel):
-    compiler.refuses = lambda *_: driver.begun.wait(60) or pytest.fail("it was not begun")
+def test_a_launcher_is_being_built_while_the_kernel_is_compiled(builds, compiler, kernel):
+    compiler.refuses = lambda *_: builds.begun.wait(60) or pytest.fail("it was not begun")
     kernel[(1,)](X, 200, 2.0)
 
-    assert driver.built[0] == ASIDE
-    assert driver.built[1:] == [HERE]
-    assert len(driver.launches) == 1
+    assert builds.threads == [ASIDE, HERE]
+    assert len(builds.launched) == 1
 
 
-def test_it_is_built_once_for_a_signature(driver, kernel):
-    for n in (200, 300, 1, 16):
+def test_it_is_the_one_that_triton_asks_for(builds, kernel):
+    for n in (200, 1, 2**40):
+        builds.texts.clear()
         kernel[(1,)](X, n, 2.0)
-    kernel[(1,)](X, 2**40, 2.0)
 
-    assert driver.built.count(ASIDE) == 3  # of a number of 32 bits, of 1, and of one of 64
+        assert len(builds.texts) == 2
+        assert builds.texts[0] == builds.texts[1]
+    assert builds.flags == [("-O0", "-pipe"), ()] * 3
 
 
-def test_what_goes_wrong_beside_is_told_where_triton_does_it_again(driver, kernel):
-    driver.failing = {ASIDE: RuntimeError("no C compiler")}
+def test_it_is_built_once_for_a_signature(builds, kernel):
+    for n in (200, 300, 1, 16, 2**40):
+        kernel[(1,)](X, n, 2.0)
+
+    assert builds.threads.count(ASIDE) == 3  # of a number of 32 bits, of 1, and of one of 64
+
+
+def test_what_goes_wrong_beside_is_told_where_triton_does_it_again(builds, kernel):
+    builds.failing = {ASIDE: RuntimeError("no C compiler")}
     kernel[(1,)](X, 200, 2.0)
-    assert len(driver.launches) == 1
+    assert len(builds.launched) == 1
 
-    driver.failing[HERE] = RuntimeError("no C compiler")
+    builds.failing[HERE] = RuntimeError("no C compiler")
     with pytest.raises(RuntimeError, match=r"^no C compiler$"):
         kernel[(1,)](X, 2**40, 2.0)
-    assert len(driver.launches) == 1
+    assert len(builds.launched) == 1
 
 
-def test_it_is_the_one_that_triton_asks_for(driver, kernel, monkeypatch):
-    asked = []
+def test_launchers_of_another_driver_are_left_to_it(builds, kernel, monkeypatch):
+    class Other(nvidia.CudaLauncher):
+        """Somebody else's."""
 
-    def compiled(src, name, **_):
-        asked.append((src, name))
-        return SimpleNamespace(launch=lambda *_: None)
+    monkeypatch.setattr(triton.runtime.driver.active, "launcher_cls", Other)
+    kernel[(1,)](X, 200, 2.0)
 
-    monkeypatch.setattr(nvidia, "library_dirs", list)
-    monkeypatch.setattr(nvidia, "compile_module_from_src", compiled)
-    driver.launcher_cls = nvidia.CudaLauncher
-    for n in (200, 1, 2**40):
-        asked.clear()
-        kernel[(1,)](X, n, 2.0)
-
-        assert len(asked) == 2
-        assert asked[0] == asked[1]
+    assert builds.threads == [HERE]
 
 
 def test_what_a_gpu_is_asked_by_is_loaded_where_a_kernel_is_decorated(monkeypatch):

@@ -11,21 +11,20 @@ import dis
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import itemgetter
-from types import CellType, CodeType, FunctionType
+from dataclasses import dataclass
+from operator import attrgetter, is_, itemgetter
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import triton
-
-from vyre.adapter.triton.binding import picking
 
 Axes = tuple[Any, Any, Any]
 
 Fact = tuple[Mapping[str, Any], str, Any]
 """A mapping, a name in it, and what has to be there."""
 
-_PLAIN = frozenset((int, bool, str, type(None)))
+_PLAIN = frozenset((int, bool, type(None)))
+_HELD = _PLAIN | {ModuleType}  # by a closure: functions import, too
 _PURE = (triton, math, triton.cdiv, triton.next_power_of_2, math.ceil, min, max, int, abs)
 _ATTRIBUTES = {
     "cdiv": (triton, triton.cdiv),
@@ -52,7 +51,8 @@ _UNUSUAL = (
     | inspect.CO_ASYNC_GENERATOR
 )
 _MISSING = object()
-_MOST_SEEN, _MOST_SAID = 256, 1024
+_content = attrgetter("cell_contents")
+_MOST_SEEN, _MOST_SAID = 256, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,14 @@ class _Seen:
         scope: the globals that were looked into.
         held: what the closure held.
         facts: what else has to hold for it to say the same again.
-        reads: names that it may read of a call.
-        picks: those among them that a launch is given.
-        said: by what that was; None where it may do more than count.
+        picks: what it reads of what a launch is given.
+        said: by that, and by what another closure of it held; None where it may do more than count.
     """
 
     code: CodeType
     scope: Any = None
     held: Sequence[Any] = ()
     facts: Sequence[Fact] = ()
-    reads: Sequence[str] = ()
     picks: Callable[[Sequence[Any]], Any] = len
     said: dict[Any, Axes] | None = None
 
@@ -81,11 +79,10 @@ class _Seen:
 class Counting:
     """How many blocks launches of a kernel have, by their grid and by what they are given."""
 
-    __slots__ = ("_names", "_places", "_plain", "_seen", "_told")
+    __slots__ = ("_places", "_plain", "_seen", "_told")
 
     def __init__(
         self,
-        names: Sequence[str],
         given: Sequence[tuple[str, type | None]],
         constants: Mapping[str, Any],
         told: Callable[[Sequence[Any]], Mapping[str, Any]],
@@ -93,37 +90,40 @@ class Counting:
         """Count for launches that are alike.
 
         Args:
-            names: of all that the kernel has.
             given: what a launch is given, each with its type; of two of one name the last counts.
             constants: what it has besides, always the same.
             told: what a grid's function is told.
         """
-        self._names, self._told = frozenset(names), told
+        self._told = told
         self._places = {name: at for at, (name, _) in enumerate(given)}
         types = {**{name: type(value) for name, value in constants.items()}, **dict(given)}
         self._plain = {name for name, kind in types.items() if kind in _PLAIN}
-        self._seen: dict[Any, _Seen] = {}  # by an address of a code, and by what its closure held
+        self._seen: dict[int, _Seen] = {}  # by the address of a code
 
     def of(self, grid: Any, values: Sequence[Any]) -> Axes:
         """The blocks of a launch along each axis."""
         if type(grid) is not FunctionType:
             return _axes(grid(self._told(values)) if callable(grid) else grid)
         seen = self._seen.get(id(grid.__code__)) or self._look(grid)
-        if grid.__closure__ is not None and seen.held:
-            try:
-                for cell, what in zip(grid.__closure__, seen.held):  # noqa: B905  # it takes time
-                    if cell.cell_contents is not what:
-                        seen = self._holding(seen, grid.__closure__)
-                        break
-            except ValueError:  # one holds nothing yet, as the function will say
-                return _axes(grid(self._told(values)))
-        said = seen.said
+        said, closure = seen.said, grid.__closure__
         if said is None or grid.__globals__ is not seen.scope:
             return _axes(grid(self._told(values)))
-        picked = seen.picks(values)
+        picked, held = seen.picks(values), seen.held
+        if closure is not None:
+            try:
+                for cell, what in zip(closure, held):  # noqa: B905  # the word takes 0.1 us
+                    if cell.cell_contents is not what:  # each call may make one
+                        held = tuple(map(_content, closure))
+                        types = tuple(map(type, held))
+                        if not _HELD.issuperset(types):
+                            return _axes(grid(self._told(values)))
+                        picked = (picked, held, types)
+                        break
+            except ValueError:  # it holds nothing yet, as the function will say
+                return _axes(grid(self._told(values)))
         found = said.get(picked)
         if found is None:
-            return self._asked(grid, seen, picked, values)
+            return self._asked(grid, seen, picked, held, values)
         for where, name, what in seen.facts:
             if where.get(name, _MISSING) is not what:
                 self._seen[id(seen.code)] = _Seen(seen.code)  # what changed once may do so again
@@ -133,57 +133,39 @@ class Counting:
     def _look(self, grid: FunctionType) -> _Seen:
         """What is to be known of a function before it is asked."""
         code, held = grid.__code__, _held(grid.__closure__ or ())
-        reads = [one for one in code.co_consts if type(one) is str and one in self._names]
-        facts = _facts(grid) if held is not None and self._plain.issuperset(reads) else None
+        found = None if held is None else _found(grid)
         seen = _Seen(code)
-        if held is not None and facts is not None:
-            places = [self._places[name] for name in reads if name in self._places]
-            picks = itemgetter(*places) if places else picking(())
-            seen = _Seen(code, grid.__globals__, held, facts, reads, picks, {})
-        self._keep(id(code), seen)
-        return seen
-
-    def _holding(self, seen: _Seen, closure: Sequence[CellType]) -> _Seen:
-        """The same code with another closure, as each call may make one."""
-        held = _held(closure)
-        if held is None:
-            return _Seen(seen.code)  # which is not kept, or what it holds would be
-        key = (id(seen.code), held, *map(type, held))
-        found = self._seen.get(key)
-        if found is None:
-            found = replace(seen, held=held, said={})
-            self._keep(key, found)
-        return found
-
-    def _keep(self, key: Any, seen: _Seen) -> None:
+        if held is not None and found is not None and self._plain.issuperset(found[0]):
+            places = [self._places[name] for name in found[0] if name in self._places]
+            picks = itemgetter(*places) if places else len
+            seen = _Seen(code, grid.__globals__, held, found[1], picks, {})
         if len(self._seen) >= _MOST_SEEN:
             self._seen.clear()
-        self._seen[key] = seen
+        self._seen[id(code)] = seen
+        return seen
 
-    def _asked(self, grid: FunctionType, seen: _Seen, picked: Any, values: Sequence[Any]) -> Axes:
-        """What a function says; it is kept if it says so by what it may read alone."""
+    def _asked(
+        self,
+        grid: FunctionType,
+        seen: _Seen,
+        picked: Any,
+        held: Sequence[Any],
+        values: Sequence[Any],
+    ) -> Axes:
+        """What a function says, which is kept; unless another thread changed what it finds."""
         assert seen.said is not None, "it only counts"
-        told = self._told(values)
-        says = grid(told)
+        says = grid(self._told(values))
         found = _axes(says)
-        if self._counted(grid, seen, told, says):
+        whole = type(says) is tuple and {int}.issuperset(map(type, says))
+        now = _held(grid.__closure__ or ())
+        holds = all(where.get(name, _MISSING) is what for where, name, what in seen.facts)
+        if whole and holds and now is not None and all(map(is_, now, held)):
             if len(seen.said) >= _MOST_SAID:
                 seen.said.clear()
             seen.said[picked] = found
         else:
             self._seen[id(seen.code)] = _Seen(seen.code)
         return found
-
-    def _counted(self, grid: FunctionType, seen: _Seen, told: Mapping[str, Any], says: Any) -> bool:
-        """Whether a function says the same when it is told no more than what it may read."""
-        if type(says) is not tuple or not all(type(one) is int for one in says):
-            return False
-        if not all(where.get(name, _MISSING) is what for where, name, what in seen.facts):
-            return False
-        try:
-            return bool(says == grid({name: told[name] for name in seen.reads}))
-        except Exception:  # noqa: BLE001  # it reads something else
-            return False
 
 
 def _axes(grid: Any) -> Axes:
@@ -195,25 +177,26 @@ def _axes(grid: Any) -> Axes:
 def _held(closure: Sequence[CellType]) -> tuple[Any, ...] | None:
     """What a closure holds, if that is plain, or a module whose functions count; else None."""
     try:
-        held = tuple(cell.cell_contents for cell in closure)
+        held = tuple(map(_content, closure))
     except ValueError:
         return None
     known = all(type(one) in _PLAIN or one is triton or one is math for one in held)
     return held if known else None
 
 
-def _facts(grid: FunctionType) -> list[Fact] | None:
-    """What a function finds outside, if all it does is to count.
+def _found(grid: FunctionType) -> tuple[Sequence[str], Sequence[Fact]] | None:
+    """What a function reads of a call, and finds outside, if all it does is to count.
 
-    None where it may do something else: then it is asked each time.
+    None where it may do something else: then it is asked each time. There are no branches among the
+    steps, and no texts but names that are looked up at once, so that it always reads the same.
     """
     code, scope = grid.__code__, grid.__globals__
     if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & _UNUSUAL:
         return None
-    if not all(type(one) is float or type(one) in _PLAIN for one in code.co_consts):
-        return None
     facts: list[Fact] = []
-    for step in dis.get_instructions(code):
+    reads: list[str] = []
+    steps = list(dis.get_instructions(code))
+    for step, after in zip(steps, (*steps[1:], None), strict=True):
         name = step.argval
         if step.opname not in _STEPS:
             return None
@@ -230,4 +213,13 @@ def _facts(grid: FunctionType) -> list[Fact] | None:
                 facts.append((vars(builtins), name, found))
             if type(found) is not int and not any(found is one for one in _PURE):
                 return None
-    return [one for at, one in enumerate(facts) if one not in facts[:at]]
+        elif step.opname in ("LOAD_CONST", "RETURN_CONST"):
+            if type(name) is str and after is not None and _looks_up(after):
+                reads.append(name)
+            elif type(name) not in (int, float, bool, type(None)):
+                return None
+    return reads, [one for at, one in enumerate(facts) if one not in facts[:at]]
+
+
+def _looks_up(step: dis.Instruction) -> bool:
+    return step.opname == "BINARY_SUBSCR" or (step.opname, step.argrepr) == ("BINARY_OP", "[]")

@@ -221,7 +221,7 @@ def _prepared(
         whole = (*given, *constants)
         return dict(zip(names, whole if ordered is None else ordered(whole), strict=True))
 
-    axes = Counting(names, typed, {name: bound.values[name] for name in own}, told).of
+    axes = Counting(typed, {name: bound.values[name] for name in own}, told).of
 
     def start(arguments: Any, stream: int) -> Any:
         passed, given, grid, _, _ = arguments
