@@ -399,9 +399,8 @@ def libraries(*, dry: bool) -> Iterator[dict[str, Callable[[], tuple[Callable[[i
 
 
 def table(found: dict[str, Any]) -> str:
-    lines = [
-        f"{'':<14}{'choice':>8}{'gain':>8}{'differ':>8}{'host us':>9}{'still':>7}{'own us':>8}  chosen"
-    ]
+    heads = {"choice": 8, "gain": 8, "differ": 8, "host us": 9, "still": 7, "own us": 8}
+    lines = [" " * 14 + "".join(f"{name:>{width}}" for name, width in heads.items()) + "  chosen"]
     for name, one in found.items():
         if isinstance(one, str):
             lines.append(f"{name:<14}{one}")
@@ -411,7 +410,8 @@ def table(found: dict[str, Any]) -> str:
         marked += f"  FAILED: {one.failed}" if one.failed else ""
         lines.append(
             f"{name:<14}{one.choice:>8.3f}{one.gain:>8.2f}{one.differ:>8}{one.host:>9.2f}"
-            f"{one.still:>7.2f}{one.own:>8.2f}  {one.chosen} of {one.default}, best {one.best}{marked}"
+            f"{one.still:>7.2f}{one.own:>8.2f}"
+            f"  {one.chosen} of {one.default}, best {one.best}{marked}"
         )
     return "\n".join(lines)
 

@@ -43,9 +43,11 @@ def _of_elements(kind: type) -> Arrays | None:
     """Arrays whose elements CuPy finds for a kernel."""
     if not issubclass(kind, cupy.ndarray):
         return None
+    # Shapes and strides are made anew for whoever asks; this says as much, in CuPys that have it.
+    quick = hasattr(kind, "_c_contiguous")
     return Arrays(
         lambda x: (kind, x.dtype, x.ndim, x.size.bit_length(), x.flags.c_contiguous),
-        ("dtype", "shape", "strides"),
+        ("dtype", "ndim", "size", "_c_contiguous") if quick else ("dtype", "shape", "strides"),
     )
 
 
