@@ -30,9 +30,9 @@ from vyre.adapter.trial.trials import Check
 from vyre.backend import host
 from vyre.backend import opencl as backend
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.learn.explain import Explanation
 from vyre.learn.pace import Pace
-from vyre.learn.rules import rule
 from vyre.model import Clocks, Decision, DeviceInfo, DeviceKind, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
@@ -163,8 +163,8 @@ class TunedKernel:
         entry: Entry | None = None
         try:
             if not g_times_l:
-                looked = self._looks.latest(args)
-                entry = self._again[rule(), self._queues[queue], global_size, local_size, looked]
+                looked, by = self._looks.latest(args), rules.usual or rules.rule()
+                entry = self._again[by, self._queues[queue], global_size, local_size, looked]
         except NOT_SEEN:  # or a queue that is new, sizes in a list
             pass
         if entry is None:
@@ -224,7 +224,7 @@ class TunedKernel:
         key = (of_queue, size, local, self._looks.exactly(args))
         entry = self._calls.find(key)
         if entry is not None:
-            return self._calls.keep((rule(), *key), entry)
+            return self._calls.keep((rules.rule(), *key), entry)
         if not of_queue.is_timed:
             warnings.warn(
                 f"{self.name} is launched on a queue that gives no times, so nothing is learned; "
@@ -252,7 +252,7 @@ class TunedKernel:
         )
         variants = _Locals(self._kernel, size, self._pad)
         entry = self._calls.add(key, kind, variants, (queue, args, None, None))
-        return self._calls.keep((rule(), *key), entry)
+        return self._calls.keep((rules.rule(), *key), entry)
 
     def _text(self, device: Any) -> str:
         """The source, or the binary where there is none, and how it was built."""

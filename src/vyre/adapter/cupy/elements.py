@@ -27,8 +27,8 @@ from vyre.adapter.reading.sources import bare
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.policy.contest import Progress
 
@@ -82,7 +82,8 @@ class TunedElementwiseKernel:
         """Launch it once, and give what it gives."""
         entry: Entry | None = None
         try:
-            key = (rule(), self._device(), block_size, size, self._looks.latest(args))
+            by = rules.usual or rules.rule()
+            key = (by, self._device(), block_size, size, self._looks.latest(args))
             entry = self._again[key]
         except NOT_SEEN:
             pass
@@ -156,7 +157,7 @@ class TunedElementwiseKernel:
             return None
         if any(isinstance(one, cupy.ndarray) and not one.size for one in args):
             return None
-        exactly = (rule(), self._device(), block_size, size, self._looks.exactly(args))
+        exactly = (rules.rule(), self._device(), block_size, size, self._looks.exactly(args))
         doublings = -1 if size == -1 else int(size).bit_length()
         key = (self._device(), block_size, doublings, *self._looks.at(args))
         found = self._calls.find(key)
@@ -192,7 +193,7 @@ class TunedElementwiseKernel:
         """Where such calls are made from, if there were any with arguments of these types."""
         looked = self._looks.exactly(args)
         try:
-            return self._again.get((rule(), self._device(), block_size, size, looked))
+            return self._again.get((rules.rule(), self._device(), block_size, size, looked))
         except TypeError:  # of what the library refuses
             return None
 

@@ -30,8 +30,8 @@ from vyre.adapter.reading.numba_code import Read, read
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs, Limits
 from vyre.policy.contest import Progress
 
@@ -297,8 +297,8 @@ class _Launching:
         entry: Entry | None = None
         stated = None if size is None else size(*args)
         try:
-            looked = owner.looks.latest(args)
-            entry = owner.again[rule(), owner.device(), self._what, stated, looked]
+            looked, by = owner.looks.latest(args), rules.usual or rules.rule()
+            entry = owner.again[by, owner.device(), self._what, stated, looked]
         except NOT_SEEN:
             pass
         if entry is None:
@@ -377,7 +377,7 @@ class _Launching:
         if launch is None or self._handle is None or owner.is_copied(args):
             return None
         looked = owner.looks.at(args)
-        exactly = (rule(), owner.device(), self._what, stated, owner.looks.exactly(args))
+        exactly = (rules.rule(), owner.device(), self._what, stated, owner.looks.exactly(args))
         again = owner.again.get(exactly)
         if again is not None:
             return again

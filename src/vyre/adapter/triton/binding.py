@@ -18,6 +18,8 @@ Key = tuple[Any, ...]
 
 Look = Callable[[Sequence[Any], Any], tuple[Key, tuple[Any, ...]]]
 
+See = Callable[[Sequence[Any], Any], tuple[Key, tuple[Any, ...]] | None]
+
 Picks = Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
@@ -51,6 +53,7 @@ class Form:
         "look",
         "names",
         "quick",
+        "see",
         "tensors",
         "typed",
     )
@@ -90,12 +93,16 @@ class Form:
             for at, (name, value) in enumerate(zip(names, given, strict=True))
         )
         """What is given, by its name, with its type; None for tensors."""
-        self.look = _looking(len(given), tensors, whole, (exact, words), devices=devices)
+        lines = _looking(len(given), tensors, whole, (exact, words), devices=devices)
+        self.look: Look = _written(lines, {})
         """What tells such calls apart, some state among it, and what is passed on in their place.
 
         That is addresses for tensors; one that is not on a GPU is passed on itself, for Triton to
         look at or to refuse.
         """
+        types = {f"T{at}": type(one) for at, one in enumerate(given)}
+        self.see: See = _written([*_guarding(len(given)), *lines], types)
+        """The same of any call; nothing where it has another form, as values of other types."""
 
     def like(self, key: Key) -> Key:
         """The same, of whole numbers only what Triton compiles for, and their doublings if asked.
@@ -114,8 +121,8 @@ def _looking(
     rest: tuple[Sequence[int], Sequence[int]],
     *,
     devices: bool,
-) -> Look:
-    """What looks at calls of a form.
+) -> list[str]:
+    """The lines that look at calls of a form.
 
     Args:
         count: of what is given.
@@ -137,7 +144,6 @@ def _looking(
     ]
     passed = _listed(f"p{at}" if at in tensors else f"a{at}" for at in range(count))
     lines = [
-        "def look(given, state):",
         f"    ({_listed(f'a{at}' for at in range(count))}) = given",
         *(f"    p{at} = a{at}.data_ptr()" for at in tensors),
         f"    key = ({_listed(key)})",
@@ -150,10 +156,23 @@ def _looking(
             f"    p{at} = p{at} if getattr(a{at}, 'is_cuda', False) else a{at}" for at in tensors
         )
     lines.append(f"    return key, ({passed})")
-    scope: dict[str, Any] = {}
-    exec("\n".join(lines), scope)  # noqa: S102  # of places alone
-    look: Look = scope["look"]
-    return look
+    return lines
+
+
+def _guarding(count: int) -> list[str]:
+    """The lines before those that give nothing for calls of another form."""
+    others = "".join(f" or a{at}.__class__ is not T{at}" for at in range(count))
+    return [
+        f"    if len(given) != {count}: return None",
+        f"    ({_listed(f'a{at}' for at in range(count))}) = given",
+        *([f"    if {others.removeprefix(' or ')}: return None"] if count else []),
+    ]
+
+
+def _written(lines: Sequence[str], scope: dict[str, Any]) -> Any:
+    """A function of such lines."""
+    exec("\n".join(("def look(given, state):", *lines)), scope)  # noqa: S102  # of places alone
+    return scope["look"]
 
 
 def _listed(parts: Iterable[str]) -> str:

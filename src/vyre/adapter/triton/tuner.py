@@ -42,10 +42,9 @@ from vyre.adapter.triton.launch import (
 from vyre.adapter.triton.launcher import Wait, building
 from vyre.adapter.triton.place import Apart, device_of, load, place_on
 from vyre.adapter.triton.source import find_key, source_of
-from vyre.errors import InvalidInput
-from vyre.learn import process
+from vyre.errors import InvalidInput, VyreError
+from vyre.learn import process, rules
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.policy.contest import Progress
 
@@ -96,6 +95,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             load()
         self._calls = Calls(name, check=check)
         self._latest: Entry | None = None
+        self._latest_form: Form | None = None  # of what is passed without names
         self._active: Any = None  # Triton's driver, and what tells its current device
         self._device: Callable[[], int] = int
         self._texts: dict[int, str] = {}
@@ -111,6 +111,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     def configs(self, given: list[Config]) -> None:
         self._configs = given
         self._forms: dict[Hashable, Form] = {}  # calls are known at sight by those before
+        self._latest_form = None
 
     # -- calls
 
@@ -124,19 +125,24 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         return self._launch(grid, *args, **kwargs)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if not self._forms:
+            return self._launch_slowly(grid, args, kwargs)
+        active = driver.active
+        if active is not self._active:
+            self._device, self._active = device_of(active), active  # in this order
+        device, by = self._device(), rules.usual or rules.rule()
+        state = device, by, _runtime.debug, _compilation.instrumentation_mode
+        given, form = args, self._latest_form
+        seen = None if kwargs or form is None else form.see(args, state)
+        if seen is None:
             given = (*args, *kwargs.values())
             form = self._forms.get((*map(type, given), *kwargs))
-        else:
-            given = args
-            form = self._forms.get(tuple(map(type, args)))
-        if form is not None and form.quick:
-            active = driver.active
-            if active is not self._active:
-                self._device, self._active = device_of(active), active  # in this order
-            device = self._device()
-            state = device, rule(), _runtime.debug, _compilation.instrumentation_mode
-            key, passed = form.look(given, state)
+            if form is not None and form.quick:
+                seen = form.look(given, state)
+                if not kwargs:
+                    self._latest_form = form
+        if form is not None and seen is not None:
+            key, passed = seen
             entry = form.known.get(key)
             if entry is None:  # with numbers that are new, it may be like others
                 entry = form.alike.get(form.like(key))
@@ -144,9 +150,20 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                     _keep(form.known, key, entry)
             if entry is not None:
                 self._latest = entry
-                return entry.launch(
-                    (passed, given, grid, args, kwargs), active.get_current_stream(device)
-                )
+                arguments = passed, given, grid, args, kwargs
+                stream, site = active.get_current_stream(device), entry.site
+                start = site.best
+                if start is None or site.asked:
+                    return entry.launch(arguments, stream)
+                site.tick()  # and what `launch` does besides, without another call
+                try:
+                    return start(arguments, stream)
+                except VyreError as error:
+                    fell = error
+                try:
+                    return entry.fallen(start, fell, arguments, stream)
+                finally:
+                    del fell
         return self._launch_slowly(grid, args, kwargs)
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -218,7 +235,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 kind = begun(kind, launches)
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
-            seen = form.look((*args, *kwargs.values()), (device, rule(), *debugged))[0]
+            seen = form.look((*args, *kwargs.values()), (device, rules.rule(), *debugged))[0]
             _keep(form.known, seen, entry)
             _keep(form.alike, form.like(seen), entry)
         return entry
