@@ -10,12 +10,18 @@ import numba.cuda as cuda
 import numpy as np
 
 from vyre.adapter.alike import alike
-from vyre.adapter.looks import Arrays, Look
+from vyre.adapter.looks import Arrays
 from vyre.adapter.numba.device import SIMULATED
 from vyre.adapter.trial.copying import copied
 from vyre.adapter.trial.parts import as_numpy
 from vyre.errors import InvalidInput
 from vyre.runtime.arrays.foreign_kinds import kind_of
+
+_OWN = ("numba", "numba_cuda")
+"""Where Numba's own arrays are from."""
+
+_SAID = ("dtype", "size", "strides")
+"""What they say, and those of the libraries that it takes them for."""
 
 _COPIED = (np.ndarray, np.void, bytes, bytearray, memoryview)
 
@@ -50,19 +56,23 @@ def _is_fake(argument: Any) -> bool:
 
 
 def look_at(kind: type) -> Arrays | None:
-    """How arrays of a type are looked at."""
-    look: Look | None = None
-    if kind.__module__.partition(".")[0] == "torch":
-        look = lambda x: (  # noqa: E731  # one of several
-            *(kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous()),
-        )
-    elif all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
-        kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
-    ):
-        return Arrays(_look_at_array, ("dtype", "size", "strides"))
-    elif hasattr(kind, "__cuda_array_interface__"):
-        look = lambda x: alike((x,))  # noqa: E731  # as above
-    return None if look is None else Arrays(look)
+    """How arrays of a type are looked at: by what its library is known to say of them."""
+    library = kind.__module__.partition(".")[0]
+    if library in ("cupy", "numpy") and kind.__name__ == "ndarray":
+        return Arrays(_look_at_array, _SAID)
+    if not hasattr(kind, "__cuda_array_interface__"):
+        return None
+    if any(one.__module__.partition(".")[0] in _OWN for one in kind.__mro__):
+        return Arrays(_look_at_array, _SAID)
+    return Arrays(_look_at_tensor if library == "torch" else lambda x: alike((x,)))
+
+
+def _look_at_tensor(x: Any) -> Any:
+    try:
+        contiguous = x.is_contiguous()
+    except RuntimeError:  # its layout has no such thing
+        return alike((x,))
+    return type(x), str(x.dtype), x.dim(), x.numel().bit_length(), contiguous
 
 
 def _look_at_array(x: Any) -> Any:
