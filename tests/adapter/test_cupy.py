@@ -376,13 +376,36 @@ class TestRawKernels:
     @pytest.mark.usefixtures("bench")
     def test_devices_are_told_apart(self, adapter, kernel):
         made, x, here = adapter.tuned(kernel()), floats(), [0]
-        made._device = lambda: here[0]
+        made._device.number = lambda: here[0]
 
         for here[0] in (0, 1, 0, 1):
             made((8,), (128,), (x, 1024))
 
         assert len(made._calls._entries) == 2
         assert sorted(made._texts) == [0, 1]
+
+    @pytest.mark.usefixtures("bench")
+    @pytest.mark.parametrize(("many", "told"), [(1, []), (2, [1] * 5)])
+    def test_nothing_is_asked_of_cuda_before_the_first_call(
+        self, adapter, kernel, monkeypatch, many, told
+    ):
+        """A process that is forked later could use no device; one device is asked for once."""
+        runtime, counted, asked = adapter.cupy.cuda.runtime, [], []
+        monkeypatch.setattr(runtime, "getDeviceCount", lambda: counted.append(1) or many)
+        monkeypatch.setattr(runtime, "getDevice", lambda: asked.append(1) or 0)
+        made, x = adapter.tuned(kernel()), floats()
+        elements = adapter.tuned(adapter.cupy.ElementwiseKernel("float32 x", "float32 y", "y = x"))
+        assert counted == asked == []
+
+        for _ in range(2):
+            made((8,), (128,), (x, 1024))
+            elements(x)
+        asked.clear()
+        for _ in range(5):
+            made((8,), (128,), (x, 1024))
+
+        assert counted == [1, 1]
+        assert asked == told
 
     @pytest.mark.usefixtures("bench")
     def test_in_a_capture_what_is_given_is_launched_and_nothing_is_learned(
