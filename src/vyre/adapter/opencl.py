@@ -224,7 +224,7 @@ class TunedKernel:
         key = (of_queue, size, local, self._looks.exactly(args))
         entry = self._calls.find(key)
         if entry is not None:
-            return self._calls.keep((rule(), *key), entry)
+            return self._calls.keep(key, entry)
         if not of_queue.is_timed:
             warnings.warn(
                 f"{self.name} is launched on a queue that gives no times, so nothing is learned; "
@@ -252,7 +252,7 @@ class TunedKernel:
         )
         variants = _Locals(self._kernel, size, self._pad)
         entry = self._calls.add(key, kind, variants, (queue, args, None, None))
-        return self._calls.keep((rule(), *key), entry)
+        return self._calls.keep(key, entry)
 
     def _text(self, device: Any) -> str:
         """The source, or the binary where there is none, and how it was built."""

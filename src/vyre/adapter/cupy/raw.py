@@ -205,8 +205,8 @@ class TunedRawKernel:
         if not isinstance(args, (tuple, list)):
             return None
         looked = self._looks.exactly(args)
-        key = (rule(), self._device.number(), grid, block, shared_mem, stated, looked)
-        entry = self._again.get(key)
+        key = (self._device.number(), grid, block, shared_mem, stated, looked)
+        entry = self._again.get((rule(), *key))
         if entry is None:
             entry = self._entry(grid, block, args, shared_mem, stream, stated)
             if entry is not None:

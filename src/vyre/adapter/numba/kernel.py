@@ -359,8 +359,8 @@ class _Launching:
         if launch is None or self._handle is None or owner.is_copied(args):
             return None
         looked = owner.looks.at(args)
-        exactly = (rule(), owner.device(), self._what, stated, owner.looks.exactly(args))
-        again = owner.again.get(exactly)
+        exactly = (owner.device(), self._what, stated, owner.looks.exactly(args))
+        again = owner.again.get((rule(), *exactly))
         if again is not None:
             return again
         key = (owner.device(), self._what, stated, *looked)

@@ -73,7 +73,7 @@ class Short:
             None if isinstance(one, DeviceArray) else converter(recipe, n, one)
             for n, one in enumerate(args)
         )
-        self._known[token] = _Known(rule(), entry, size, takes, backend)
+        self._known[token] = _Known(entry.by, entry, size, takes, backend)
 
 
 def _token(args: Sequence[Any], size: Any) -> Hashable | None:

@@ -213,7 +213,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
             seen = form.look((*args, *kwargs.values()))[0]
-            state = (device, rule(), *debugged)
+            state = (device, entry.by, *debugged)
             _keep(form.known, (seen, *state), entry)
             _keep(form.alike, (form.like(seen), *state), entry)
         return entry
