@@ -15,6 +15,7 @@ from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import UNTOUCHED, lies_at
 from vyre.adapter.trial.margins import Margins
 from vyre.adapter.trial.views import viewed
+from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
 from vyre.testing.here import Here
@@ -170,8 +171,9 @@ class TestRawKernels:
             assert n <= threads < n + one.block[0]
 
     @pytest.mark.usefixtures("bench")
-    def test_sizes_of_several_axes_and_in_lists(self, adapter, kernel):
-        made, x = adapter.tuned(kernel(), size=lambda _, n: [n, 30]), floats(1000)
+    @pytest.mark.parametrize("listed", [list, tuple, np.array, iter])
+    def test_sizes_of_several_axes_and_in_lists(self, adapter, kernel, listed):
+        made, x = adapter.tuned(kernel(), size=lambda _, n: listed([n, 30])), floats(1000)
 
         made((4, 2), (8, 16), (x, 30))
         made((4, 2), (8, 16), (x, 30))
@@ -356,6 +358,18 @@ class TestRawKernels:
             made((1,), (32,), (floats(), 0))
         with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
             adapter.tuned(kernel(), size=lambda _, n: n)((1,), (32,), (floats(),))
+
+    @pytest.mark.usefixtures("bench")
+    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3), {3: "three", "four": 4}, ([3],)])
+    def test_sizes_that_are_none_are_said(self, adapter, kernel, n):
+        made = adapter.tuned(kernel(), size=lambda *_: n)
+
+        with pytest.raises(vyre.InvalidInput) as caught:
+            made((8,), (128,), (floats(), 1024))
+
+        assert str(caught.value) == (
+            f"size= of twice is {shown(n)}\nFix: give one to three whole numbers of at least 0"
+        )
 
     def test_a_stream_of_ones_own_and_that_of_the_thread(
         self, bench, adapter, kernel, launches, place, monkeypatch

@@ -537,7 +537,7 @@ class TestLaunches:
         assert len(launches.made) == 400
         assert [sum(one.args[0] is x for one in launches.made) for x in xs] == [200, 200]
 
-    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3)])
+    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3), ([3],)])
     def test_sizes_that_are_none_are_said(self, n):
         made = tuned(kernel(), size=lambda *_: n)
 

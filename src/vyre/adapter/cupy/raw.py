@@ -118,7 +118,7 @@ class TunedRawKernel:
         except NOT_SEEN:
             pass
         if entry is None:
-            stated = tuple(stated) if isinstance(stated, list) else stated
+            stated = grids.stated_of(stated, self.name)
             entry = self._found(grid, block, args, shared_mem, stream, stated)
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
@@ -180,8 +180,7 @@ class TunedRawKernel:
     def _known(
         self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stream: Any
     ) -> tuple[Entry, Any]:
-        stated = None if self._size is None else self._size(*args)
-        stated = tuple(stated) if isinstance(stated, list) else stated
+        stated = None if self._size is None else grids.stated_of(self._size(*args), self.name)
         entry = self._entry(grid, block, args, shared_mem, stream, stated)
         if entry is None:
             raise InvalidInput(

@@ -333,8 +333,7 @@ class _Launching:
 
     def stated(self, args: tuple[Any, ...]) -> Any:
         """What `size=` says of a launch."""
-        found = None if self._size is None else self._size(*args)
-        return tuple(found) if isinstance(found, list) else found
+        return None if self._size is None else grids.stated_of(self._size(*args), self._owner.name)
 
     def _launch(self, size: Shape) -> Launch | None:
         """What is launched; None for what has no thread."""
