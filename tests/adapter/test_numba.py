@@ -436,6 +436,33 @@ class TestLaunches:
             "Fix: ask with arrays of the device and at least one thread, outside of a capture"
         )
 
+    def test_arrays_of_the_host_are_none_of_the_device_s_however_they_are_passed(self, place):
+        made, x = tuned(kernel()), floats()
+        for _ in range(5):
+            made[8, 128](cuda.InOut(x), 1024)
+        timed = place.timed
+        assert timed
+
+        with pytest.warns(HostArraysWarning):
+            made[8, 128](cuda.InOut(np.ones(1024, np.float32)), 1024)
+        assert place.timed == timed
+        made[8, 128](cuda.InOut(stand_ins.ndarray(np.ones(1024))), 1024)
+
+        assert len(made.calls.entries) == 2
+
+    def test_launches_on_a_stream_without_a_number_are_timed_on_no_other(self, launches, place):
+        made, x, stream = tuned(kernel()), floats(), object()
+        for _ in range(5):
+            made[8, 128](x, 1024)
+        timed = place.timed
+        assert timed
+
+        for _ in range(5):
+            made[8, 128, stream](x, 1024)
+
+        assert place.timed == timed
+        assert [one.stream for one in launches.made[-5:]] == [stream] * 5
+
     def test_sizes_that_are_ever_new_are_learned_together(self, bench, launches):
         made, x, sizes = tuned(kernel(), size=lambda _, n: n), floats(), iter(range(10**6))
 

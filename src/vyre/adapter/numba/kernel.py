@@ -279,7 +279,7 @@ class _Launching:
 
     def __call__(self, *args: Any) -> Any:
         """Launch it once."""
-        if self._callbacks:  # which are this configuration's own
+        if self._callbacks or self._handle is None:  # this configuration's own, no stream to time
             return self._given(*args)
         owner, size = self._owner, self._size
         entry: Entry | None = None
@@ -293,7 +293,7 @@ class _Launching:
             entry = self._entry(args)
             if entry is None:
                 return self._given(*args)
-        return entry.launch((self, args), self._handle or 0)
+        return entry.launch((self, args), self._handle)
 
     def decision(self, *args: Any) -> Decision:
         """What is decided for such a launch, which is not made."""
