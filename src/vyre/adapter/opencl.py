@@ -18,7 +18,6 @@ from vyre.adapter import blocks
 from vyre.adapter.blocks import Shape, shape_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.failure import Raised
-from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.looks import NOT_SEEN, Looks
 from vyre.adapter.places import sooner
@@ -40,7 +39,7 @@ from vyre.policy.contest import Progress
 Local = Shape | None
 
 _MOST_QUEUES = 64
-"""That are known at sight, and held."""
+"""That are known at sight, and held; a stream of ever-new ones forgets all."""
 
 DRIVERS = "driver"
 """What a config says whose local size is left to the driver."""
@@ -219,7 +218,8 @@ class TunedKernel:
         of_queue = self._queues.get(queue)
         if of_queue is None:
             of_queue = _queue_of(queue.device, is_timed=_is_timed(queue))
-            make_room(self._queues, _MOST_QUEUES)
+            if len(self._queues) >= _MOST_QUEUES:
+                self._queues.clear()  # of one that was left, its library warns even here
             self._queues[queue] = of_queue
         key = (of_queue, size, local, self._looks.exactly(args))
         entry = self._calls.find(key)
