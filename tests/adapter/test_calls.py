@@ -662,3 +662,16 @@ def test_what_another_thread_says_of_the_rule_meanwhile_is_none_of_an_entry_s():
     assert kernel.calls.find("other") is entry
     assert kernel.calls.again == {(learns, "exactly"): entry}
     assert off is not learns
+
+
+def test_calls_beside_watched_ones_are_of_one_kind_and_measure_nothing(bench):
+    """What runs within may run on the reference, and there is a rule for each block."""
+    kernel = Kernel()
+    for _ in range(5):
+        with vyre.debug(show=False):
+            bench.call(kernel, 5)
+
+    assert len(kernel.calls.entries) == 1
+    assert kernel.place.timed == 0
+    assert kernel.library.ran == [DEFAULT] * 25
+    assert bench.call(kernel, 600, lambda: kernel.entry.chosen == BEST)

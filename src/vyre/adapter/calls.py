@@ -23,7 +23,7 @@ from vyre.learn import process
 from vyre.learn.conclude import conclude
 from vyre.learn.decide import Call, explain, site_of
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import Rule, rule
+from vyre.learn.rules import Rule, deciding
 from vyre.learn.site import Site
 from vyre.learn.subject import Fetched
 from vyre.model import Config, Decision, Failed, Knobs, Reason, Workload
@@ -54,7 +54,7 @@ class Calls:
 
     def find(self, key: Hashable) -> Entry | None:
         """The entry of calls that were made before under this key, and by the present rule."""
-        return self._entries.get((rule(), key))
+        return self._entries.get((deciding(), key))
 
     def add(self, key: Hashable, kind: Kind, variants: Variants, arguments: Sequence[Any]) -> Entry:
         """The entry of a new kind of call, of which these are the arguments.
@@ -63,7 +63,7 @@ class Calls:
             VyreError: none of its configs can be launched, or not as `check=` asks.
             NotRemembered: the process is frozen, and nothing is remembered for this call.
         """
-        by = rule()
+        by = deciding()
         if not kind.configs:
             raise InvalidInput(f"{kind.name} without a config", "name at least one")
         if self.check is not None:
