@@ -14,6 +14,7 @@ from vyre.adapter.calls import Calls
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind
 from vyre.adapter.trial.trials import Check
+from vyre.learn.rules import rule
 from vyre.runtime.compile.worker import Pending, Refused
 from vyre.testing.foreign import Bench, TablePlace, failures, learning
 
@@ -644,3 +645,33 @@ def test_what_cannot_be_had_in_another_process_cannot_be_checked():
     assert str(caught.value) == (
         "check= of twice, which cannot be had in another process\nFix: leave check= out"
     )
+
+
+@pytest.mark.usefixtures("bench")
+def test_what_another_thread_says_of_the_rule_meanwhile_is_none_of_an_entry_s():
+    """A call that was begun under one rule would be decided by the other from then on."""
+    kernel = Kernel()
+    kernel()
+    entry, learns = kernel.entry, rule()
+    with vyre.mode("off"):
+        off = rule()
+        kernel.calls.keep(("exactly",), entry)
+        kernel.calls.alike("other", entry)
+        assert kernel.calls.find("other") is None
+
+    assert kernel.calls.find("other") is entry
+    assert kernel.calls.again == {(learns, "exactly"): entry}
+    assert off is not learns
+
+
+def test_calls_beside_watched_ones_are_of_one_kind_and_measure_nothing(bench):
+    """What runs within may run on the reference, and there is a rule for each block."""
+    kernel = Kernel()
+    for _ in range(5):
+        with vyre.debug(show=False):
+            bench.call(kernel, 5)
+
+    assert len(kernel.calls.entries) == 1
+    assert kernel.place.timed == 0
+    assert kernel.library.ran == [DEFAULT] * 25
+    assert bench.call(kernel, 600, lambda: kernel.entry.chosen == BEST)

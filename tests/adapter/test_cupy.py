@@ -15,6 +15,7 @@ from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import UNTOUCHED, lies_at
 from vyre.adapter.trial.margins import Margins
 from vyre.adapter.trial.views import viewed
+from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
 from vyre.testing.here import Here
@@ -170,8 +171,9 @@ class TestRawKernels:
             assert n <= threads < n + one.block[0]
 
     @pytest.mark.usefixtures("bench")
-    def test_sizes_of_several_axes_and_in_lists(self, adapter, kernel):
-        made, x = adapter.tuned(kernel(), size=lambda _, n: [n, 30]), floats(1000)
+    @pytest.mark.parametrize("listed", [list, tuple, np.array, iter])
+    def test_sizes_of_several_axes_and_in_lists(self, adapter, kernel, listed):
+        made, x = adapter.tuned(kernel(), size=lambda _, n: listed([n, 30])), floats(1000)
 
         made((4, 2), (8, 16), (x, 30))
         made((4, 2), (8, 16), (x, 30))
@@ -357,6 +359,18 @@ class TestRawKernels:
         with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
             adapter.tuned(kernel(), size=lambda _, n: n)((1,), (32,), (floats(),))
 
+    @pytest.mark.usefixtures("bench")
+    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3), {3: "three", "four": 4}, ([3],)])
+    def test_sizes_that_are_none_are_said(self, adapter, kernel, n):
+        made = adapter.tuned(kernel(), size=lambda *_: n)
+
+        with pytest.raises(vyre.InvalidInput) as caught:
+            made((8,), (128,), (floats(), 1024))
+
+        assert str(caught.value) == (
+            f"size= of twice is {shown(n)}\nFix: give one to three whole numbers of at least 0"
+        )
+
     def test_a_stream_of_ones_own_and_that_of_the_thread(
         self, bench, adapter, kernel, launches, place, monkeypatch
     ):
@@ -376,13 +390,36 @@ class TestRawKernels:
     @pytest.mark.usefixtures("bench")
     def test_devices_are_told_apart(self, adapter, kernel):
         made, x, here = adapter.tuned(kernel()), floats(), [0]
-        made._device = lambda: here[0]
+        made._device.number = lambda: here[0]
 
         for here[0] in (0, 1, 0, 1):
             made((8,), (128,), (x, 1024))
 
         assert len(made._calls._entries) == 2
         assert sorted(made._texts) == [0, 1]
+
+    @pytest.mark.usefixtures("bench")
+    @pytest.mark.parametrize(("many", "told"), [(1, []), (2, [1] * 5)])
+    def test_nothing_is_asked_of_cuda_before_the_first_call(
+        self, adapter, kernel, monkeypatch, many, told
+    ):
+        """A process that is forked later could use no device; one device is asked for once."""
+        runtime, counted, asked = adapter.cupy.cuda.runtime, [], []
+        monkeypatch.setattr(runtime, "getDeviceCount", lambda: counted.append(1) or many)
+        monkeypatch.setattr(runtime, "getDevice", lambda: asked.append(1) or 0)
+        made, x = adapter.tuned(kernel()), floats()
+        elements = adapter.tuned(adapter.cupy.ElementwiseKernel("float32 x", "float32 y", "y = x"))
+        assert counted == asked == []
+
+        for _ in range(2):
+            made((8,), (128,), (x, 1024))
+            elements(x)
+        asked.clear()
+        for _ in range(5):
+            made((8,), (128,), (x, 1024))
+
+        assert counted == [1, 1]
+        assert asked == told
 
     @pytest.mark.usefixtures("bench")
     def test_in_a_capture_what_is_given_is_launched_and_nothing_is_learned(

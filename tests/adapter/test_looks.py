@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vyre.adapter.looks import NOT_SEEN, Arrays, Looks
+from vyre.adapter.looks import _MOST_KINDS, NOT_SEEN, Arrays, Looks
 
 
 def alike_exactly(one, other):
@@ -102,3 +102,46 @@ def test_what_cannot_be_looked_at_is_not_seen(args):
         assert looks.latest(args) == seen
     except NOT_SEEN:
         assert args != [1]
+
+
+class Lazy:
+    """Says that it is something else, and cannot always be asked."""
+
+    __class__ = property(lambda _: int)
+
+    def bit_length(self):
+        return 2
+
+    @property
+    def size(self):
+        raise ZeroDivisionError("it is asked for its size")
+
+
+def test_what_says_that_it_is_another_type_is_taken_for_none():
+    looks = Looks()
+    seen = looks.exactly([3])
+
+    with pytest.raises(NOT_SEEN):
+        looks.latest([Lazy()])
+    assert looks.exactly([Lazy()]) != seen
+    assert isinstance(Lazy(), int)
+
+
+def test_nothing_is_asked_of_arguments_of_other_types():
+    looks = Looks(lambda kind: Arrays(len, ("size",)) if kind is Array else None)
+    looks.exactly([Array(5), Array(5)])
+
+    with pytest.raises(NOT_SEEN):
+        looks.latest([Array(5), Lazy()])
+
+
+def test_ever_new_types_are_forgotten():
+    looks, first = Looks(), [Array(1)]
+    looks.exactly(first)
+    for _ in range(2 * _MOST_KINDS):
+        made = [type("New", (), {})()]
+        looks.exactly(made)
+        looks.at(made)
+
+    assert len(looks._exact) == len(looks._looks) == _MOST_KINDS
+    assert looks.exactly(first) == looks.exactly(first)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import vyre
+from vyre.adapter import alike
 from vyre.adapter.blocks import block_of
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import MARGIN, surrounded
@@ -435,6 +436,33 @@ class TestLaunches:
             "Fix: ask with arrays of the device and at least one thread, outside of a capture"
         )
 
+    def test_arrays_of_the_host_are_none_of_the_device_s_however_they_are_passed(self, place):
+        made, x = tuned(kernel()), floats()
+        for _ in range(5):
+            made[8, 128](cuda.InOut(x), 1024)
+        timed = place.timed
+        assert timed
+
+        with pytest.warns(HostArraysWarning):
+            made[8, 128](cuda.InOut(np.ones(1024, np.float32)), 1024)
+        assert place.timed == timed
+        made[8, 128](cuda.InOut(stand_ins.ndarray(np.ones(1024))), 1024)
+
+        assert len(made.calls.entries) == 2
+
+    def test_launches_on_a_stream_without_a_number_are_timed_on_no_other(self, launches, place):
+        made, x, stream = tuned(kernel()), floats(), object()
+        for _ in range(5):
+            made[8, 128](x, 1024)
+        timed = place.timed
+        assert timed
+
+        for _ in range(5):
+            made[8, 128, stream](x, 1024)
+
+        assert place.timed == timed
+        assert [one.stream for one in launches.made[-5:]] == [stream] * 5
+
     def test_sizes_that_are_ever_new_are_learned_together(self, bench, launches):
         made, x, sizes = tuned(kernel(), size=lambda _, n: n), floats(), iter(range(10**6))
 
@@ -536,7 +564,7 @@ class TestLaunches:
         assert len(launches.made) == 400
         assert [sum(one.args[0] is x for one in launches.made) for x in xs] == [200, 200]
 
-    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3)])
+    @pytest.mark.parametrize("n", [np.float64(0.5), np.array(3), ([3],)])
     def test_sizes_that_are_none_are_said(self, n):
         made = tuned(kernel(), size=lambda *_: n)
 
@@ -668,3 +696,46 @@ def test_where_an_array_is_is_told_by_whatever_tells():
     found = [arrays.address_of(one) for one in (told, empty, host, object())]
 
     assert found == [4096, 0, host.ctypes.data, 0]
+
+
+class Buffer:
+    """Memory of another library, as RMM has it: it says where it is, and no more."""
+
+    def __init__(self, size):
+        self.size = size
+
+    @property
+    def __cuda_array_interface__(self):
+        shape = (self.size,)
+        return {"data": (64, False), "shape": shape, "typestr": "|u1", "version": 3}
+
+    def copy_to_host(self):
+        raise AssertionError("nobody asked for it")
+
+
+def test_arrays_of_a_library_that_says_little_are_launched_on(launches, monkeypatch):
+    monkeypatch.setattr(alike, "kind_of", lambda _: None)  # it would ask a device
+    made = tuned(kernel())
+
+    for size in (1000, 1000, 5000):
+        made[40, 128](Buffer(size), 3)
+
+    assert [one.args[0].size for one in launches.made] == [1000, 1000, 5000]
+    assert len(made.calls.entries) == 1
+
+
+def test_what_torch_has_besides_tensors_is_looked_at_by_its_type():
+    torch = pytest.importorskip("torch")
+
+    assert arrays.look_at(torch.Size) is arrays.look_at(torch.dtype) is None
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_tensor_without_an_order_is_looked_at_all_the_same():
+    torch = pytest.importorskip("torch")
+    look = arrays.look_at(torch.Tensor).look
+    rows = (torch.tensor([0, 1]), torch.tensor([0]), torch.ones(1), (1, 2))
+    compressed = torch.sparse_csr_tensor(*rows, check_invariants=True)
+
+    assert look(compressed) == look(compressed)
+    assert look(compressed) != look(torch.ones(1, 2))

@@ -15,6 +15,7 @@ import pytest
 import vyre
 from vyre.adapter import beside
 from vyre.adapter import tuned as tuned_module
+from vyre.adapter.failure import Spoiled
 from vyre.adapter.kind import Job
 from vyre.adapter.trial import trials
 from vyre.adapter.trial import tried as tried_module
@@ -160,6 +161,51 @@ def test_what_a_fault_leaves_in_its_process_is_held_against_no_other(place):
 
     poisoned = Refused("OSError: poisons is refused", answers[0].log)
     assert answers == [poisoned, {}, Refused(poisoned.reason, answers[2].log), {}]
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_process_that_is_well_goes_on_after_what_a_config_raised(place):
+    """Another one takes a second to come up, and many configs may raise."""
+    function, _ = tuned_double(place, "first", "raises", "leaves", "right")
+    assert function(np.float64([1.0])) == 4
+    admitted, process = entry_of(function).made.admitted, beside.trying()._child
+    answers = [
+        admitted.trials.submit(admitted.default, Knobs.of({"how": how})).wait(600)
+        for how in ("raises", "leaves", "right", "raises")
+    ]
+
+    assert beside.trying()._child is process is not None
+    assert answers[2] == {}
+    assert [answers[n].reason for n in (0, 1, 3)] == [
+        FAULTS[how] for how in ("raises", "leaves", "raises")
+    ]
+    assert "ValueError: no such way" in answers[0].log
+
+
+@pytest.mark.parametrize(
+    ("first_s", "goes_on"), [(0.0, True), (tried_module._QUICK_S + 1, False)], ids=("quick", "slow")
+)
+def test_a_run_that_took_long_is_not_made_once_more(tmp_path, monkeypatch, first_s, goes_on):
+    """The time for all runs of a trial is limited, and what it raised is to be heard."""
+    ran, now = [], [0.0]
+
+    def runs(settings, _):
+        ran.append(settings["how"])
+        now[0] += first_s
+        if settings["how"] == "raises":
+            raise ValueError("no such way")
+        return []
+
+    monkeypatch.setattr(tried_module.time, "monotonic", lambda: now[0])
+    kept = tried_module._Call(runs, tmp_path, (), ())
+    monkeypatch.setitem(tried_module._calls, "folder", kept)
+    first, raises = (Knobs.of({"how": how}).value() for how in ("first", "raises"))
+    given = {"folder": "folder", "first": first, "config": raises, "rtol": 0.0, "atol": 0.0}
+
+    with pytest.raises(ValueError if goes_on else Spoiled):
+        tried_module.tried(given)
+
+    assert ran == ["first", "raises", *(["first"] if goes_on else [])]
 
 
 def test_the_first_config_is_tried_too_and_the_first_that_ends_is_the_default(bench, place):

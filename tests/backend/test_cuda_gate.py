@@ -359,23 +359,46 @@ def test_a_launch_of_others_that_raises_opens_its_gate(cuda, driver):
 
 
 @pytest.mark.usefixtures("gated")
-def test_an_interrupt_of_a_launch_of_others_leaves_every_gate_open(cuda, driver, theirs):
-    many = len(slots(cuda))
+@pytest.mark.parametrize("theirs_is_current", [False, True])
+def test_an_interrupt_of_a_launch_of_others_leaves_nothing_closed_and_loses_nothing(
+    cuda, driver, theirs, theirs_is_current
+):
+    """Also on the way out of the device's context, where another one is theirs."""
+    many, events = len(slots(cuda)), cuda._events._free
+    cuda.time(0x50, lambda: theirs(0x50), enqueues=True).elapsed_ns()
+    pairs = len(events)
     for number in range(1, 100):
+        driver.current = 0xAA if theirs_is_current else driver.current
         driver.interrupt_after = number
         try:
-            cuda.time(0x50, lambda: theirs(0x50), enqueues=True)
+            ticket = cuda.time(0x50, lambda: theirs(0x50), enqueues=True)
         except KeyboardInterrupt:
             driver.interrupt_after = 0
             driver.cuStreamQuery(0x50)
             assert driver.gates == {}
             assert len(slots(cuda)) == many
+            assert len(events) == pairs
         else:
             break
     driver.interrupt_after = 0
 
-    assert number > 6  # it was interrupted within
+    assert number > 10  # it was interrupted within
+    assert not ticket.rough
     assert driver.gates_given_up == 0
+
+
+@pytest.mark.usefixtures("gated")
+def test_what_is_asked_around_a_launch_of_others_leaves_captures_alone(cuda, driver, theirs):
+    """Of other streams, on other threads: the launch itself is in its caller's own mode."""
+    driver.capture_modes.clear()
+    modes = []
+
+    cuda.time(0x50, lambda: modes.append(driver.mode.name) or theirs(0x50), enqueues=True)
+    cuda.time(0x50, lambda: theirs(0x50))
+
+    assert set(driver.capture_modes) == {"CU_STREAM_CAPTURE_MODE_RELAXED"}
+    assert modes == ["CU_STREAM_CAPTURE_MODE_GLOBAL"]
+    assert driver.mode.name == "CU_STREAM_CAPTURE_MODE_GLOBAL"
 
 
 @pytest.mark.usefixtures("gated")

@@ -14,6 +14,7 @@ from vyre.adapter.beside import compiling
 from vyre.adapter.failure import of_the_caller
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Copies, Kind, Place, Start, Variants
+from vyre.adapter.looks import Key
 from vyre.adapter.made import Admitted, Fetch, ForeignSubject, Made, knobs_of
 from vyre.adapter.proof import Proof
 from vyre.adapter.trial.trials import Check, Trials
@@ -22,7 +23,7 @@ from vyre.learn import process
 from vyre.learn.conclude import conclude
 from vyre.learn.decide import Call, explain, site_of
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import Rule, rule
+from vyre.learn.rules import Rule, deciding
 from vyre.learn.site import Site
 from vyre.learn.subject import Fetched
 from vyre.model import Config, Decision, Failed, Knobs, Reason, Workload
@@ -48,12 +49,12 @@ class Calls:
     def __init__(self, name: str, *, check: Check | None = None) -> None:
         self.name, self.check = name, check
         self._entries: dict[tuple[Rule, Hashable], Entry] = {}
-        self.again: dict[Hashable, Entry] = {}  # the same, by what is quick to see
+        self.again: dict[Key, Entry] = {}  # the same, by what is quick to see
         self._admitted: dict[Workload, Admitted] = {}  # kinds of a workload share their trials
 
     def find(self, key: Hashable) -> Entry | None:
         """The entry of calls that were made before under this key, and by the present rule."""
-        return self._entries.get((rule(), key))
+        return self._entries.get((deciding(), key))
 
     def add(self, key: Hashable, kind: Kind, variants: Variants, arguments: Sequence[Any]) -> Entry:
         """The entry of a new kind of call, of which these are the arguments.
@@ -62,7 +63,7 @@ class Calls:
             VyreError: none of its configs can be launched, or not as `check=` asks.
             NotRemembered: the process is frozen, and nothing is remembered for this call.
         """
-        by = rule()
+        by = deciding()
         if not kind.configs:
             raise InvalidInput(f"{kind.name} without a config", "name at least one")
         if self.check is not None:
@@ -74,16 +75,16 @@ class Calls:
         make_room(self._entries, _MOST_KINDS)
         return self._entries.setdefault((by, key), entry)
 
-    def keep(self, key: Hashable, entry: Entry) -> Entry:
-        """Find an entry `again` by a key, of which the rule is a part."""
+    def keep(self, key: Key, entry: Entry) -> Entry:
+        """Find an entry `again` by its rule and this; the rule of now may be another one."""
         make_room(self.again, _MOST_KINDS)
-        self.again[key] = entry
+        self.again[entry.by, *key] = entry
         return entry
 
     def alike(self, key: Hashable, entry: Entry) -> Entry:
         """An entry as that of calls under another key as well."""
         make_room(self._entries, _MOST_KINDS)
-        return self._entries.setdefault((rule(), key), entry)
+        return self._entries.setdefault((entry.by, key), entry)
 
     def _tried(
         self, kind: Kind, variants: Variants, arguments: Sequence[Any], check: Check
@@ -129,10 +130,10 @@ class Calls:
 class Entry:
     """One kind of call of a kernel: where it is launched from."""
 
-    __slots__ = ("_coming", "_fetching", "call", "made", "place", "site")
+    __slots__ = ("_coming", "_fetching", "by", "call", "made", "place", "site")
 
     def __init__(self, kind: Kind, made: Made, by: Rule) -> None:
-        self.place, self.made = kind.place, made
+        self.place, self.made, self.by = kind.place, made, by
         self._fetching = threading.Lock()  # held by who looks after what is made beside the calls
         self._coming: tuple[Knobs, Fetch] | None = None
         subject, steps = ForeignSubject(kind, made), _Steps(made, kind.place)

@@ -14,7 +14,7 @@ def words_of(raised: BaseException) -> str:
 
 
 class Spoiled(Exception):
-    """What a run on copies raised: its process may be another one now, and answers no more.
+    """What a run on copies raised after which its process may be another one: it answers no more.
 
     A device that met an address which is none refuses everything from then on, of any config.
     """

@@ -8,6 +8,8 @@ from enum import StrEnum
 from math import gcd, prod
 from typing import Any
 
+import numpy as np
+
 from vyre.adapter import blocks
 from vyre.adapter.blocks import AXES, Shape
 from vyre.errors import InvalidInput
@@ -246,6 +248,23 @@ def able(
 def size_of(given: Any, name: str) -> Shape:
     """How many positions a launch covers, as `size=` says it."""
     return blocks.shape_of(given, "size=", name)
+
+
+def stated_of(given: Any, name: str) -> Any:
+    """What `size=` says of a launch, as one launch is told from another by it.
+
+    >>> stated_of([8, 8], "f"), stated_of(64, "f"), stated_of(None, "f")
+    ((8, 8), 64, None)
+    """
+    if given is None:
+        return None
+    if isinstance(given, (int, np.integer, tuple)):
+        try:
+            hash(given)
+        except TypeError:  # a tuple of what is no number
+            return size_of(given, name)
+        return given
+    return size_of(given, name)
 
 
 def _three(sizes: Sequence[int]) -> Shape:

@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from vyre.adapter.kept import make_room
+
 Look = Callable[[Any], Hashable]
 Kinds = tuple[type, ...]
 Key = tuple[Hashable, ...]
 
 NOT_SEEN = (KeyError, TypeError, ValueError, AttributeError)
 """What `latest` raises, or a lookup by what it gives, where arguments are not as they were."""
+
+_MOST_KINDS = 256
+"""Of which the way to look is kept; a stream of ever-new types forgets the oldest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,7 @@ class Looks:
         self._exact: dict[Kinds, Callable[[Sequence[Any]], Key]] = {}
         self._looks: dict[type, Look] = {}
         self._numbers = count()
-        # What `exactly` did the last time: of arguments of other types it gives what it gave of
-        # none, or raises.
+        # What `exactly` did the last time: of arguments of other types it raises, asking nothing.
         self.latest: Callable[[Sequence[Any]], Key] = self.exactly
 
     def exactly(self, args: Sequence[Any]) -> Key:
@@ -58,6 +62,7 @@ class Looks:
         kinds = tuple(map(type, args))
         read = self._exact.get(kinds)
         if read is None:
+            make_room(self._exact, _MOST_KINDS)
             read = self._exact[kinds] = self._reading(kinds)
         self.latest = read
         return read(args)
@@ -73,12 +78,18 @@ class Looks:
         takes 0.25.
         """
         names = [f"a{n}" for n in range(len(kinds))]
-        within: dict[str, Any] = {"int": int}
-        parts = [str(next(self._numbers))]  # so that no other one gives the same
+        within: dict[str, Any] = {f"kind_{n}": kind for n, kind in enumerate(kinds)}
+        others = [f"type({name}) is not kind_{n}" for n, name in enumerate(names)]
+        # The number, so that no other one gives the same.
+        parts = [str(next(self._numbers))]
         for name, kind in zip(names, kinds, strict=True):
-            parts += [f"{name}.__class__", *self._parts(name, kind, within)]
-        taken = f"[{', '.join(names)}]"
-        text = f"def read(args):\n {taken} = args\n return ({', '.join(parts)},)\n"
+            parts += self._parts(name, kind, within)
+        lines = (
+            f"[{', '.join(names)}] = args",
+            f"if {' or '.join(others) or False}: raise KeyError",
+            f"return ({', '.join(parts)},)",
+        )
+        text = "\n ".join(("def read(args):", *lines))
         exec(compile(text, "<looks>", "exec"), within)  # noqa: S102  # of names and attributes of ours
         made: Callable[[Sequence[Any]], Key] = within["read"]
         return made
@@ -100,6 +111,7 @@ class Looks:
     def _look(self, kind: type) -> Look:
         look = self._looks.get(kind)
         if look is None:
+            make_room(self._looks, _MOST_KINDS)
             arrays = self._arrays(kind)
             look = self._looks[kind] = self._plain(kind) if arrays is None else arrays.look
         return look

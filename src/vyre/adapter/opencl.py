@@ -18,7 +18,6 @@ from vyre.adapter import blocks
 from vyre.adapter.blocks import Shape, shape_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.failure import Raised
-from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.looks import NOT_SEEN, Looks
 from vyre.adapter.places import sooner
@@ -40,7 +39,7 @@ from vyre.policy.contest import Progress
 Local = Shape | None
 
 _MOST_QUEUES = 64
-"""That are known at sight, and held."""
+"""That are known at sight, and held; a stream of ever-new ones forgets all."""
 
 DRIVERS = "driver"
 """What a config says whose local size is left to the driver."""
@@ -219,12 +218,13 @@ class TunedKernel:
         of_queue = self._queues.get(queue)
         if of_queue is None:
             of_queue = _queue_of(queue.device, is_timed=_is_timed(queue))
-            make_room(self._queues, _MOST_QUEUES)
+            if len(self._queues) >= _MOST_QUEUES:
+                self._queues.clear()  # of one that was left, its library warns even here
             self._queues[queue] = of_queue
         key = (of_queue, size, local, self._looks.exactly(args))
         entry = self._calls.find(key)
         if entry is not None:
-            return self._calls.keep((rules.rule(), *key), entry)
+            return self._calls.keep(key, entry)
         if not of_queue.is_timed:
             warnings.warn(
                 f"{self.name} is launched on a queue that gives no times, so nothing is learned; "
@@ -252,7 +252,7 @@ class TunedKernel:
         )
         variants = _Locals(self._kernel, size, self._pad)
         entry = self._calls.add(key, kind, variants, (queue, args, None, None))
-        return self._calls.keep((rules.rule(), *key), entry)
+        return self._calls.keep(key, entry)
 
     def _text(self, device: Any) -> str:
         """The source, or the binary where there is none, and how it was built."""

@@ -18,7 +18,7 @@ from vyre.adapter.trial.portable import portable_call, ran, unpacked
 from vyre.adapter.trial.trials import Check
 from vyre.adapter.tuned import Tuned, calling, key_of, name_of, place_of
 from vyre.errors import InvalidInput
-from vyre.learn.rules import rule
+from vyre.learn.rules import deciding
 from vyre.model import Knobs
 from vyre.plain import shown
 from vyre.runtime.devices.device import Device
@@ -208,7 +208,7 @@ def choose(
     return Choice(
         first,
         tuple(Knobs.of({WAY: one}) for one in ways),
-        lambda arguments: _Ways(ways, arguments, copies=rule().mode.writes),
+        lambda arguments: _Ways(ways, arguments, copies=deciding().mode.writes),
         default=first,
         text=lambda: _text(ways),
         key=key_of(first, key, name),

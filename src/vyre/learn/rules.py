@@ -60,6 +60,16 @@ def rule() -> Rule:
     return _for_all or _begin()
 
 
+def deciding() -> Rule:
+    """The same for calls of what Vyre did not write, which nobody watches.
+
+    While calls are watched nothing is measured: a kernel of Vyre's may run within, on the
+    reference. Their rule is kept for no call, because there is one for each block.
+    """
+    now = rule()
+    return now if now.watch is None else _RULES[Mode.OFF, now.strict, now.policy]
+
+
 def _begin() -> Rule:
     global _for_all, usual  # a process has one of each
     with _lock:  # or a block may be opened, or something said, in between

@@ -55,13 +55,23 @@ def place() -> Streams:
     return Streams(cuda(cupy.cuda.runtime.getDevice()))
 
 
-def asked() -> Callable[[], int]:
-    """What tells the number of the current device; where there is one, nobody is asked."""
-    try:
-        is_only = cupy.cuda.runtime.getDeviceCount() == 1
-    except REFUSED:  # there is none, which a launch will say
-        is_only = False
-    return int if is_only else cupy.cuda.runtime.getDevice
+class Current:
+    """The number of the current device; where there is one device, nobody is asked.
+
+    How many there are is found out by the first call: whoever asks CUDA for it has started it, and
+    it answers nothing in processes that are forked later.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number: Callable[[], int] = self._first
+
+    def _first(self) -> int:
+        runtime = cupy.cuda.runtime
+        number: Callable[[], int] = int if runtime.getDeviceCount() == 1 else runtime.getDevice
+        self.number = number
+        return number()
 
 
 def versions() -> str:

@@ -72,7 +72,7 @@ class TunedElementwiseKernel:
         self._calls = Calls(self.name, check=check)
         self._looks = Looks(_of_elements)
         self._again = self._calls.again
-        self._device = device.asked()
+        self._device = device.Current()
         self._sign = _sign_in(kernel)
         self._text: str | None = None
 
@@ -83,7 +83,7 @@ class TunedElementwiseKernel:
         entry: Entry | None = None
         try:
             by = rules.usual or rules.rule()
-            key = (by, self._device(), block_size, size, self._looks.latest(args))
+            key = (by, self._device.number(), block_size, size, self._looks.latest(args))
             entry = self._again[key]
         except NOT_SEEN:
             pass
@@ -157,9 +157,9 @@ class TunedElementwiseKernel:
             return None
         if any(isinstance(one, cupy.ndarray) and not one.size for one in args):
             return None
-        exactly = (rules.rule(), self._device(), block_size, size, self._looks.exactly(args))
+        exactly = (self._device.number(), block_size, size, self._looks.exactly(args))
         doublings = -1 if size == -1 else int(size).bit_length()
-        key = (self._device(), block_size, doublings, *self._looks.at(args))
+        key = (self._device.number(), block_size, doublings, *self._looks.at(args))
         found = self._calls.find(key)
         if found is not None:
             return self._calls.keep(exactly, found)
@@ -193,7 +193,7 @@ class TunedElementwiseKernel:
         """Where such calls are made from, if there were any with arguments of these types."""
         looked = self._looks.exactly(args)
         try:
-            return self._again.get((rules.rule(), self._device(), block_size, size, looked))
+            return self._again.get((rules.rule(), self._device.number(), block_size, size, looked))
         except TypeError:  # of what the library refuses
             return None
 

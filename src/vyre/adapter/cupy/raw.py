@@ -94,7 +94,7 @@ class TunedRawKernel:
         self._calls = Calls(self.name, check=check)
         self._looks = Looks(_of_any)
         self._again = self._calls.again
-        self._device = device.asked()
+        self._device = device.Current()
         self._texts: dict[int, str] = {}
         self._signs: dict[bool, str | None] = {}
         self._lacks: dict[str, str | None] = {}
@@ -114,11 +114,11 @@ class TunedRawKernel:
         entry: Entry | None = None
         try:
             looked, by = self._looks.latest(args), rules.usual or rules.rule()
-            entry = self._again[by, self._device(), grid, block, shared_mem, stated, looked]
+            entry = self._again[by, self._device.number(), grid, block, shared_mem, stated, looked]
         except NOT_SEEN:
             pass
         if entry is None:
-            stated = tuple(stated) if isinstance(stated, list) else stated
+            stated = grids.stated_of(stated, self.name)
             entry = self._found(grid, block, args, shared_mem, stream, stated)
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
@@ -133,7 +133,7 @@ class TunedRawKernel:
         if self._way is not Grid.THREADS:
             return self._calls.explain()
         try:
-            devices = tuple(self._texts) or (self._device(),)
+            devices = tuple(self._texts) or (self._device.number(),)
             capabilities = {str(cupy.cuda.Device(one).compute_capability) for one in devices}
         except REFUSED as error:
             return self._calls.explain(Proof(f"there is no device to compile it for: {error}"))
@@ -180,8 +180,7 @@ class TunedRawKernel:
     def _known(
         self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int, stream: Any
     ) -> tuple[Entry, Any]:
-        stated = None if self._size is None else self._size(*args)
-        stated = tuple(stated) if isinstance(stated, list) else stated
+        stated = None if self._size is None else grids.stated_of(self._size(*args), self.name)
         entry = self._entry(grid, block, args, shared_mem, stream, stated)
         if entry is None:
             raise InvalidInput(
@@ -205,8 +204,8 @@ class TunedRawKernel:
         if not isinstance(args, (tuple, list)):
             return None
         looked = self._looks.exactly(args)
-        key = (rules.rule(), self._device(), grid, block, shared_mem, stated, looked)
-        entry = self._again.get(key)
+        key = (self._device.number(), grid, block, shared_mem, stated, looked)
+        entry = self._again.get((rules.rule(), *key))
         if entry is None:
             entry = self._entry(grid, block, args, shared_mem, stream, stated)
             if entry is not None:
@@ -229,7 +228,7 @@ class TunedRawKernel:
             return None
         size = () if stated is None else grids.size_of(stated, self.name)
         looked = self._looks.at(args)
-        key = (self._device(), grid, block, shared_mem, stated, *looked)
+        key = (self._device.number(), grid, block, shared_mem, stated, *looked)
         found = self._calls.find(key)
         if found is not None:
             return found
@@ -238,7 +237,7 @@ class TunedRawKernel:
             return None
         launch = Launch.of(grid, block, size, self._way)
         free = launch.is_free
-        like = (self._device(), launch.like, shared_mem, *looked)
+        like = (self._device.number(), launch.like, shared_mem, *looked)
         known = self._calls.find(like) if free else None
         if known is not None:
             return self._calls.alike(key, known)
@@ -290,7 +289,7 @@ class TunedRawKernel:
 
     def _text(self) -> str:
         """All of the kernel, and what it was compiled to on this device."""
-        ordinal = self._device()
+        ordinal = self._device.number()
         if ordinal not in self._texts:
             kernel = self.kernel
             code = kernel.code

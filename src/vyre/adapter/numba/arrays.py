@@ -10,21 +10,30 @@ import numba.cuda as cuda
 import numpy as np
 
 from vyre.adapter.alike import alike
-from vyre.adapter.looks import Arrays, Look
+from vyre.adapter.looks import Arrays
 from vyre.adapter.numba.device import SIMULATED
 from vyre.adapter.trial.copying import copied
 from vyre.adapter.trial.parts import as_numpy
 from vyre.errors import InvalidInput
 from vyre.runtime.arrays.foreign_kinds import kind_of
 
+_OWN = ("numba", "numba_cuda")
+"""Where Numba's own arrays are from."""
+
+_SAID = ("dtype", "size", "strides")
+"""What they say, and those of the libraries that it takes them for."""
+
 _COPIED = (np.ndarray, np.void, bytes, bytearray, memoryview)
+
+_WRAPPED = (cuda.In, cuda.Out, cuda.InOut)
+"""What says of an array which way it is to be copied, where it is of the host."""
 
 
 def is_copied(argument: Any) -> bool:
     """Whether the library brings an argument to the device for each launch."""
     if isinstance(argument, tuple):
         return any(map(is_copied, argument))
-    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+    if isinstance(argument, _WRAPPED):
         return is_copied(argument.value)
     return isinstance(argument, _COPIED) and not hasattr(argument, "__cuda_array_interface__")
 
@@ -38,7 +47,7 @@ def is_plain(argument: Any) -> bool:
     """Whether it is a number, an array, or a tuple of such: what others do is not known."""
     if isinstance(argument, tuple):
         return all(map(is_plain, argument))
-    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+    if isinstance(argument, _WRAPPED):
         return is_plain(argument.value)
     if argument is None or isinstance(argument, (bool, int, float, complex, np.generic, Enum)):
         return True
@@ -50,19 +59,31 @@ def _is_fake(argument: Any) -> bool:
 
 
 def look_at(kind: type) -> Arrays | None:
-    """How arrays of a type are looked at."""
-    look: Look | None = None
-    if kind.__module__.partition(".")[0] == "torch":
-        look = lambda x: (  # noqa: E731  # one of several
-            *(kind, str(x.dtype), x.dim(), x.numel().bit_length(), x.is_contiguous()),
-        )
-    elif all(hasattr(kind, one) for one in ("__cuda_array_interface__", "copy_to_host")) or (
-        kind.__module__.partition(".")[0] in ("cupy", "numpy") and kind.__name__ == "ndarray"
-    ):
-        return Arrays(_look_at_array, ("dtype", "size", "strides"))
-    elif hasattr(kind, "__cuda_array_interface__"):
-        look = lambda x: alike((x,))  # noqa: E731  # as above
-    return None if look is None else Arrays(look)
+    """How arrays of a type are looked at: by what its library is known to say of them."""
+    library = kind.__module__.partition(".")[0]
+    if library in ("cupy", "numpy") and kind.__name__ == "ndarray":
+        return Arrays(_look_at_array, _SAID)
+    if issubclass(kind, _WRAPPED):
+        return Arrays(_look_within)
+    if not hasattr(kind, "__cuda_array_interface__"):
+        return None
+    if any(one.__module__.partition(".")[0] in _OWN for one in kind.__mro__):
+        return Arrays(_look_at_array, _SAID)
+    return Arrays(_look_at_tensor if library == "torch" else lambda x: alike((x,)))
+
+
+def _look_within(x: Any) -> Any:
+    kind = type(x.value)
+    arrays = look_at(kind)
+    return type(x), kind if arrays is None else arrays.look(x.value)
+
+
+def _look_at_tensor(x: Any) -> Any:
+    try:
+        contiguous = x.is_contiguous()
+    except RuntimeError:  # its layout has no such thing
+        return alike((x,))
+    return type(x), str(x.dtype), x.dim(), x.numel().bit_length(), contiguous
 
 
 def _look_at_array(x: Any) -> Any:
@@ -110,7 +131,7 @@ def _copied(number: int, argument: Any) -> Any:
     if isinstance(argument, tuple):
         made = [_copied(number, one) for one in argument]
         return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
-    if isinstance(argument, (cuda.In, cuda.Out, cuda.InOut)):
+    if isinstance(argument, _WRAPPED):
         return type(argument)(_copied(number, argument.value))
     if not is_array(argument):
         return argument

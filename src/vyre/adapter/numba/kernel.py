@@ -291,7 +291,7 @@ class _Launching:
 
     def __call__(self, *args: Any) -> Any:
         """Launch it once."""
-        if self._callbacks:  # which are this configuration's own
+        if self._callbacks or self._handle is None:  # this configuration's own, no stream to time
             return self._given(*args)
         owner, size = self._owner, self._size
         entry: Entry | None = None
@@ -305,7 +305,7 @@ class _Launching:
             entry = self._entry(args)
             if entry is None:
                 return self._given(*args)
-        return entry.launch((self, args, stated), self._handle or 0)
+        return entry.launch((self, args, stated), self._handle)
 
     def decision(self, *args: Any) -> Decision:
         """What is decided for such a launch, which is not made."""
@@ -349,8 +349,7 @@ class _Launching:
 
     def stated(self, args: tuple[Any, ...]) -> Any:
         """What `size=` says of a launch."""
-        found = None if self._size is None else self._size(*args)
-        return tuple(found) if isinstance(found, list) else found
+        return None if self._size is None else grids.stated_of(self._size(*args), self._owner.name)
 
     def _launch(self, size: Shape) -> Launch | None:
         """What is launched; None for what has no thread."""
@@ -377,8 +376,8 @@ class _Launching:
         if launch is None or self._handle is None or owner.is_copied(args):
             return None
         looked = owner.looks.at(args)
-        exactly = (rules.rule(), owner.device(), self._what, stated, owner.looks.exactly(args))
-        again = owner.again.get(exactly)
+        exactly = (owner.device(), self._what, stated, owner.looks.exactly(args))
+        again = owner.again.get((rules.rule(), *exactly))
         if again is not None:
             return again
         key = (owner.device(), self._what, stated, *looked)

@@ -235,7 +235,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 kind = begun(kind, launches)
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
-            seen = form.look((*args, *kwargs.values()), (device, rules.rule(), *debugged))[0]
+            seen = form.look((*args, *kwargs.values()), (device, entry.by, *debugged))[0]
             _keep(form.known, seen, entry)
             _keep(form.alike, form.like(seen), entry)
         return entry

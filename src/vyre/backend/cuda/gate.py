@@ -88,9 +88,10 @@ class Closed:
 
     def open(self) -> bool:
         """Let everything pass, once; whether it had held until now."""
-        held = self._slot.open()
-        self._free.append(self._slot)
-        return held and self.stands
+        try:
+            return self._slot.open() and self.stands
+        finally:
+            self._free.append(self._slot)
 
 
 class Gate:

@@ -15,6 +15,25 @@ LITTLE_S = 3e-4
 """What may be left to do on a calm device: loading code waits for it, and callers may as well."""
 
 
+class _Around:
+    """What is around a launch of others: whatever interrupts it finds here what to undo."""
+
+    __slots__ = ("ahead", "began", "closed", "pair", "where")
+
+    def __init__(self, where: Any) -> None:
+        self.where = where
+        self.pair: Pair | None = None
+        self.closed: Closed | None = None
+        self.began = False  # the first event is recorded
+        self.ahead = False  # the device had not come to it when the second was
+
+    def open(self) -> None:
+        """Let everything pass, where a gate is closed."""
+        closed, self.closed = self.closed, None
+        if closed is not None:
+            self.ahead = closed.open()
+
+
 class Timing:
     """Times launches on the streams of one device."""
 
@@ -78,59 +97,51 @@ class Timing:
             enqueues: whether that is all it does, so that a gate may hold it on an idle stream;
                 what waits for the stream would wait until the gate gives up.
         """
-        pair, closed = self._begin(where, enqueues=enqueues)
-        recorded = ahead = False
+        around, recorded = _Around(where), False
         try:
-            try:
-                launch()  # with the context that its library has made current
-                if pair is not None:
-                    recorded, ahead = self._end(where, pair)
-            finally:
-                if closed is not None:
-                    ahead = closed.open()
-        except BaseException:
-            self._events.give_back(pair)
-            raise
-        if pair is None or not recorded:
-            self._events.give_back(pair)
+            self._begin(around, enqueues=enqueues)
+            launch()  # with the context that its library has made current
+            recorded = self._end(around)
+        finally:
+            around.open()
+            if not recorded:
+                self._events.give_back(around.pair)
+        if around.pair is None or not recorded:
             return None
-        self._latest = where, pair
+        self._latest = where, around.pair
         then = self._prepare if enqueues and not self._gate.is_prepared else None
-        return TimedTicket(self._events, pair, rough=not ahead, then=then)
+        return TimedTicket(self._events, around.pair, rough=not around.ahead, then=then)
 
-    def _begin(self, where: Any, *, enqueues: bool) -> tuple[Pair | None, Closed | None]:
-        """Events of which the first is recorded, behind a gate where the stream is idle."""
-        pair: Pair | None = None
-        closed: Closed | None = None
-        began = False
+    def _begin(self, around: _Around, *, enqueues: bool) -> None:
+        """Record the first event, behind a gate where the stream is idle."""
+        driver, where = self._driver, around.where
         try:
-            with self._context.current():
+            with self._context.apart_from_captures():
                 if self.captures(where):
-                    return None, None
-                pair = self._events.take()
-                if enqueues and not self._driver.cuStreamQuery(where)[0]:
-                    closed = self._gate.close(where)
-                began = not self._driver.cuEventRecord(pair[0], where)[0]
+                    return
+                around.pair = self._events.take()
+                if enqueues and not driver.cuStreamQuery(where)[0]:
+                    around.closed = self._gate.close(where)
+                around.began = not driver.cuEventRecord(around.pair[0], where)[0]
         except DeviceFailed:
             pass  # what cannot be timed is launched all the same
-        finally:
-            if not began:
-                if closed is not None:
-                    closed.open()
-                self._events.give_back(pair)
-        return (pair, closed) if began else (None, None)
+        if not around.began:
+            around.open()
 
-    def _end(self, where: Any, pair: Pair) -> tuple[bool, bool]:
-        """Record the second event; whether it is, and the device had not come to the first."""
-        driver = self._driver
+    def _end(self, around: _Around) -> bool:
+        """Record the second event, and see whether the device has not come to the first yet."""
+        driver, where, pair = self._driver, around.where, around.pair
+        if pair is None or not around.began:
+            return False
         try:
-            with self._context.current():
+            with self._context.apart_from_captures():
                 if self.captures(where) or driver.cuEventRecord(pair[1], where)[0]:
-                    return False, False
+                    return False
                 not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
-                return True, bool(driver.cuEventQuery(pair[0])[0] == not_ready)
+                around.ahead = bool(driver.cuEventQuery(pair[0])[0] == not_ready)
+                return True
         except DeviceFailed:
-            return False, False  # of what was launched, which its own library tells
+            return False  # of what was launched, which its own library tells
 
     def _prepare(self) -> None:
         """Load the gate for launches to come, unless callers would wait for that."""
