@@ -6,7 +6,8 @@ Each kernel is called so often, beginning with nothing, then every block that is
 in turns: `choice` is the time of what was learned by that of the best, which is chosen by the even
 rounds and timed by the odd ones. `differ` counts blocks, and calls on the way, whose results are
 not those of the library's own launch, bit by bit. `host` is what a call takes of the host beyond
-the library's own, on arrays so small that the device waits, in microseconds. A figure beyond its
+the library's own, on arrays so small that the device waits, in microseconds; `still` is that where
+nothing is learned. A figure beyond its
 limit is marked. A kernel that fails says so, and the others are measured; figures are written as
 they come. `--dry` goes the same way without a GPU, by stand-ins of the libraries' names: nothing is
 timed there that means anything.
@@ -21,7 +22,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -31,6 +32,7 @@ from unittest import mock
 import numpy as np
 from measure import picked
 
+import vyre
 from vyre import settings
 from vyre.errors import VyreError
 from vyre.learn import process
@@ -103,6 +105,7 @@ class Figures:
     differ: int = 0
     host: float = 0.0
     own: float = 0.0
+    still: float = 0.0
     blocks: dict[str, float] = field(default_factory=dict)
     failed: str = ""
 
@@ -151,25 +154,35 @@ def measure(
     found.choice = max(1.0, median(times[found.chosen][1::2]) / best_us)
     found.gain = median(times[found.default]) / median(times[found.chosen])
     found.blocks = {name: median(taken) for name, taken in times.items()}
-    found.own, found.host = host_us(make(SMALL), calls, dry=dry)
+    found.own, found.host, found.still = host_us(make(SMALL), calls, dry=dry)
 
 
-def host_us(case: Case, calls: int, *, dry: bool) -> tuple[float, float]:
-    """What a call of the library's takes of the host, and what the tuned one takes beyond."""
+def host_us(case: Case, calls: int, *, dry: bool) -> tuple[float, float, float]:
+    """What a call of the library's takes of the host, and what the tuned one takes beyond.
+
+    The last is that where nothing is learned.
+    """
     for _ in range(calls):
         case.call(case.tuned)
         case.wait()
     assert process.deciders().desk.drained(60)
-    sides: dict[str, list[float]] = {"plain": [], "tuned": []}
+    sides: dict[str, list[float]] = {"plain": [], "tuned": [], "still": []}
     for _ in range(3 if dry else HOST_ROUNDS):
-        for name, kernel in (("plain", case.plain), ("tuned", case.tuned)):
-            case.wait()
-            begun = time.perf_counter_ns()
-            for _ in range(HOST_CALLS):
+        for name in sides:
+            kernel = case.plain if name == "plain" else case.tuned
+            with vyre.mode("off") if name == "still" else nullcontext():
                 case.call(kernel)
-            sides[name].append((time.perf_counter_ns() - begun) / HOST_CALLS / 1000)
-    own = median(sides["plain"])
-    return own, median(b - a for a, b in zip(sides["plain"], sides["tuned"], strict=True))
+                case.wait()
+                begun = time.perf_counter_ns()
+                for _ in range(HOST_CALLS):
+                    case.call(kernel)
+                sides[name].append((time.perf_counter_ns() - begun) / HOST_CALLS / 1000)
+                case.wait()
+    beyond = [
+        median(b - a for a, b in zip(sides["plain"], sides[name], strict=True))
+        for name in ("tuned", "still")
+    ]
+    return median(sides["plain"]), beyond[0], beyond[1]
 
 
 # -- CuPy
@@ -296,7 +309,7 @@ def jitted(cuda: Any, adapter: Any, *, dry: bool) -> Callable[[int], Case]:
             clear=lambda: None if dry else y.copy_to_device(nothing),
             wait=a_while if dry else cuda.synchronize,
             elapsed_us=elapsed_us,
-            arguments=lambda: (made[grid, block], (x, y, size)),
+            arguments=lambda: made[grid, block].arguments((x, y, size)),
         )
 
     return case
@@ -386,7 +399,8 @@ def libraries(*, dry: bool) -> Iterator[dict[str, Callable[[], tuple[Callable[[i
 
 
 def table(found: dict[str, Any]) -> str:
-    lines = [f"{'':<14}{'choice':>8}{'gain':>8}{'differ':>8}{'host us':>9}{'own us':>8}  chosen"]
+    heads = {"choice": 8, "gain": 8, "differ": 8, "host us": 9, "still": 7, "own us": 8}
+    lines = [" " * 14 + "".join(f"{name:>{width}}" for name, width in heads.items()) + "  chosen"]
     for name, one in found.items():
         if isinstance(one, str):
             lines.append(f"{name:<14}{one}")
@@ -396,7 +410,8 @@ def table(found: dict[str, Any]) -> str:
         marked += f"  FAILED: {one.failed}" if one.failed else ""
         lines.append(
             f"{name:<14}{one.choice:>8.3f}{one.gain:>8.2f}{one.differ:>8}{one.host:>9.2f}"
-            f"{one.own:>8.2f}  {one.chosen} of {one.default}, best {one.best}{marked}"
+            f"{one.still:>7.2f}{one.own:>8.2f}"
+            f"  {one.chosen} of {one.default}, best {one.best}{marked}"
         )
     return "\n".join(lines)
 

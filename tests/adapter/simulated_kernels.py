@@ -92,7 +92,7 @@ def offered(kernel, configuration, shape, more, says):
     found = []
     for config in entry.call.subject.question().candidates:
         x = fresh.copy()
-        entry.made(config)((made[configuration], (x, *more(*shape))), 0)
+        entry.made(config)(made[configuration].arguments((x, *more(*shape))), 0)
         assert (x == wanted).all(), config.text
         found.append(config.text)
     return found
@@ -107,7 +107,7 @@ def tasks():
     found = []
     for config in entry.call.subject.question().candidates:
         again = np.arange(100)
-        entry.made(config)((made.forall(100), (again, 100)), 0)
+        entry.made(config)(made.forall(100).arguments((again, 100)), 0)
         assert (again == wanted).all(), config.text
         found.append(config.text)
     assert (x == wanted).all()

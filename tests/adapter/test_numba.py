@@ -490,7 +490,7 @@ class TestLaunches:
 
         entry = entry_of(made)
         start = entry.made(entry.made.default)
-        start((made[9, 128], (x, 1000)), 0)
+        start(made[9, 128].arguments((x, 1000)), 0)
 
         assert launches.made[-1].grid == (9, 1, 1)
         assert len(set(made.calls._entries.values())) == 1

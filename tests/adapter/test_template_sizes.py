@@ -83,7 +83,7 @@ def test_block_sizes_have_their_names_in_any_case():
 
     assert launch == Launch((4, 3, 1), (32, 4, 1))
     with pytest.raises(InvalidInput) as caught:
-        block_names(["block_size_x", "BLOCK_SIZE_X"])
+        block_names(("block_size_x", "BLOCK_SIZE_X"))
     assert str(caught.value) == (
         "parameters block_size_x and BLOCK_SIZE_X both say the size of the block\n"
         "Fix: rename one of them, or say block="

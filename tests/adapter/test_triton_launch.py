@@ -88,19 +88,31 @@ tensors = st.builds(
 whole = st.sampled_from([0, 1, 2, 16, 17, 32, -1, -16, 2**31 - 1, 2**31, 2**40, 2**63, 2**64 - 1])
 numbers = st.one_of(whole, st.booleans(), st.sampled_from([0.5, 1.0, 0.0, -0.0]), st.none())
 modes = st.sampled_from([0, 1, True, False, 1.0, 0.0, -0.0, None, "1", tl.float32, tl.int32])
+
+
+def held_by(one):
+    """A grid's function of one code and another closure each time, which may be wrong."""
+    return lambda meta: (one + meta["m"], meta["BLOCK"])
+
+
 grids = st.sampled_from(
     [
         *((4,), (4, 2), (4, 2, 3), [5], (0,)),
         lambda meta: (triton.cdiv(1000, meta["BLOCK"]),),
         lambda meta: (meta["a"].numel(), len(str(meta["MODE"]))),
         lambda meta: tuple(range(1, len(meta) - 7)),
+        lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),),
+        lambda meta: (meta["m"] + 1, abs(meta["n"]), meta["MODE"]),
+        *(lambda meta, size=size: (size, meta["BLOCK"]) for size in (1, 2)),
+        *(held_by(one) for one in (1, 1, 300, 2**40)),
     ]
 )
+failing = st.sampled_from([held_by("x"), held_by(torch), lambda meta: (meta["nothing"],)])
 NAMES = ("a", "b", "n", "m", "scale", "flag", "maybe", "MODE", "NAME")
 
 
 @st.composite
-def calls(draw):
+def calls(draw, grids=grids):
     """A grid, arguments by place, arguments by name in any order."""
     values = {
         "a": draw(tensors),
@@ -137,7 +149,7 @@ def of_triton(kernel, config, grid, args, named):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(drawn=st.lists(calls(), min_size=2, max_size=12))
+@given(drawn=st.lists(calls(grids | failing), min_size=2, max_size=12))
 def test_a_launch_is_what_triton_would_launch(driver, kernel, config, drawn):
     own, theirs = autotune([config], key=[])(fresh(kernel)), fresh(kernel)
     for grid, args, named in [*drawn, *drawn]:  # and once more, where all is known at sight

@@ -1,7 +1,10 @@
 """Kernels of others in CUDA C++: compiled by NVRTC, launched on the fake driver."""
 
 import ctypes
+import gc
 import struct
+import threading
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +12,10 @@ import pytest
 
 pytest.importorskip("cuda.bindings")
 import vyre  # what follows needs the bindings
-from vyre.adapter.template import templated
+from vyre.adapter.template import same, templated, variants
 from vyre.adapter.template.arguments import Bound, taken
 from vyre.adapter.template.compiling import portable_of, runs
+from vyre.adapter.template.short import Short
 from vyre.adapter.template.variants import OnTexts
 from vyre.adapter.trial.around import MARGIN, UNTOUCHED
 from vyre.backend.base import Rehearsal, Text, Unbuilt
@@ -32,6 +36,7 @@ __global__ void add(T *c, const T *__restrict__ a, float by, long long n, bool o
         if (on && first + k < n) c[first + k] += a[first + k] * held[threadIdx.x];
 }
 """
+FLOATS = ADD.replace("T *c", "float *c").replace("const T *", "const float *")
 REHEARSAL = Rehearsal(grid=(1, 1, 1), block=(64, 1, 1))
 
 
@@ -115,18 +120,20 @@ def test_a_call_is_one_launch_with_the_block_grid_and_memory_of_its_config(array
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_what_is_neither_true_nor_false_is_no_bool(arrays, driver, again):
+@pytest.mark.parametrize("value", [2, np.uint8(2), np.int8(-1)])
+def test_what_is_neither_true_nor_false_is_no_bool(arrays, driver, again, value):
     c, a = arrays
     made = template()
     if again:
-        made(c, a, 2, 1000, 1, size=1000)
+        made(c, a, 2, 1000, type(value)(1), size=1000)
     launched = len(driver.launches)
 
     with pytest.raises(vyre.InvalidInput) as caught:
-        made(c, a, 2, 1000, 2, size=1000)
+        made(c, a, 2, 1000, value, size=1000)
 
     assert str(caught.value) == (
-        "on of add<real, VW> is 2, not a value of bool\nFix: pass a whole number from 0 to 1"
+        f"on of add<real, VW> is {value!r}, not a value of bool\n"
+        "Fix: pass a whole number from 0 to 1"
     )
     assert len(driver.launches) == launched
 
@@ -339,6 +346,314 @@ def test_what_is_written_beside_a_copy_is_seen_however_it_is_aligned(
         {0: [], -1: [4092, 4093, 4094, 4095], 900: [4096, 4097, 4098, 4099]}[at],
         [],
     ]
+
+
+NUMBERS = """__global__ void numbers(
+    float f, double d, signed char b, short h, int i, long long q,
+    unsigned char ub, unsigned short uh, unsigned int ui, unsigned long long uq, bool on,
+    float *x
+) {
+    if (on) *x = f + d + b + h + i + q + ub + uh + ui + uq;
+}
+"""
+LAID_OUT = "fdbhiqBHIQB"
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """What calls that are looked at argument by argument come to, from when it is set."""
+    return lambda: monkeypatch.setattr(
+        templated, "taken", lambda *_: pytest.fail("it was looked at again")
+    )
+
+
+class TestCallsLikeAnEarlierOne:
+    """They are launched from what is kept of it, and are refused whatever it would have been."""
+
+    @pytest.fixture(autouse=True, params=["a few calls", "every call"])
+    def counted(self, request, monkeypatch):
+        """Every call may be known by its very arguments when it comes again, or only a few."""
+        if request.param == "every call":
+            monkeypatch.setattr(same, "_EVERY", 1)
+
+    @pytest.mark.parametrize("place", range(len(LAID_OUT)))
+    def test_a_number_is_the_same_to_the_kernel_or_refused_with_the_same_words(
+        self, arrays, driver, place
+    ):
+        def outcome(made, value):
+            given = [1] * len(LAID_OUT)
+            given[place] = value
+            try:
+                made(*given, x, size=1)
+            except vyre.VyreError as error:
+                return str(error)
+            found = values(driver, f"{LAID_OUT}Q")
+            return [struct.pack(f"<{form}", one) for form, one in zip(LAID_OUT, found)]  # noqa: B905  # all but the array
+
+        def fresh():
+            return vyre.template(NUMBERS, "numbers", params={"block_size_x": [64]})
+
+        x, _ = arrays
+        bits = (0, 1, 7, 8, 15, 16, 31, 32, 63, 64, 200)
+        whole = {sign * (1 << n) + by for n in bits for sign in (1, -1) for by in (-1, 0, 1)}
+        floats = (0.5, -0.0, 1e39, 1e308, float("nan"), float("inf"), float("-inf"), 3.4028236e38)
+        numpy = [np.bool_(True), np.int8(-1), np.uint16(9), np.int32(-5), np.int64(1 << 40)]
+        numpy += [np.uint64(1 << 63), np.float32(0.1), np.float64(0.1), np.float16(0.5)]
+        others = [True, False, "1", None, 1j, *numpy, *floats]
+        warm, known = fresh(), {}
+        for value in (*sorted(whole), *others):
+            known[repr(value)] = outcome(fresh(), value)
+            assert outcome(warm, value) == known[repr(value)]  # and by then others were seen
+
+        assert sum(isinstance(one, list) for one in known.values()) >= 5
+        for value in 4 * (*reversed(others), *sorted(whole, reverse=True)):
+            assert outcome(warm, value) == known[repr(value)], value
+
+    def test_it_is_looked_at_no_more_whatever_its_numbers_its_size_or_its_stream(
+        self, arrays, driver, refused
+    ):
+        c, a = arrays
+        made = template()
+        made(c, a, 2, 1000, True, size=1000)
+        made(Theirs(c, 0x99), a, np.float32(2), np.int64(1000), np.True_, size=1000)
+        made(c, a, 2, 1000, False, size=1000)
+        refused()
+
+        made(c, a, 3, 999, True, size=1000)
+        made(c, a, 3, 999, False, size=(900,), stream=0x77)
+        assert driver.ordered == (1, 0x77)
+        assert (driver.launches[-1][1], driver.launches[-1][3]) == ((15, 1, 1), 0x77)
+        made(Theirs(c, 0x99), a, np.float32(4), np.int64(800), np.True_, size=800)
+        assert driver.ordered == (0x77, 0x99)
+        assert values(driver, "QQfqB") == [c.argument, a.argument, 4.0, 800, 1]
+        assert (driver.launches[-1][1], driver.launches[-1][3]) == ((13, 1, 1), 0x99)
+
+    def test_a_call_runs_no_line_of_python_for_each_argument(self, device, bench, lines_run):
+        def lines(count):
+            said = ", ".join([f"float *x{n}, int n{n}" for n in range(count)])
+            made = vyre.template(
+                f"__global__ void many({said}) {{}}", "many", params={"block_size_x": [64]}
+            )
+            array = device.array(np.zeros(4, "f4"))
+            given = [array, 4] * count
+            with vyre.mode("off"):  # or some calls are timed
+                made(*given, size=4)
+                gc.collect()
+                gc.disable()  # what is collected runs lines of its own
+                try:
+                    return lines_run(lambda: made(*given, size=4))
+                finally:
+                    gc.enable()
+
+        assert bench
+        assert lines(1) == lines(6)
+
+    def test_what_key_says_tells_calls_apart(self, arrays, refused):
+        c, a = arrays
+        made = template(key="n")
+        for n in (8, 9):
+            made(c, a, 2, n, True, size=8)
+        refused()
+
+        for n in (9, 8, 8):
+            made(c, a, 2, n, True, size=8)
+        assert len(made._calls._entries) == 2
+        with pytest.raises(pytest.fail.Exception):
+            made(c, a, 2, 10, True, size=8)
+
+    def test_a_mode_that_changes_during_a_first_call_holds_for_the_next(self, arrays, monkeypatch):
+        c, a = arrays
+        made, make = template(), variants.Compiled.make
+        with vyre.mode("off") as off:
+            blocks = [off]
+
+            def leaving(*given):
+                if blocks:
+                    blocks.pop().__exit__()
+                return make(*given)
+
+            monkeypatch.setattr(variants.Compiled, "make", leaving)
+            made(c, a, 2, 8, 1, size=8)
+            made(c, a, 2, 8, 1, size=8)
+            off.__enter__()
+
+        assert [by.mode.value for by, _ in made._calls._entries] == ["off", "natural"]
+
+    def test_the_very_same_arguments_are_not_read_again(self, arrays, driver, monkeypatch):
+        c, a = arrays
+        made = template()
+        given = (c, a, 2, 1000, True)
+        for _ in range(40):
+            made(*given, size=1000)
+        read = Short._found
+        others = []
+        monkeypatch.setattr(Short, "_found", lambda *call: others.append(call) or read(*call))
+
+        made(*given, size=1000)
+        made(*given, size=1000, stream=0x77)
+        assert driver.ordered == (1, 0x77)
+        made(*given, size=1000)
+        assert driver.ordered == (0x77, 1)
+        assert not others
+        made(c, a, 2, 999, True, size=1000)
+        made(c, a, 2, 1000, True, size=999)
+        with vyre.mode("off"):
+            made(*given, size=1000)
+
+        assert len(others) == 3
+        assert len(made._calls._entries) == 2
+
+    def test_numbers_that_are_ever_new_objects_are_not_all_kept(self, arrays):
+        c, a = arrays
+        made = template()
+        for n in range(600):
+            made(c, a, float(n), int(f"{n + 1000}"), True, size=8)
+            made(c, a, np.float32(2), 300, True, size=8)
+
+        assert len(made._short._same._known) < 12
+
+    def test_arrays_are_not_kept_and_others_in_their_place_are_used(self, device, bench, driver):
+        assert bench
+        made = template()
+        c, a = (device.array(np.ones(8, "f4")) for _ in range(2))
+        for _ in range(40):
+            made(c, a, 2, 8, True, size=8)
+        assert len(made._short._same._known) == 1
+        made(Theirs(c, 0x99), a, 2, 8, True, size=8)
+        gone = [weakref.ref(one) for one in (c, a)]
+        del c, a
+        gc.collect()
+        assert [one() for one in gone] == [None, None]
+        assert not made._short._same._known
+
+        c, a = (device.array(np.ones(8, "f4")) for _ in range(2))
+        made(c, a, 2, 8, True, size=8)
+        assert values(driver, "QQ") == [c.argument, a.argument]
+        made(Theirs(c, 0x99), a, 2, 8, True, size=8)
+        assert values(driver, "QQ") == [c.argument, a.argument]
+
+    def test_an_array_of_others_that_changes_in_place_is_looked_at_again(self, arrays, driver):
+        c, a = arrays
+        theirs, made = Theirs(c, 0x99), template(text=FLOATS)
+        made(theirs, a, 2, 8, True, size=8)
+
+        theirs.array = a
+        made(theirs, a, 2, 8, True, size=8)
+        assert values(driver, "QQ") == [a.argument, a.argument]
+        theirs.stream = 0x98
+        made(theirs, a, 2, 8, True, size=8)
+        assert driver.launches[-1][3] == 0x98
+        theirs.array = c.device.array(np.ones(8, "f8"))
+        with pytest.raises(vyre.InvalidInput) as caught:
+            made(theirs, a, 2, 8, True, size=8)
+        assert caught.value.fix == "pass an array of float32"
+
+    def test_arrays_of_another_device_are_told_apart(self, arrays, cuda):
+        c, a = arrays
+        other = Device("cuda:1", cuda)
+        made = template()
+        made(c, a, 2, 8, True, size=8)
+
+        with pytest.raises(vyre.InvalidInput) as caught:
+            made(c, other.array(np.ones(1000, "f4")), 2, 8, True, size=8)
+
+        assert str(caught.value) == (
+            "arrays of add<real, VW> are on cuda:0 and cuda:1\nFix: bring them to one device"
+        )
+
+    @pytest.mark.parametrize("size", [(8.0,), (True,), ([8],), (), (8, 8, 8, 8), -8, (8, -8), True])
+    def test_a_size_that_is_none_is_one_no_more_after_one_that_is(self, arrays, size):
+        c, a = arrays
+        made = template()
+        for good in (8, 1, (8,), (1,), (8, 8)):
+            made(c, a, 2, 8, 1, size=good)
+
+        with pytest.raises(vyre.InvalidInput) as caught:
+            made(c, a, 2, 8, 1, size=size)
+
+        assert str(caught.value) == (
+            f"size= of add<real, VW> is {size}\nFix: give one to three whole numbers of at least 0"
+        )
+
+    def test_each_size_has_its_own_grid_and_one_of_nothing_launches_nothing(self, arrays, driver):
+        c, a = arrays
+        made = template(grid_div_x=None, grid="size // 64")
+        sizes = [640, 641, 700, 704, 5, 0, 5, 704, 640]
+        for size in sizes:
+            made(c, a, 2, 8, True, size=size)
+
+        assert [launch[1][0] for launch in driver.launches] == [10, 10, 10, 11, 11, 10]
+
+    def test_a_list_is_a_size_that_may_change(self, arrays, driver, refused):
+        c, a = arrays
+        made, size = template(), [640]
+        for extent in 40 * (640, 641):
+            size[0] = extent
+            made(c, a, 2, 8, True, size=size)
+            refused()
+
+        assert [launch[1][0] for launch in driver.launches] == 40 * [10, 11]
+        size.append("8")
+        with pytest.raises(pytest.fail.Exception):  # and is refused there
+            made(c, a, 2, 8, True, size=size)
+
+    @pytest.mark.parametrize("stream", ["a", -1, True, 1 << 64])
+    def test_a_stream_that_is_none_is_said(self, arrays, driver, stream):
+        c, a = arrays
+        made = template()
+        made(c, a, 2, 8, True, size=8, stream=0x77)
+
+        with pytest.raises(vyre.InvalidInput) as caught:
+            made(c, a, 2, 8, True, size=8, stream=stream)
+
+        assert caught.value.problem.endswith("not a CUDA stream")
+        assert len(driver.launches) == 1
+
+    def test_in_a_capture_it_is_captured_and_nothing_waits(self, arrays, driver):
+        c, a = arrays
+        made = template()
+        made(c, a, 2, 8, True, size=8)
+        driver.capturing.add(0x77)
+        driver.calls.clear()
+
+        made(c, a, 2, 8, True, size=8, stream=0x77)
+
+        assert driver.recorded == 1
+        assert not {"cuEventRecord", "cuStreamWaitEvent"} & {*driver.calls}
+
+    @pytest.mark.parametrize("step", [0, 1])
+    def test_threads_never_share_what_a_launch_reads(
+        self, device, bench, driver, monkeypatch, step
+    ):
+        assert bench
+        made, wrong, mine = template(), [], threading.local()
+        started = threading.Barrier(4)
+        launch = type(driver)._cuLaunchKernel
+
+        def slow(driver, *given):
+            read = ctypes.string_at((ctypes.c_void_p * 5).from_address(given[-2])[3], 8)
+            launch(driver, *given)
+            again = ctypes.string_at((ctypes.c_void_p * 5).from_address(given[-2])[3], 8)
+            if read != again or int.from_bytes(read, "little") >> 20 != mine.number:
+                wrong.append((read, again))
+
+        def calls(own):
+            arrays = [device.array(np.ones(8, "f4")) for _ in range(2)]
+            mine.number = own >> 20
+            started.wait(60)
+            for n in range(200):
+                made(*arrays, 2, own + step * n, True, size=8)
+
+        made(*[device.array(np.ones(8, "f4")) for _ in range(2)], 2, 8, True, size=8)
+        monkeypatch.setattr(type(driver), "_cuLaunchKernel", slow)
+        threads = [threading.Thread(target=calls, args=(n << 20,)) for n in range(1, 5)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(60)
+
+        assert not wrong
+        assert len(driver.launches) == 801
 
 
 class TestTexts:

@@ -98,7 +98,7 @@ class Tensor:
         self._contiguous = contiguous
         self.requires_grad = more.get("requires_grad", False)
         self.layout = more.get("layout", self.strided)
-        self._neg = more.get("neg", False)
+        self._neg, self._conj = more.get("neg", False), more.get("conj", False)
 
     def get_device(self):
         return self._device
@@ -113,7 +113,7 @@ class Tensor:
         return self._neg
 
     def is_conj(self):
-        return False
+        return self._conj
 
     def clone(self):
         return Tensor(*self.shape, dtype=self.dtype.name, device=self._device, at=0x5000)
@@ -169,6 +169,54 @@ def cupy(monkeypatch):
 )
 def test_what_is_no_array_of_a_device_is_none_of_ours(value):
     assert view(value) is None
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("lazy", [{"neg": True}, {"conj": True}, {"requires_grad": True}])
+def test_a_tensor_that_is_refused_is_not_like_one_that_was_taken(lazy):
+    told = [], []
+    for keys, more in zip(told, ({}, lazy), strict=True):
+        tensor = Tensor(dtype="complex64", **more)
+        tensor.dtype = "complex64"
+        foreign_kinds.kind_of(tensor).look([tensor], keys, [])
+
+    assert told[0] != told[1]
+
+
+def seen_of(source):
+    keys, arguments = [], []
+    foreign_kinds.kind_of(source).look([source], keys, arguments)
+    assert hash(tuple(keys)) is not None
+    return keys, arguments
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"shape": (5,)},
+        {"shape": (4, 1)},
+        {"typestr": "<i4"},
+        {"typestr": ">f4"},
+        {"data": (0x1004, False)},
+        {"data": (0x1000, True)},
+        {"data": (0x1000 + (1 << 32), False)},
+        {"strides": (8,)},
+        {"strides": [8]},
+        {"mask": object()},
+        {"stream": 7},
+    ],
+)
+def test_an_array_that_tells_of_anything_else_is_not_like_an_earlier_one(more):
+    keys, _ = seen_of(Exposed())
+
+    assert seen_of(Exposed(**more))[0] != keys
+
+
+def test_one_that_tells_the_same_of_another_place_is():
+    keys, arguments = seen_of(Exposed(data=(0x3000, False), shape=[4], strides=None, mask=None))
+
+    assert keys == seen_of(Exposed())[0]
+    assert arguments == [0x3000]
 
 
 def test_an_array_with_the_interface_is_used_where_it_is(cuda):

@@ -136,6 +136,17 @@ def aside() -> Aside:
     return made
 
 
+@functools.cache
+def meanwhile() -> Aside:
+    """The thread of this process for what a call needs later, while it does something else.
+
+    It is another one than that which calls need not wait for.
+    """
+    made = Aside()
+    _made.append(made)
+    return made
+
+
 _made: list[Aside] = []
 
 
@@ -151,7 +162,7 @@ atexit.register(_at_exit)
 
 def _after_fork() -> None:
     _made.clear()
-    for made in (compiling, trying, aside):
+    for made in (compiling, trying, aside, meanwhile):
         made.cache_clear()  # what was started belongs to the process before the fork
 
 

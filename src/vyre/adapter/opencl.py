@@ -29,9 +29,9 @@ from vyre.adapter.trial.trials import Check
 from vyre.backend import host
 from vyre.backend import opencl as backend
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.learn.explain import Explanation
 from vyre.learn.pace import Pace
-from vyre.learn.rules import rule
 from vyre.model import Clocks, Decision, DeviceInfo, DeviceKind, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
@@ -162,8 +162,8 @@ class TunedKernel:
         entry: Entry | None = None
         try:
             if not g_times_l:
-                looked = self._looks.latest(args)
-                entry = self._again[rule(), self._queues[queue], global_size, local_size, looked]
+                looked, by = self._looks.latest(args), rules.usual or rules.rule()
+                entry = self._again[by, self._queues[queue], global_size, local_size, looked]
         except NOT_SEEN:  # or a queue that is new, sizes in a list
             pass
         if entry is None:

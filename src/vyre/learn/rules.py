@@ -44,6 +44,8 @@ def current() -> settings.Settings:
 
 _here: ContextVar[tuple[_Block, ...]] = ContextVar("vyre-blocks", default=())
 _for_all: Rule | None = None  # of the process, once it is known
+usual: Rule | None = None
+"""The same where no block is open: what a call in a hurry looks at before it asks for the rule."""
 _said: tuple[Held, ...] = ()  # what was said for the process, the latest last
 _open_blocks = 0  # of all threads together: without any, a call need not look
 _MOST_SAID = 64  # of which are kept; what lies below is never seen again
@@ -69,9 +71,11 @@ def deciding() -> Rule:
 
 
 def _begin() -> Rule:
-    global _for_all  # a process has one
-    _for_all = _fold(_said)
-    return _for_all
+    global _for_all, usual  # a process has one of each
+    with _lock:  # or a block may be opened, or something said, in between
+        found = _for_all = _fold(_said)
+        usual = None if _open_blocks else found
+    return found
 
 
 Change = Callable[[Rule], Rule]
@@ -108,7 +112,7 @@ class Held:
         _say(lambda said: (*_latest(said, self.of), self))
 
     def __enter__(self) -> Self:
-        global _open_blocks  # counts those of the process
+        global _open_blocks, usual  # of the process
         # It is a block, so it is not said for the process after all.
         _say(lambda said: tuple(one for one in said if one is not self))
         under = self._under()
@@ -119,6 +123,7 @@ class Held:
         with _lock:
             self._blocks.append(block)
             _open_blocks += 1
+            usual = None
         _here.set((*_opened_here(), block))
         return self
 
@@ -132,7 +137,7 @@ class Held:
             return _RULES[Mode.NATURAL_GRADIENT, False, DEFAULT_POLICY]
 
     def __exit__(self, *error: object) -> None:
-        global _open_blocks  # counts those of the process
+        global _open_blocks, usual  # of the process
         here = _here.get()
         with _lock:
             # Left elsewhere than it was entered, as an asynchronous generator may be, it ends, too.
@@ -140,6 +145,7 @@ class Held:
             self._blocks.remove(mine)
             mine.is_open = False
             _open_blocks -= 1
+            usual = None if _open_blocks else _for_all
         _here.set(_opened_here())
 
 
@@ -167,10 +173,10 @@ def _opened_here() -> tuple[_Block, ...]:
 
 def _say(change: Callable[[tuple[Held, ...]], tuple[Held, ...]]) -> None:
     """Change what is said for the process."""
-    global _said, _for_all  # a process has one of each
+    global _said, _for_all, usual  # a process has one of each
     with _lock:
         _said = change(_said)
-        _for_all = None  # and found out anew by the next call
+        _for_all = usual = None  # and found out anew by the next call
 
 
 def mode(word: str | Mode) -> Held:

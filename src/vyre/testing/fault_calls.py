@@ -395,8 +395,9 @@ def _process() -> Any:
 
 def main() -> None:
     """Do what the one argument says, and print what came of it as the last line."""
-    if resource is not None:  # what allocates without end comes to one, and so do its like
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.RLIM_INFINITY))
     said = json.loads(sys.argv[1])
+    # What allocates without end comes to one, and so do its like; CUDA itself takes more addresses.
+    if said["adapter"] not in ON_CUDA and resource is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.RLIM_INFINITY))
     came = calling(Drawn(adapter=said["adapter"], ways=tuple(said["ways"])))
     sys.stdout.write(json.dumps(asdict(came)) + "\n")

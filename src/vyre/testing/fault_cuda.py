@@ -33,8 +33,7 @@ _WORDS = """
 OWN = {
     "lies askew": "*(volatile long long *)((char *)x + 1) = 1;",
     "a number for a place": "((volatile float *)(size_t)i)[i] = 1.0f;",
-    "frees what is not its own": "free((void *)x);",
-    "has no room": "__shared__ volatile float held[1 << 20]; held[i] = x[i]; x[i] = held[i] + 1.0f;",
+    "has no room": "__shared__ volatile float held[1 << 20]; held[i] = x[i]; x[i] += held[i];",
     "is no CUDA": "x[i] = nothing_of_that_name;",
 }
 """Statements of CUDA C++ beside those of `faults.KERNELS`."""

@@ -25,6 +25,7 @@ from vyre.adapter.cupy.device import CURRENT, REFUSED, is_whole, versions
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of
+from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.looks import NOT_SEEN, Arrays, Looks
 from vyre.adapter.proof import Proof
@@ -33,13 +34,14 @@ from vyre.adapter.reading.sources import bare
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.plain import plain, shown
 from vyre.policy.contest import Progress
 
 _COMPILER = "nvrtc"
+_MOST_COVERED = 256
 
 _OWN_OPTIONS = ("-ftz=true", "--device-as-default-execution-space")
 """What CuPy adds to the options of every source."""
@@ -111,10 +113,8 @@ class TunedRawKernel:
         stated = None if size is None else size(*args)
         entry: Entry | None = None
         try:
-            looked = self._looks.latest(args)
-            entry = self._again[
-                rule(), self._device.number(), grid, block, shared_mem, stated, looked
-            ]
+            looked, by = self._looks.latest(args), rules.usual or rules.rule()
+            entry = self._again[by, self._device.number(), grid, block, shared_mem, stated, looked]
         except NOT_SEEN:
             pass
         if entry is None:
@@ -205,7 +205,7 @@ class TunedRawKernel:
             return None
         looked = self._looks.exactly(args)
         key = (self._device.number(), grid, block, shared_mem, stated, looked)
-        entry = self._again.get((rule(), *key))
+        entry = self._again.get((rules.rule(), *key))
         if entry is None:
             entry = self._entry(grid, block, args, shared_mem, stream, stated)
             if entry is not None:
@@ -327,14 +327,22 @@ class _Raw:
         grid = self.launch.under(block)
         covering = grids.Covering(self.launch, block) if self.launch.is_free else None
         is_default, name = block == self.launch.width, str(kernel.name)
+        covered: dict[Any, Shape] = {}  # by the grid that is given, and the size that is stated
 
         def start(arguments: Sequence[Any], stream: int) -> None:
             del stream  # a launch has its own, or the thread's
             args, on, given, stated = arguments
             if is_default:
                 used = given
+            elif covering is None:
+                used = grid
             else:
-                used = grid if covering is None else covering.grid(given, stated, name)
+                found = covered.get((given, stated))
+                if found is None:
+                    found = covering.grid(given, stated, name)
+                    make_room(covered, _MOST_COVERED)
+                    covered[given, stated] = found
+                used = found
             try:
                 if on is None and not shared:  # which is quicker said
                     kernel(used, block, args)

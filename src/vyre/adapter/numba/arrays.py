@@ -121,10 +121,10 @@ def on_host(array: Any) -> Any:
 
 def on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its arrays."""
-    launching, args = arguments
+    launching, args, stated = arguments
     made = tuple(_copied(number, one) for number, one in enumerate(args))
     cuda.synchronize()  # its stream may be another one
-    return launching, made
+    return launching, made, stated
 
 
 def _copied(number: int, argument: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numba
@@ -32,6 +32,14 @@ def current() -> int:
     if SIMULATED or _is_only():
         return 0
     return int(cuda.current_context().device.id)
+
+
+def asked() -> Callable[[], int]:
+    """What tells the number of the current device; where there is one, nobody is asked."""
+    try:
+        return int if SIMULATED or _is_only() else current
+    except Exception:  # noqa: BLE001  # there is none, which a launch will say
+        return current
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from vyre.adapter import grids
@@ -29,8 +30,8 @@ from vyre.adapter.reading.numba_code import Read, read
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.trials import Check
 from vyre.errors import InvalidInput
+from vyre.learn import rules
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs, Limits
 from vyre.policy.contest import Progress
 
@@ -61,6 +62,8 @@ class TunedKernel:
         self.device = device.current
         self.begun: set[object] = set()
         self.tasks: dict[Any, Any] = {}
+        self._numbers: dict[Any, int] = {}
+        self._next_number = count().__next__
         self._configured: dict[Any, Configured] = {}
         self._read: dict[bool, Read] = {}
         self.devices: dict[int, None] = {}  # on which it was launched
@@ -68,6 +71,14 @@ class TunedKernel:
         self._has_tasks = False
         if not SIMULATED and kernel.overloads:
             self.look()
+
+    def number(self, what: Any) -> int:
+        """The number of what is written of a launch: it is quicker to look for than that."""
+        found = self._numbers.get(what)
+        if found is None:
+            found = self._next_number()
+            _keep(self._numbers, what, found)
+        return found
 
     def __getitem__(self, configuration: Any) -> Configured:
         """A launch of it: `kernel[grid, block]`, and a stream and shared memory where needed."""
@@ -221,7 +232,7 @@ class TunedKernel:
         )
         covers = launching.like(launch) is not None
         variants = Blocks(self.kernel, launch, shared_bytes, frozenset(configs), covers)
-        return self.calls.add(key, kind, variants, (launching, args))
+        return self.calls.add(key, kind, variants, launching.arguments(args))
 
     def sign(self, args: tuple[Any, ...], shared_bytes: int, *, steps: bool) -> str | None:
         """What may make results depend on the block."""
@@ -267,14 +278,15 @@ class TunedKernel:
 class _Launching:
     """A launch of a kernel that is ready to be called: what both ways of writing one have."""
 
-    __slots__ = ("_given", "_handle", "_owner", "_size", "_what", "shared_bytes", "stream")
+    __slots__ = ("_given", "_handle", "_owner", "_size", "_what", "found", "shared_bytes", "stream")
     _callbacks: Sequence[Any] = ()
 
     def __init__(self, owner: TunedKernel, given: Any, stream: Any, shared_bytes: int) -> None:
         self._owner, self._given = owner, given
         self.stream, self.shared_bytes = stream, shared_bytes
         self._handle = handle_of(stream)
-        self._what: Any = None
+        self._what = -1
+        self.found: dict[Any, Callable[..., Any]] = {}  # what launches it, by its starts and sizes
         self._size: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -285,15 +297,15 @@ class _Launching:
         entry: Entry | None = None
         stated = None if size is None else size(*args)
         try:
-            looked = owner.looks.latest(args)
-            entry = owner.again[rule(), owner.device(), self._what, stated, looked]
+            looked, by = owner.looks.latest(args), rules.usual or rules.rule()
+            entry = owner.again[by, owner.device(), self._what, stated, looked]
         except NOT_SEEN:
             pass
         if entry is None:
             entry = self._entry(args)
             if entry is None:
                 return self._given(*args)
-        return entry.launch((self, args), self._handle)
+        return entry.launch((self, args, stated), self._handle)
 
     def decision(self, *args: Any) -> Decision:
         """What is decided for such a launch, which is not made."""
@@ -309,7 +321,7 @@ class _Launching:
         entry = self._known(args)
         copying.refuse_to_copy_much(args, f"tuning {self._owner.name}")
         return entry.tune(
-            (self, args),
+            self.arguments(args),
             copies=on_copies,
             stream=self._handle or 0,
             budget_s=budget_s,
@@ -331,6 +343,10 @@ class _Launching:
         del launch
         return None
 
+    def arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a start is given for such a launch."""
+        return self, args, self.stated(args)
+
     def stated(self, args: tuple[Any, ...]) -> Any:
         """What `size=` says of a launch."""
         return None if self._size is None else grids.stated_of(self._size(*args), self._owner.name)
@@ -351,6 +367,8 @@ class _Launching:
     def _entry(self, args: tuple[Any, ...], *, asks: bool = False) -> Entry | None:
         """Where such launches are made from; None where there is nothing to learn from this one."""
         owner = self._owner
+        if owner.device is device.current:
+            owner.device = device.asked()
         owner.devices[owner.device()] = None
         stated = self.stated(args)
         size = () if stated is None else grids.size_of(stated, owner.name)
@@ -359,7 +377,7 @@ class _Launching:
             return None
         looked = owner.looks.at(args)
         exactly = (owner.device(), self._what, stated, owner.looks.exactly(args))
-        again = owner.again.get((rule(), *exactly))
+        again = owner.again.get((rules.rule(), *exactly))
         if again is not None:
             return again
         key = (owner.device(), self._what, stated, *looked)
@@ -401,7 +419,7 @@ class Configured(_Launching):
         self._callbacks = getattr(given, "pre_launch_callbacks", ())
         self._size = owner.said.size
         self._written = Launch.of(_listed(grid), _listed(block), (), owner.said.way)
-        self._what = (self._written.grid, self._written.width, self.shared_bytes)
+        self._what = owner.number((self._written.grid, self._written.width, self.shared_bytes))
         self._launches = {} if SIMULATED else {(self._written.width, self._written.grid): given}
 
     def __getattr__(self, name: str) -> Any:
@@ -452,7 +470,7 @@ class ForAll(_Launching):
         given = owner.kernel.forall(ntasks, tpb=tpb, stream=stream, sharedmem=sharedmem)
         super().__init__(owner, given, stream, int(sharedmem))
         self._tasks, self._tpb = ntasks, tpb
-        self._what = ("forall", int(ntasks).bit_length(), tpb, self.shared_bytes)
+        self._what = owner.number(("forall", int(ntasks).bit_length(), tpb, self.shared_bytes))
 
     def _launch(self, size: Shape) -> Launch | None:
         del size  # what it says itself

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any
 
 import cloudpickle
@@ -15,6 +16,7 @@ from vyre.adapter import grids
 from vyre.adapter.blocks import Shape
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
+from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.numba import device
 from vyre.adapter.numba.arrays import address_of, is_array, on_host, refuse_strided
@@ -26,6 +28,9 @@ from vyre.model import Knobs
 
 DRIVERS = Knobs.of({"block": "driver"})
 """What `forall` launches where nobody says how many threads: what the driver thinks best."""
+
+_numbers = count()
+_MOST_FOUND = 256  # launches of one configuration with other blocks, and of other sizes
 
 _REFUSED = ("CUDAError", "CudaAPIError")
 """By name, because they are the bindings' own: what says that a launch could not be made."""
@@ -67,7 +72,7 @@ class Blocks:
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The function with how it is compiled, and its arrays as NumPy's."""
-        _, args = arguments
+        _, args, _ = arguments
         copying.refuse_to_copy_much(args, "check=", BESIDE)
         arrays = [number for number, one in enumerate(args) if is_array(one)]
         for number in arrays:
@@ -89,13 +94,19 @@ class Blocks:
 
 
 def _starting(launch: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> Start:
-    """Launches what is found for a launch and its arguments."""
+    """Launches what is found for a launch and its arguments, once for each size that is stated."""
+    number = next(_numbers)
 
     def start(arguments: Sequence[Any], stream: int) -> Any:
         del stream  # a launch has its own
-        launching, args = arguments
+        launching, args, stated = arguments
         try:
-            return launch(launching, args)(*args)
+            found = launching.found.get((number, stated))
+            if found is None:
+                found = launch(launching, args)
+                make_room(launching.found, _MOST_FOUND)
+                launching.found[number, stated] = found
+            return found(*args)
         except Exception as error:
             if type(error).__name__ in _REFUSED:
                 raise Raised(error) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from vyre.runtime.arrays.array import DeviceArray, is_masked
 from vyre.runtime.arrays.foreign import view_as_it_is
 
 Value = DeviceArray | np.ndarray[Any, Any] | np.generic
+
+_BOOL = "bool"
 
 Described = tuple[tuple[str, str, Any], ...]
 """Arguments as `("array", dtype, elements)` or `("number", dtype, value)`."""
@@ -145,6 +147,8 @@ def _number(recipe: Recipe, parameter: Parameter | None, where: str, value: Any)
                 f"{where} is numpy.{exact.dtype.name}, and the source says {parameter.said}",
                 f"pass numpy.{np.dtype(said).name}, or a number of Python's",
             )
+        if parameter is not None and parameter.said == _BOOL and exact not in (0, 1):
+            raise _beyond(where, parameter, np.dtype(said), value)
         return exact
     if not said:
         why = (
@@ -176,34 +180,61 @@ def _converted(where: str, parameter: Parameter, dtype: np.dtype[Any], value: An
         return made
     low, high = _range(parameter, dtype)
     if not isinstance(value, int) or not low <= value <= high:
-        raise InvalidInput(
-            f"{where} is {shown(value)}, not a value of {parameter.said}",
-            f"pass a whole number from {low} to {high}",
-        )
+        raise _beyond(where, parameter, dtype, value)
     made = dtype.type(value)
     return made
 
 
+def _beyond(where: str, parameter: Parameter, dtype: np.dtype[Any], value: Any) -> InvalidInput:
+    low, high = _range(parameter, dtype)
+    return InvalidInput(
+        f"{where} is {shown(value)}, not a value of {parameter.said}",
+        f"pass a whole number from {low} to {high}",
+    )
+
+
 def _range(parameter: Parameter, dtype: np.dtype[Any]) -> tuple[int, int]:
     """The least and the greatest whole number that a kernel takes for what it was."""
-    if parameter.said == "bool":  # any other byte is neither true nor false to a compiler
+    if parameter.said == _BOOL:  # any other byte is neither true nor false to a compiler
         return 0, 1
     return np.iinfo(dtype).min, np.iinfo(dtype).max
 
 
-def converter(recipe: Recipe, number: int, like: Any) -> Callable[[Any], np.generic]:
-    """What makes numbers of Python's, or NumPy's, that are like one the kernel's own."""
+def teller(recipe: Recipe, number: int, like: Any) -> Callable[[Any], Hashable]:
+    """What of numbers of one's type tells calls apart that are not alike: doublings of whole ones.
+
+    And of no others: what it gives of those is the same for all.
+    """
     if isinstance(like, np.generic):
+        return _bits if isinstance(like, (np.integer, np.bool_)) else type
+    _, dtype = _declared(recipe, number)
+    return type if dtype.kind == "f" else int.bit_length
+
+
+def converter(recipe: Recipe, number: int, like: Any) -> Callable[[Any], np.generic]:
+    """What makes numbers the kernel's own that are of one's type, and as `teller` tells like it.
+
+    Raises:
+        InvalidInput: by what it gives: a number is beyond what the kernel takes.
+    """
+    if isinstance(like, np.bool_):
+        return np.uint8
+    if isinstance(like, np.generic):
+        declared = recipe.parameters and recipe.parameters[number]
+        if declared and declared.said == _BOOL:
+            named = f"{declared.name} of {recipe.name}"
+            return lambda value: _number(recipe, declared, named, value)
         return _as_it_is
-    assert recipe.parameters is not None, "such a number is refused where nothing says its type"
-    parameter = recipe.parameters[number]
-    dtype, where = np.dtype(parameter.number), f"{parameter.name} of {recipe.name}"
+    parameter, dtype = _declared(recipe, number)
+    where = f"{parameter.name} of {recipe.name}"
     make: Callable[[Any], np.generic] = dtype.type
     low: float
     high: float
     if dtype.kind == "f":
         high = float(np.finfo(dtype).max)
         low = -high
+    elif dtype.kind == "i" and like.bit_length() < 8 * dtype.itemsize:
+        return make  # all of so many bits fit
     else:
         low, high = _range(parameter, dtype)
 
@@ -213,6 +244,16 @@ def converter(recipe: Recipe, number: int, like: Any) -> Callable[[Any], np.gene
         return _converted(where, parameter, dtype, value)
 
     return convert
+
+
+def _declared(recipe: Recipe, number: int) -> tuple[Parameter, np.dtype[Any]]:
+    assert recipe.parameters is not None, "such a number is refused where nothing says its type"
+    parameter = recipe.parameters[number]
+    return parameter, np.dtype(parameter.number)
+
+
+def _bits(value: Any) -> int:
+    return int(value).bit_length()
 
 
 def _as_it_is(value: np.generic) -> np.generic:

@@ -7,10 +7,11 @@ the divisor of an axis is the block's size along it where a parameter says it, e
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,8 @@ class Sizes:
             grid = _three(_all(self.grid, settings, size, 0))
         else:
             grid = self._divided(settings, size)
-        return replace(self.alone(settings, size), grid=grid)
+        alone = self.alone(settings, size)
+        return Launch(grid, alone.block, alone.shared_bytes)
 
     def alone(self, settings: Settings, size: Size) -> Launch:
         """One block of a configuration."""
@@ -281,13 +283,14 @@ class Sizes:
         return counts[0], counts[1], counts[2]
 
 
-def block_names(names: Iterable[str]) -> tuple[str | None, ...]:
+@functools.lru_cache(maxsize=256)  # 2 us of each launch of a new size
+def block_names(names: tuple[str, ...]) -> tuple[str | None, ...]:
     """Which parameters say the block's sizes, in any case: of x, y and z.
 
     Raises:
         InvalidInput: two say the same.
 
-    >>> block_names(["VW", "BLOCK_SIZE_Y"])
+    >>> block_names(("VW", "BLOCK_SIZE_Y"))
     (None, 'BLOCK_SIZE_Y', None)
     """
     found: list[str | None] = []

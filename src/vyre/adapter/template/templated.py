@@ -41,6 +41,7 @@ from vyre.adapter.trial.trials import Check
 from vyre.adapter.tuned import plain_key
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
+from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
@@ -74,7 +75,8 @@ class Template:
         self._calls = Calls(self.name, check=check)
         self._checked = check is not None
         self._loaded: Loaded = {}
-        self._short = Short()
+        asked = None if key is None else self._asked
+        self._short = Short(recipe, self._about, self._is_empty, asked)
         self._able: dict[Hashable, tuple[tuple[Knobs, ...], tuple[str, ...]]] = {}
 
     def __call__(
@@ -91,8 +93,11 @@ class Template:
             size: of the problem, one to three numbers, where the template does not fix it.
             stream: to launch on: CUDA's, of any library.
         """
-        if stream is None and self._short.launch(args, size):
-            return
+        if not self._short.launch(args, size, stream):
+            self._launch(args, size, stream)
+
+    def _launch(self, args: tuple[Any, ...], size: int | Sequence[int] | None, stream: Any) -> None:
+        """The same for what is not like any earlier call."""
         held, given = taken(self._recipe, args), self._size(size)
         device = self._where(held)
         if self._is_empty(given):
@@ -100,11 +105,11 @@ class Template:
         if any(isinstance(one, np.ndarray) for one in held):
             device.loans.during(lambda loan: self._on_host(loan, device, args, held, given, stream))
             return
-        where = self._stream(device, held, stream)
-        entry = self._entry(device, args, held, given, where)
+        where, by = self._stream(device, held, stream), rule()
+        asked = self._asked(args)
+        entry = self._entry(device, asked, held, given, where)
         entry.launch(Bound(given, arguments_in(held), held), where)
-        if where == 0 and self._key is None:
-            self._short.add(self._recipe, args, size, entry, given, device.backend)
+        self._short.add(args, held, given, asked, entry, by=by, backend=device.backend)
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides."""
@@ -184,6 +189,14 @@ class Template:
     def _size(self, size: object) -> Size | None:
         return None if size is None else size_given(size, self.name)
 
+    def _asked(self, args: Sequence[Any]) -> tuple[str, ...] | None:
+        """What `key=` says of a call."""
+        return None if self._key is None else plain_key(self._key(*args), self.name)
+
+    def _about(self, size: Size | None) -> Size | None:
+        """What of a size tells calls apart."""
+        return size if size is None or self._exact else tuple(map(_doubled, size))
+
     def _is_empty(self, size: Size | None) -> bool:
         """Whether a call has nothing to do, by the first configuration's word."""
         if size is not None and 0 in size:
@@ -242,7 +255,7 @@ class Template:
         self._refuse_overlap(held)
         backend = device.backend
         where = self._stream(device, held, stream)
-        entry = self._entry(device, args, held, size, where)
+        entry = self._entry(device, self._asked(args), held, size, where)
         lent: dict[int, Any] = {}
         values: list[Any] = []
         for one in held:
@@ -284,22 +297,20 @@ class Template:
         held, given = taken(self._recipe, args), self._size(size)
         device = self._where(held)
         where = self._stream(device, held, stream)
-        entry = self._entry(device, args, held, given, where)
+        entry = self._entry(device, self._asked(args), held, given, where)
         return entry, Bound(given, (), held), where
 
     def _entry(
         self,
         device: Device,
-        args: Sequence[Any],
+        asked: tuple[str, ...] | None,
         held: tuple[Value, ...],
         size: Size | None,
         where: int,
     ) -> Entry:
         """Where such calls are launched from."""
         common = alike(held)
-        asked = None if self._key is None else plain_key(self._key(*args), self.name)
-        extents = None if size is None else size if self._exact else tuple(map(_doubled, size))
-        key = (device.name, common, extents, asked)
+        key = (device.name, common, self._about(size), asked)
         entry = self._calls.find(key)
         if entry is not None:
             return entry

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from functools import reduce
-from operator import attrgetter, itemgetter, methodcaller, or_
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from triton.language import dtype
 from triton.runtime.jit import JITCallable, KernelParam
 
-_DTYPE, _ON_GPU = attrgetter("dtype"), attrgetter("is_cuda")
 _ALIGNED = 15
 _EXACT = (int, bool, str, type(None), dtype)
 """What is told apart by its value; its type is told apart anyway."""
 
 Key = tuple[Any, ...]
 """What tells calls of one form apart: the whole numbers among it stand first."""
+
+Look = Callable[[Sequence[Any], Any], tuple[Key, tuple[Any, ...]]]
+
+See = Callable[[Sequence[Any], Any], tuple[Key, tuple[Any, ...]] | None]
 
 Picks = Callable[[Sequence[Any]], tuple[Any, ...]]
 
@@ -38,13 +40,22 @@ def picking(places: Sequence[int]) -> Picks:
 class Form:
     """The form of a call: which parameters are given, and values of which types.
 
-    What is passed where is found by places alone, so that a call runs no line of Python for each
-    of its arguments.
+    What is passed where is found by places alone, in lines that are written for the form: for an
+    add of three tensors they take 0.4 us, where functions of C's over all arguments took 0.9
+    (Python 3.11).
     """
 
     __slots__ = (
-        *("_address", "_devices", "_doublings", "_exact", "_tensors", "_whole", "_words"),
-        *("alike", "known", "names", "quick", "tensors"),
+        "_doublings",
+        "_whole",
+        "alike",
+        "known",
+        "look",
+        "names",
+        "quick",
+        "see",
+        "tensors",
+        "typed",
     )
 
     def __init__(
@@ -76,40 +87,101 @@ class Form:
                     words.append(at)
             else:
                 self.quick = False
-        self.tensors = tuple(tensors)
-        self._tensors, self._exact, self._whole = map(picking, (tensors, exact, whole))
-        self._words = picking(words) if words else None
-        self._devices = devices
-        kinds = {type(given[at]) for at in tensors}
-        address = getattr(next(iter(kinds)), "data_ptr", None) if len(kinds) == 1 else None
-        # Of one type it is called by its function: 0.08 us for each, where looking it up is 0.13.
-        self._address: Callable[[Any], int] = address or methodcaller("data_ptr")
-
-    def look(self, given: Sequence[Any]) -> tuple[Key, tuple[Any, ...]]:
-        """What tells such calls apart, and what is passed on for its tensors: their addresses.
-
-        A tensor that is not on a GPU is passed on itself, for Triton to look at or to refuse.
-        """
-        tensors = self._tensors(given)
-        passed = tuple(map(self._address, tensors))
-        odd = reduce(or_, passed, 0) & _ALIGNED and tuple([at & _ALIGNED == 0 for at in passed])
-        words = () if self._words is None else tuple(map(repr, self._words(given)))
-        key = (self._whole(given), tuple(map(_DTYPE, tensors)), odd, self._exact(given), words)
-        if self._devices and all(map(_ON_GPU, tensors)):
-            return key, passed
-        return key, tuple(
-            at if getattr(one, "is_cuda", False) else one
-            for at, one in zip(passed, tensors, strict=True)
+        self._whole = len(whole)
+        self.typed = tuple(
+            (name, None if at in tensors else type(value))
+            for at, (name, value) in enumerate(zip(names, given, strict=True))
         )
+        """What is given, by its name, with its type; None for tensors."""
+        lines = _looking(len(given), tensors, whole, (exact, words), devices=devices)
+        self.look: Look = _written(lines, {})
+        """What tells such calls apart, some state among it, and what is passed on in their place.
+
+        That is addresses for tensors; one that is not on a GPU is passed on itself, for Triton to
+        look at or to refuse.
+        """
+        types = {f"T{at}": type(one) for at, one in enumerate(given)}
+        self.see: See = _written([*_guarding(len(given)), *lines], types)
+        """The same of any call; nothing where it has another form, as values of other types."""
 
     def like(self, key: Key) -> Key:
         """The same, of whole numbers only what Triton compiles for, and their doublings if asked.
 
         There are few of these, while a number may be another at each call.
         """
-        whole = key[0]
+        whole = key[: self._whole]
         doublings = tuple(one.bit_length() for one in whole) if self._doublings else ()
-        return (tuple(map(row_of, whole)), doublings, *key[1:])
+        return (tuple(map(row_of, whole)), doublings, *key[self._whole :])
+
+
+def _looking(
+    count: int,
+    tensors: Sequence[int],
+    whole: Sequence[int],
+    rest: tuple[Sequence[int], Sequence[int]],
+    *,
+    devices: bool,
+) -> list[str]:
+    """The lines that look at calls of a form.
+
+    Args:
+        count: of what is given.
+        tensors: the places of tensors.
+        whole: those of whole numbers, of which little is compiled for.
+        rest: those of what counts exactly, and of what counts by its text.
+        devices: whether each tensor says whether it is on a GPU.
+    """
+    addresses = [f"p{at}" for at in tensors]
+    odd = f"({' | '.join(addresses)}) & 15 and ({_listed(f'{one} & 15 == 0' for one in addresses)})"
+    exact, words = rest
+    key = [
+        *(f"a{at}" for at in whole),
+        *([odd] if tensors else ()),
+        *(f"a{at}.dtype" for at in tensors),
+        *(f"a{at}" for at in exact),
+        *(f"repr(a{at})" for at in words),
+        "state",
+    ]
+    passed = _listed(f"p{at}" if at in tensors else f"a{at}" for at in range(count))
+    lines = [
+        f"    ({_listed(f'a{at}' for at in range(count))}) = given",
+        *(f"    p{at} = a{at}.data_ptr()" for at in tensors),
+        f"    key = ({_listed(key)})",
+    ]
+    if devices and tensors:
+        lines.append(f"    if {' and '.join(f'a{at}.is_cuda' for at in tensors)}:")
+        lines.append(f"        return key, ({passed})")
+    if tensors:
+        lines.extend(
+            f"    p{at} = p{at} if getattr(a{at}, 'is_cuda', False) else a{at}" for at in tensors
+        )
+    lines.append(f"    return key, ({passed})")
+    return lines
+
+
+def _guarding(count: int) -> list[str]:
+    """The lines before those that give nothing for calls of another form."""
+    others = "".join(f" or a{at}.__class__ is not T{at}" for at in range(count))
+    return [
+        f"    if len(given) != {count}: return None",
+        f"    ({_listed(f'a{at}' for at in range(count))}) = given",
+        *([f"    if {others.removeprefix(' or ')}: return None"] if count else []),
+    ]
+
+
+def _written(lines: Sequence[str], scope: dict[str, Any]) -> Any:
+    """A function of such lines."""
+    exec("\n".join(("def look(given, state):", *lines)), scope)  # noqa: S102  # of places alone
+    return scope["look"]
+
+
+def _listed(parts: Iterable[str]) -> str:
+    """The inside of a tuple.
+
+    >>> _listed([]), _listed("ab")
+    ('', 'a, b, ')
+    """
+    return "".join(f"{one}, " for one in parts)
 
 
 def row_of(number: int) -> int:

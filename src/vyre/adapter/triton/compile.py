@@ -83,10 +83,13 @@ def kept(jit: JITFunction, device: int, bound: Bound) -> Any:
     return None if getattr(kernel, "module", None) is None else kernel
 
 
-def compiled(jit: JITFunction, device: int, bound: Bound) -> Any:
+def compiled(
+    jit: JITFunction, device: int, bound: Bound, launcher: Callable[[], object] = int
+) -> Any:
     """The kernel for this, compiled where it has to be, and loaded; on the device's own thread.
 
-    None where a hook of the user's keeps Triton from compiling it.
+    None where a hook of the user's keeps Triton from compiling it. What is being built to launch it
+    is waited for by `launcher`, before it is loaded.
     """
     kernel = jit.device_caches[device][0].get(bound.key)
     if kernel is None:
@@ -97,6 +100,7 @@ def compiled(jit: JITFunction, device: int, bound: Bound) -> Any:
     if hasattr(kernel, "result"):  # it is compiled on a thread of Triton's
         kernel = kernel.result()
     if kernel is not None:
+        launcher()
         kernel.run  # noqa: B018  # loads it, and says whether the device has room for it
     return kernel
 

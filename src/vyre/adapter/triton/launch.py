@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton import __version__, knobs
+from triton import knobs
 from triton.runtime.autotuner import Config, Heuristics
 from triton.runtime.errors import TritonError
 from triton.runtime.jit import JITFunction
@@ -15,17 +15,19 @@ from triton.runtime.jit import JITFunction
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.trial.portable import portable_call
+from vyre.adapter.triton.axes import Counting
 from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
 from vyre.adapter.triton.compile import Bound, Debugs, bind, compiled, job, kept, on
 from vyre.adapter.triton.configs import Settings
+from vyre.adapter.triton.launcher import KNOWN, Wait
 from vyre.adapter.triton.place import Apart, compiled_late
 from vyre.errors import VyreError
 from vyre.model import Knobs
 
 Arguments = tuple[tuple[Any, ...], tuple[Any, ...], Any, tuple[Any, ...], dict[str, Any]]
-"""Of a call: what is passed for its tensors, all it is given, its grid; as it was written."""
+"""Of a call: what is passed on, with addresses for tensors; what it is given, its grid; as it was
+written."""
 
-_KNOWN = __version__.startswith("3.6.")  # whose launcher's own arguments are these
 _CUDA = "Triton Error [CUDA]"
 
 
@@ -65,6 +67,7 @@ class Launches:
         worked: what heuristics said of the first call under each config.
         debugged: what of Triton's settings they are compiled for, as it was at the first call.
         apart: a block to load code in.
+        launcher: waits for what the first kernel is launched by.
     """
 
     function: Any
@@ -78,6 +81,7 @@ class Launches:
     worked: Mapping[Knobs, Mapping[str, Any]]
     debugged: Debugs
     apart: Apart
+    launcher: Wait = int
     _bound: dict[Knobs, Bound] = field(default_factory=dict)
 
     def is_ready(self, config: Knobs) -> bool:
@@ -130,13 +134,12 @@ class Launches:
         as_triton = _as_triton(self, own, settings)
         if self._waits_for_hook(config):
             return as_triton
-        kernel = compiled(self.jit, self.device, self._binding(config))
+        kernel = compiled(self.jit, self.device, self._binding(config), self.launcher)
         if own.pre_hook is not None or kernel is None or not self.form.quick:
             return as_triton
         if self.worked[config]:
             return self._by_heuristics(config, as_triton)
-        names, tensors = self.form.names, self.form.tensors
-        return _prepared(self.jit, kernel, self._binding(config), as_triton, names, tensors)
+        return _prepared(self.jit, kernel, self._binding(config), as_triton, self.form.typed)
 
     def _by_heuristics(self, config: Knobs, as_triton: Start) -> Start:
         """What asks the heuristics at each launch, and passes on what they say of that call.
@@ -155,9 +158,7 @@ class Launches:
                 kernel = compiled(self.jit, self.device, bound)
             if kernel is None:
                 return as_triton
-            names = (*form.names, *answers.names)
-            tensors = (*form.tensors, *(len(form.names) + at for at in answers.tensors))
-            return _prepared(self.jit, kernel, bound, as_triton, names, tensors)
+            return _prepared(self.jit, kernel, bound, as_triton, (*form.typed, *answers.typed))
 
         def start(arguments: Any, stream: int) -> Any:
             passed, given, grid, args, kwargs = arguments
@@ -170,8 +171,8 @@ class Launches:
                 answers = forms[kinds] = Form(tuple(said), values, parameters, ())
             if not answers.quick:
                 return as_triton(arguments, stream)
-            seen, passed_too = answers.look(values)
-            like = answers.like(seen) if seen[0] else seen  # where there are numbers among them
+            seen, passed_too = answers.look(values, None)
+            like = answers.like(seen)
             found = answers.known.get(like)
             if found is None:
                 try:
@@ -189,8 +190,7 @@ def _prepared(
     kernel: Any,
     bound: Bound,
     as_triton: Start,
-    given_names: Sequence[str],
-    tensors: Sequence[int],
+    typed: Sequence[tuple[str, type | None]],
 ) -> Start:
     """What launches a kernel as `JITFunction.run` does, with all that is known looked up before.
 
@@ -202,18 +202,26 @@ def _prepared(
         kernel: the same, compiled and loaded.
         bound: what it was compiled for; what no call gives is passed on from here.
         as_triton: Triton's own way.
-        given_names: of what a launch is given; of two that are the same the last one counts.
-        tensors: the places of tensors among that.
+        typed: the names of what a launch is given, and the types, None for tensors; of two names
+            that are the same the last one counts.
     """
     runtime, names = knobs.runtime, tuple(bound.values)
+    given_names = [name for name, _ in typed]
     own = [name for name in names if name not in given_names]
     constants = tuple(bound.values[name] for name in own)
-    ordered, written = _places(names, (*given_names, *own), tensors)
+    had = (*given_names, *own)
+    ordered = None if had == names else _ordering(names, had)
     used, hooks = jit.used_global_vals, jit.pre_run_hooks
     enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
     entering, leaving = _hooks_in(enter), _hooks_in(leave)
     launch, before = _launcher(kernel)
     missing = object()
+
+    def told(given: Sequence[Any]) -> dict[str, Any]:
+        whole = (*given, *constants)
+        return dict(zip(names, whole if ordered is None else ordered(whole), strict=True))
+
+    axes = Counting(typed, {name: bound.values[name] for name in own}, told).of
 
     def start(arguments: Any, stream: int) -> Any:
         passed, given, grid, _, _ = arguments
@@ -221,21 +229,16 @@ def _prepared(
             return as_triton(arguments, stream)
         if runtime.launch_enter_hook is not enter or runtime.launch_exit_hook is not leave:
             return as_triton(arguments, stream)
-        for (name, _), (value, found) in used.items():
-            if found.get(name, missing) != value:
-                return as_triton(arguments, stream)
-        if callable(grid):
-            grid = grid(dict(zip(names, written((*given, *constants)), strict=True)))
-        axes = len(grid)
+        if used:
+            for (name, _), (value, found) in used.items():
+                if found.get(name, missing) != value:
+                    return as_triton(arguments, stream)
+        x, y, z = axes(grid, given)
         try:
-            launch(
-                grid[0],
-                grid[1] if axes > 1 else 1,
-                grid[2] if axes > 2 else 1,
-                stream,
-                *before,
-                *ordered((*passed, *given, *constants)),
-            )
+            if ordered is None:
+                launch(x, y, z, stream, *before, *passed, *constants)
+            else:
+                launch(x, y, z, stream, *before, *ordered((*passed, *constants)))
         except RuntimeError as error:
             if _is_blamed(error):
                 raise Raised(error) from error
@@ -251,19 +254,10 @@ def _hooks_in(chain: Any) -> Sequence[Any]:
     return found
 
 
-def _places(
-    names: Sequence[str], had: Sequence[str], tensors: Sequence[int]
-) -> tuple[Picks, Picks]:
-    """What picks the values of all parameters in order, out of what a launch has.
-
-    For the launch, out of what is passed for tensors and all that is had; for a grid that is a
-    function, out of the last.
-    """
+def _ordering(names: Sequence[str], had: Sequence[str]) -> Picks:
+    """What picks the values of all parameters in order, out of what a launch has."""
     at = {name: place for place, name in enumerate(had)}
-    written = [at[name] for name in names]
-    addresses = {place: number for number, place in enumerate(tensors)}
-    ordered = [addresses.get(place, len(tensors) + place) for place in written]
-    return picking(ordered), picking(written)
+    return picking([at[name] for name in names])
 
 
 def _launcher(kernel: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -275,7 +269,7 @@ def _launcher(kernel: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     run = kernel.run
     sizes = [getattr(run, f"{kind}_scratch_size", None) for kind in ("global", "profile")]
     packed = (kernel.packed_metadata, None, None, None)
-    if _KNOWN and sizes == [0, 0] and hasattr(run, "launch"):
+    if KNOWN and sizes == [0, 0] and hasattr(run, "launch"):
         return run.launch, (
             kernel.function,
             run.launch_cooperative_grid,

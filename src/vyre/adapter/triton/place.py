@@ -6,7 +6,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from vyre.backend.base import Ticket
 from vyre.errors import UnsupportedFeature
 from vyre.learn.pace import Pace
 from vyre.model import Clocks, DeviceInfo
+from vyre.runtime.devices.opened import load_cuda
 
 Apart = Callable[[], AbstractContextManager[object]]
 
@@ -77,6 +78,16 @@ def device_of(active: Any) -> Callable[[], int]:
         return asked
     quick: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", asked)  # whose last step it is
     return quick
+
+
+@functools.cache
+def load() -> None:
+    """Load what a GPU is asked by, where kernels are decorated: 0.1 s that no first call takes.
+
+    What is missing, or broken, is told by the first call.
+    """
+    with suppress(Exception):
+        load_cuda()
 
 
 @functools.cache

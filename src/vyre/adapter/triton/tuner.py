@@ -39,12 +39,12 @@ from vyre.adapter.triton.launch import (
     without_memory,
     worked_out,
 )
-from vyre.adapter.triton.place import Apart, device_of, place_on
+from vyre.adapter.triton.launcher import Wait, building
+from vyre.adapter.triton.place import Apart, device_of, load, place_on
 from vyre.adapter.triton.source import find_key, source_of
-from vyre.errors import InvalidInput
-from vyre.learn import process
+from vyre.errors import InvalidInput, VyreError
+from vyre.learn import process, rules
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.policy.contest import Progress
 
@@ -91,8 +91,11 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         self._heuristics, kernel = heuristics_of(fn)
         self._jit = kernel if isinstance(kernel, JITFunction) else None  # or it is interpreted
         self._parameters = {} if self._jit is None else {one.name: one for one in self._jit.params}
+        if self._jit is not None:
+            load()
         self._calls = Calls(name, check=check)
         self._latest: Entry | None = None
+        self._latest_form: Form | None = None  # of what is passed without names
         self._active: Any = None  # Triton's driver, and what tells its current device
         self._device: Callable[[], int] = int
         self._texts: dict[int, str] = {}
@@ -108,6 +111,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     def configs(self, given: list[Config]) -> None:
         self._configs = given
         self._forms: dict[Hashable, Form] = {}  # calls are known at sight by those before
+        self._latest_form = None
 
     # -- calls
 
@@ -121,29 +125,45 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         return self._launch(grid, *args, **kwargs)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if not self._forms:
+            return self._launch_slowly(grid, args, kwargs)
+        active = driver.active
+        if active is not self._active:
+            self._device, self._active = device_of(active), active  # in this order
+        device, by = self._device(), rules.usual or rules.rule()
+        state = device, by, _runtime.debug, _compilation.instrumentation_mode
+        given, form = args, self._latest_form
+        seen = None if kwargs or form is None else form.see(args, state)
+        if seen is None:
             given = (*args, *kwargs.values())
             form = self._forms.get((*map(type, given), *kwargs))
-        else:
-            given = args
-            form = self._forms.get(tuple(map(type, args)))
-        if form is not None and form.quick:
-            active = driver.active
-            if active is not self._active:
-                self._device, self._active = device_of(active), active  # in this order
-            device = self._device()
-            key, passed = form.look(given)
-            by, debug, mode = rule(), _runtime.debug, _compilation.instrumentation_mode
-            entry = form.known.get((key, device, by, debug, mode))
+            if form is not None and form.quick:
+                seen = form.look(given, state)
+                if not kwargs:
+                    self._latest_form = form
+        if form is not None and seen is not None:
+            key, passed = seen
+            entry = form.known.get(key)
             if entry is None:  # with numbers that are new, it may be like others
-                entry = form.alike.get((form.like(key), device, by, debug, mode))
+                entry = form.alike.get(form.like(key))
                 if entry is not None:
-                    _keep(form.known, (key, device, by, debug, mode), entry)
+                    _keep(form.known, key, entry)
             if entry is not None:
                 self._latest = entry
-                return entry.launch(
-                    (passed, given, grid, args, kwargs), active.get_current_stream(device)
-                )
+                arguments = passed, given, grid, args, kwargs
+                stream, site = active.get_current_stream(device), entry.site
+                start = site.best
+                if start is None or site.asked:
+                    return entry.launch(arguments, stream)
+                site.tick()  # and what `launch` does besides, without another call
+                try:
+                    return start(arguments, stream)
+                except VyreError as error:
+                    fell = error
+                try:
+                    return entry.fallen(start, fell, arguments, stream)
+                finally:
+                    del fell
         return self._launch_slowly(grid, args, kwargs)
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,7 +185,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     def _arguments(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         given = (*args, *kwargs.values())
         form = self._form(args, kwargs)
-        passed = form.look(given)[1] if form.quick else ()
+        passed = form.look(given, None)[1] if form.quick else ()
         return passed, given, grid, args, kwargs
 
     def _form(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Form:
@@ -191,11 +211,14 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         traits = traits_of(bound, said, worked, self.keys, debugged)
         sizes = sizes_of(bound, said) if self._by_doublings else ()
         doublings = tuple(one.bit_length() for one in sizes)
-        key = (self._listed, device, traits, doublings, form.names, form.tensors, form.quick)
+        key = (self._listed, device, traits, doublings, form.typed, form.quick)
         entry = self._calls.find(key)
         if entry is None:
+            launcher = building(jit, bound.rows)
             place = place_on(device)
-            launches = self._launches(jit, device, debugged, grid, args, kwargs, place.apart)
+            launches = self._launches(
+                jit, device, debugged, grid, args, kwargs, place.apart, launcher
+            )
             stream = driver.active.get_current_stream(device)
             if place.is_capturing(stream):
                 return self._ready(launches, stream)
@@ -212,10 +235,9 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
                 kind = begun(kind, launches)
             entry = self._calls.add(key, kind, launches, self._arguments(grid, args, kwargs))
         if form.quick:
-            seen = form.look((*args, *kwargs.values()))[0]
-            state = (device, entry.by, *debugged)
-            _keep(form.known, (seen, *state), entry)
-            _keep(form.alike, (form.like(seen), *state), entry)
+            seen = form.look((*args, *kwargs.values()), (device, entry.by, *debugged))[0]
+            _keep(form.known, seen, entry)
+            _keep(form.alike, form.like(seen), entry)
         return entry
 
     def _first(self, said: Sequence[str]) -> Settings:
@@ -237,6 +259,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         apart: Apart,
+        launcher: Wait,
     ) -> Launches:
         """How such calls are launched, under each config that pruning leaves."""
         told = {**_told(grid), **kwargs}
@@ -258,6 +281,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             },
             debugged=debugged,
             apart=apart,
+            launcher=launcher,
         )
 
     def _ready(self, launches: Launches, stream: int) -> Callable[[Arguments], Any]:

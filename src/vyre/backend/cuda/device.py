@@ -86,7 +86,8 @@ class Cuda:
             self._builder,
             architecture,
             cache.folder,
-            launch=self._launch_started,
+            legacy=self._legacy,
+            again=self._start_again,
             time=partial(self.time, enqueues=True),
         )
         self.strayed = False  # whether memory was ever used on a stream that is not our own
@@ -255,13 +256,6 @@ class Cuda:
     ) -> TimedTicket | None:
         """Call `launch`, which is another library's, between two events."""
         return self._timing.around(stream or self._legacy, launch, enqueues=enqueues)
-
-    def _launch_started(self, start: partial[Any], stream: int, address: int) -> None:
-        """Make a launch of which the stream and the arguments' address are to come."""
-        where = stream or self._legacy
-        answer = start(where, address, 0)
-        if answer[0]:
-            self._start_again(start, where, address, answer)
 
     def _start_again(self, start: Any, where: Any, address: int, answer: tuple[Any, ...]) -> None:
         """Launch what was refused once more, with the device's context current.

@@ -31,7 +31,8 @@ class CudaTexts:
         builder: what loads machine code there.
         architecture: what to compile for, such as `sm_90`.
         folder: where cubins are kept, if anywhere.
-        launch: the driver's own call, made again with the context current where it is refused.
+        legacy: the stream that launches go to where no other is said.
+        again: makes a launch that the driver refused once more, with the context current.
         time: what times launches on a stream.
     """
 
@@ -45,11 +46,13 @@ class CudaTexts:
         architecture: str,
         folder: Path | None,
         *,
-        launch: Callable[[partial[Any], int, int], None],
+        legacy: Any,
+        again: Callable[[partial[Any], Any, int, tuple[Any, ...]], None],
         time: Callable[[int, Callable[[], Any]], TimedTicket | None],
     ) -> None:
         self._context, self._builder, self._folder = context, builder, folder
-        self._architecture, self._launch, self._time = architecture, launch, time
+        self._architecture, self._time = architecture, time
+        self._legacy, self._again = legacy, again
 
     def compile(self, text: Text, rehearsal: Rehearsal) -> bool | Unbuilt:  # noqa: ARG002  # a cubin serves every launch
         """Keep the machine code, where there is a folder for it."""
@@ -76,16 +79,24 @@ class CudaTexts:
 
     def bind(self, loaded: LoadedText, dtypes: Sequence[np.dtype[Any] | None]) -> StartText:
         """Launches with buffers for arguments that are used again and again."""
-        frames, function, launch = Frames(dtypes, ()), loaded.kernel, self._launch
-        enqueue = self._context.driver.cuLaunchKernel
+        frames, function = Frames(dtypes, ()), loaded.kernel
+        make, free, pack = partial(frames.make, b""), frames.free, frames.pack
+        enqueue, legacy, again = self._context.driver.cuLaunchKernel, self._legacy, self._again
 
         def start(
             grid: Dim3, block: Dim3, shared_bytes: int, arguments: Sequence[Any], stream: int
         ) -> None:
-            frame = frames.take(b"")
-            frames.pack(frame[0], 0, *arguments)
-            launch(partial(enqueue, function, *grid, *block, shared_bytes), stream, frame[1])
-            frames.free.append(frame)
+            try:
+                frame = free.pop()
+            except IndexError:
+                frame = make()
+            pack(frame[0], 0, *arguments)
+            where, address = stream or legacy, frame[1]
+            answer = enqueue(function, *grid, *block, shared_bytes, where, address, 0)
+            if answer[0]:
+                launch = partial(enqueue, function, *grid, *block, shared_bytes)
+                again(launch, where, address, answer)
+            free.append(frame)
 
         return start
 

@@ -146,7 +146,7 @@ def _torch() -> Kind:
             at = x.data_ptr()
             arguments.append(at)
             keys += (x.dtype, x.shape, x.get_device(), at & _ALIGNMENT)
-            keys += (x.is_contiguous(), x.requires_grad, x.is_neg())
+            keys += (x.is_contiguous(), x.requires_grad, x.is_neg(), x.is_conj())
 
     def see(x: Any) -> Seen:
         refusal = None
@@ -243,8 +243,12 @@ _LIBRARIES: Mapping[tuple[str, str], Callable[[], Kind]] = {
 """By the root of the module and the name of a class: a new library is one function and one line."""
 
 
-def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
-    """A kind that is seen in one way and makes no arrays."""
+def _of(
+    look_by: Callable[[Any], Seen],
+    name: str,
+    quick: Callable[[Sequence[Any], list[object], list[Any]], None] | None = None,
+) -> Kind:
+    """A kind that is seen in one way and makes no arrays; `quick` tells the same in less time."""
 
     def token(x: Any) -> tuple[int, Key]:
         seen = look_by(x)
@@ -260,7 +264,7 @@ def _of(look_by: Callable[[Any], Seen], name: str) -> Kind:
 
     return Kind(
         name=name,
-        look=look,
+        look=quick or look,
         place=lambda x: look_by(x).pointer,
         watch=watching(token),
         see=look_by,
@@ -292,6 +296,18 @@ def _see_interface(x: Any) -> Seen:
         stream=told.get("stream"),
         refusal=refusal,
     )
+
+
+def _look_interface(arrays: Sequence[Any], keys: list[object], arguments: list[Any]) -> None:
+    """What `_see_interface` makes something of, as it is told: 2 us an array, and not 5."""
+    for x in arrays:
+        told: Mapping[str, Any] = x.__cuda_array_interface__
+        pointer, read_only = told["data"]
+        at, strides = int(pointer or 0), told.get("strides")
+        arguments.append(at)
+        keys += (told["typestr"], (*map(int, told["shape"]),), strides and (*map(int, strides),))
+        keys += (_ordinal(at), at & _ALIGNMENT, told.get("stream"))
+        keys += (bool(read_only), told.get("mask") is None)
 
 
 def _is_contiguous(shape: Shape, strides: Iterable[int] | None, itemsize: int) -> bool:
@@ -373,5 +389,5 @@ def _see_dlpack(x: Any) -> Seen:
     )
 
 
-INTERFACE = _of(_see_interface, "__cuda_array_interface__")
+INTERFACE = _of(_see_interface, "__cuda_array_interface__", _look_interface)
 DLPACK = _of(_see_dlpack, "DLPack")

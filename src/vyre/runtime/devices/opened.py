@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vyre import settings
 from vyre.backend import scratch
@@ -31,6 +32,15 @@ class SlowDeviceWarning(UserWarning):
 
 
 def _cuda() -> list[Backend | Unusable]:
+    return list(load_cuda().found(_private()))
+
+
+def load_cuda() -> Any:
+    """The backend of CUDA's devices; none is opened, so that the process may still fork.
+
+    Raises:
+        UnsupportedFeature: something of it is not installed.
+    """
     try:
         installed = importlib.util.find_spec("cuda.bindings") is not None
     except ModuleNotFoundError:  # not even the package that holds it
@@ -46,7 +56,7 @@ def _cuda() -> list[Backend | Unusable]:
         )
     from vyre.backend import cuda  # an optional library, loaded when its backend is asked for
 
-    return list(cuda.found(_private()))
+    return cuda
 
 
 def _has_driver() -> bool:
