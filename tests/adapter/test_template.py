@@ -438,6 +438,21 @@ class TestArguments:
 
         assert len(template._calls._entries) == 2
 
+    def test_a_rule_that_changes_within_a_first_call_is_none_of_its_entry_s(self, opencl):
+        """As another thread may change it: calls to come would be decided by the other."""
+        template = made()
+        c, a = arrays(opencl)
+        find = template._calls.find
+        with vyre.mode("off") as off:
+            template._calls.find = lambda key: off.__exit__() or find(key)
+            template(c, a, 2, SIZE, size=SIZE)
+            off.__enter__()
+            template._calls.find = find
+            template(c, a, 2, SIZE, size=SIZE)
+
+        modes = {entry.by.mode.value for entry in template._calls.entries}
+        assert modes == {"natural", "off"}
+
     def test_a_stream_has_no_place_on_opencl(self, opencl):
         with pytest.raises(vyre.InvalidInput) as caught:
             made()(*arrays(opencl), 1, 3, size=3, stream=1)

@@ -189,7 +189,6 @@ class Short:
         asked: Hashable,
         entry: Entry,
         *,
-        by: Rule,
         backend: Backend,
     ) -> None:
         """Remember a call that was launched, if others like it can be told by their arguments.
@@ -199,8 +198,7 @@ class Short:
             held: the same as arrays and numbers.
             size: of the problem.
             asked: what `key=` says.
-            entry: where it was launched from.
-            by: the rule that it was decided by, which may have changed since.
+            entry: where it was launched from, by its rule: that of now may be another one.
             backend: where it was launched.
         """
         types = (*map(type, args),)
@@ -210,7 +208,7 @@ class Short:
             if form is None:
                 return
             keep(self._forms, types, form, _MOST)
-        seen = form.look(args, by, self._about(size))
+        seen = form.look(args, entry.by, self._about(size))
         if seen is None:
             return
         known = form.known.get(seen[0])

@@ -41,7 +41,6 @@ from vyre.adapter.trial.trials import Check
 from vyre.adapter.tuned import plain_key
 from vyre.errors import InvalidInput
 from vyre.learn.explain import Explanation
-from vyre.learn.rules import rule
 from vyre.model import Decision, Knobs
 from vyre.plain import shown
 from vyre.policy.contest import Progress
@@ -105,11 +104,11 @@ class Template:
         if any(isinstance(one, np.ndarray) for one in held):
             device.loans.during(lambda loan: self._on_host(loan, device, args, held, given, stream))
             return
-        where, by = self._stream(device, held, stream), rule()
+        where = self._stream(device, held, stream)
         asked = self._asked(args)
         entry = self._entry(device, asked, held, given, where)
         entry.launch(Bound(given, arguments_in(held), held), where)
-        self._short.add(args, held, given, asked, entry, by=by, backend=device.backend)
+        self._short.add(args, held, given, asked, entry, backend=device.backend)
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides."""
