@@ -50,6 +50,7 @@ class Noted:
         self._codes: dict[int, Any] = {}
         self._built_by: set[int] = set()
         self._caller = threading.get_ident()
+        self._is_within = False  # of the thread that calls kernels, which is one
         self.waits: list[Wait] = []
         backend: Any = device.backend
         backend.launch = partial(self._launch, backend.launch)
@@ -89,7 +90,8 @@ class Noted:
     def _launch(
         self, launch: Any, binary: Any, grid: Any, workgroup: Any, *rest: Any, **more: Any
     ) -> Any:
-        self._marks.append((binary, workgroup))
+        if not self._is_within:
+            self._marks.append((binary, workgroup))
         return launch(binary, grid, workgroup, *rest, **more)
 
     def _bind(
@@ -107,7 +109,11 @@ class Noted:
 
         def launch(*given: Any) -> Any:
             append(mark)
-            return start(*given)
+            self._is_within = True  # what is bound may launch by the other seam
+            try:
+                return start(*given)
+            finally:
+                self._is_within = False
 
         return launch
 

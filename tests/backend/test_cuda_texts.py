@@ -171,6 +171,16 @@ def test_arrays_of_others_are_used_in_place_on_their_stream(arrays, driver):
     assert caught.value.problem.startswith("the arrays of add<real, VW> are on different streams: ")
 
 
+def test_launches_are_ready_to_be_timed_before_the_first_time_is_asked_for(bench, arrays, cuda):
+    """Where a stream is idle at each launch that is timed, and busy whenever its time is there."""
+    c, a = arrays
+    template()(c, a, 2, 1000, True, size=1000)
+    assert bench.deciders.desk.drained(60)
+
+    assert cuda._timing._gate.is_prepared
+    assert not cuda.time(0x50, lambda: None, enqueues=True).rough
+
+
 def test_others_are_compiled_in_their_turn_and_the_best_is_found(bench, arrays, driver):
     c, a = arrays
     made = template()

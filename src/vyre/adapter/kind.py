@@ -25,6 +25,10 @@ class Place(Protocol):
         """How quickly to learn beside calls there."""
         ...
 
+    def prepare(self) -> None:
+        """Get ready to time launches, on the thread that learns."""
+        ...
+
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         """Call `launch` once, and give a ticket of its time; None where there is none to be had."""
         ...

@@ -138,6 +138,7 @@ class ForeignSubject:
 
     def question(self) -> Question:
         kind, made = self.kind, self.made
+        kind.place.prepare()
         fallen = made.admitted.fell
         able = tuple(one for one in kind.configs if one not in fallen)
         fell = tuple(f"{one.text}: {why}" for one, why in fallen.items())

@@ -97,6 +97,9 @@ class Queues:
     def pace(self) -> Pace:
         return sooner(Pace.beside(self.info, backend.OpenCL.unfelt_ns, backend.OpenCL.shortest_ns))
 
+    def prepare(self) -> None:
+        """Events are all there is to it."""
+
     def time(self, stream: int, launch: Callable[[], object]) -> backend.OpenCLTicket | None:
         """The launch's own event tells, where its queue lets events tell."""
         del stream

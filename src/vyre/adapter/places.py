@@ -31,6 +31,9 @@ class Host:
     def info(self) -> DeviceInfo:
         return _host_info()
 
+    def prepare(self) -> None:
+        """There is a clock."""
+
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket:  # noqa: ARG002  # there is one
         """By the host's clock, which is what whoever calls the function feels."""
         began = time.perf_counter_ns()
@@ -67,6 +70,9 @@ class OnDevice:
     @property
     def info(self) -> DeviceInfo:
         return self.device.info
+
+    def prepare(self) -> None:
+        self.device.backend.prepare_timing()
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         return self.device.backend.time(stream, launch, enqueues=self.enqueues)

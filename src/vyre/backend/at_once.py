@@ -50,6 +50,9 @@ class AtOnce:
         launch()
         return Over(time.perf_counter_ns() - before, rough=True)
 
+    def prepare_timing(self) -> None:
+        """There is a clock."""
+
     def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
         """Never: launches run."""
         return False

@@ -174,6 +174,10 @@ class Queue(Protocol):
         """
         ...
 
+    def prepare_timing(self) -> None:
+        """Get ready to time launches, as the thread that learns does before it asks for times."""
+        ...
+
     def is_capturing(self, stream: int = 0) -> bool:
         """Whether launches there are recorded instead of run."""
         ...

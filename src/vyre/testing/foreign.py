@@ -40,6 +40,9 @@ class TablePlace:
     capturing: bool = False
     timed: int = 0
 
+    def prepare(self) -> None:
+        """There is a table."""
+
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket:
         del stream
         launch()

@@ -55,6 +55,9 @@ class Gpu:
     def pace(self) -> Pace:
         return self.under.pace
 
+    def prepare(self) -> None:
+        self.under.prepare()
+
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         _here.late = False
         ticket = self.under.time(stream, launch)

@@ -251,6 +251,10 @@ class Cuda:
 
         return launch
 
+    def prepare_timing(self) -> None:
+        """Load what holds launches on an idle stream, before many are under way."""
+        self._timing.prepare()
+
     def time(
         self, stream: int, launch: Callable[[], object], *, enqueues: bool = False
     ) -> TimedTicket | None:

@@ -83,7 +83,7 @@ class Timing:
             except BaseException:
                 self._events.give_back(pair)
                 raise
-        then = None if gate.is_prepared else self._prepare
+        then = None if gate.is_prepared else self.prepare
         return TimedTicket(self._events, pair, rough=not ahead, then=then)
 
     def around(
@@ -109,7 +109,7 @@ class Timing:
         if around.pair is None or not recorded:
             return None
         self._latest = where, around.pair
-        then = self._prepare if enqueues and not self._gate.is_prepared else None
+        then = self.prepare if enqueues and not self._gate.is_prepared else None
         return TimedTicket(self._events, around.pair, rough=not around.ahead, then=then)
 
     def _begin(self, around: _Around, *, enqueues: bool) -> None:
@@ -143,7 +143,7 @@ class Timing:
         except DeviceFailed:
             return False  # of what was launched, which its own library tells
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Load the gate for launches to come, unless callers would wait for that."""
         try:
             is_calm = self.is_calm()
