@@ -108,8 +108,10 @@ class Noted:
         append = self._marks.append
 
         def launch(*given: Any) -> Any:
+            if self._is_within:  # what is bound may launch by another seam
+                return start(*given)
             append(mark)
-            self._is_within = True  # what is bound may launch by the other seam
+            self._is_within = True
             try:
                 return start(*given)
             finally:
