@@ -26,6 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+WHAT = str(__doc__).partition("\n")[0]
 LIMITS = {"first": 0.10, "choice": 1.02, "total_200": 0.5, "host": 0.35}
 CALLS = 200
 KERNELS = ("add", "softmax", "layer_norm", "product", "attention")
@@ -503,7 +504,9 @@ def main() -> int:
 
     def keep(whole: dict[str, Any]) -> None:
         if given.out:
-            text = json.dumps(whole, indent=1) + "\n"
+            from vyre.testing.provenance import provenance
+
+            text = json.dumps({"what": WHAT, **provenance(), **whole}, indent=1) + "\n"
             given.out.with_suffix(".part").write_text(text, encoding="utf-8")
             given.out.with_suffix(".part").replace(given.out)
 
