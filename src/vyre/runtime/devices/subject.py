@@ -83,8 +83,6 @@ class ProgramSubject:
     def asking(self) -> Generator[None, None, Question]:
         """The question, with a rest after each piece of work that takes about a millisecond."""
         launcher, info = self.launcher, self.launcher.device.info
-        launcher.device.backend.prepare_timing()
-        yield
         space = launcher.space(self.numbers, self.alignment)
         yield
         yield from corrections.renewing(launcher.device)
