@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from itertools import product
 from math import prod
@@ -207,6 +208,11 @@ class RawKernel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         names = self._hidden = state["_hidden"]
         vars(self).update({name: one for name, one in state.items() if name not in names})
+
+    @property
+    def kernel(self) -> Callable[..., None]:
+        """The function that is loaded on the current device."""
+        return partial(_launch_raw, self.body)
 
     @property
     def max_threads_per_block(self) -> int:
