@@ -21,6 +21,7 @@ NEEDS = {
     "vyre.cupy": "cupy",
     "vyre.numba": "numba.cuda",
     "vyre.opencl": "pyopencl",
+    "vyre.testing.fault_triton": "triton",
     "vyre.testing.triton_driver": "triton",
     "vyre.torch": "torch",
     "vyre.triton": "triton",
