@@ -119,7 +119,7 @@ class TunedRawKernel:
             pass
         if entry is None:
             stated = grids.stated_of(stated, self.name)
-            entry = self._found(grid, block, args, shared_mem, stream, stated)
+            entry = self._entry(grid, block, args, shared_mem, stream, stated)
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
                 return
@@ -189,29 +189,6 @@ class TunedRawKernel:
             )
         return entry, stated
 
-    def _found(
-        self,
-        grid: Any,
-        block: Any,
-        args: Sequence[Any],
-        shared_mem: int,
-        stream: Any,
-        stated: Any,
-    ) -> Entry | None:
-        """The same as `_entry`, by what such a launch is found by when it is made again."""
-        if not (_is_shape(grid) and _is_shape(block) and is_whole(shared_mem)):
-            return None
-        if not isinstance(args, (tuple, list)):
-            return None
-        looked = self._looks.exactly(args)
-        key = (self._device.number(), grid, block, shared_mem, stated, looked)
-        entry = self._again.get((rules.rule(), *key))
-        if entry is None:
-            entry = self._entry(grid, block, args, shared_mem, stream, stated)
-            if entry is not None:
-                self._calls.keep(key, entry)
-        return entry
-
     def _entry(
         self,
         grid: Any,
@@ -227,11 +204,16 @@ class TunedRawKernel:
         if not isinstance(args, (tuple, list)):
             return None
         size = () if stated is None else grids.size_of(stated, self.name)
+        written = (self._device.number(), grid, block, shared_mem, stated)
+        exactly = (*written, self._looks.exactly(args))
+        again = self._again.get((rules.rule(), *exactly))
+        if again is not None:
+            return again
         looked = self._looks.at(args)
-        key = (self._device.number(), grid, block, shared_mem, stated, *looked)
+        key = (*written, *looked)
         found = self._calls.find(key)
         if found is not None:
-            return found
+            return self._calls.keep(exactly, found)
         place = device.place()
         if 0 in size or place.is_capturing(CURRENT if stream is None else stream.ptr):
             return None
@@ -240,7 +222,7 @@ class TunedRawKernel:
         like = (self._device.number(), launch.like, shared_mem, *looked)
         known = self._calls.find(like) if free else None
         if known is not None:
-            return self._calls.alike(key, known)
+            return self._calls.keep(exactly, self._calls.alike(key, known))
         able, left_out = grids.able(
             launch,
             self._named,
@@ -265,7 +247,7 @@ class TunedRawKernel:
         )
         variants = _Raw(self.kernel, launch, shared_mem, frozenset(able), self._loaded())
         entry = self._calls.add(like if free else key, kind, variants, (args, stream, grid, stated))
-        return self._calls.alike(key, entry) if free else entry
+        return self._calls.keep(exactly, self._calls.alike(key, entry) if free else entry)
 
     def _sign(self, shared_mem: int) -> str | None:
         """What may make results depend on the block."""
