@@ -138,7 +138,6 @@ class ForeignSubject:
 
     def question(self) -> Question:
         kind, made = self.kind, self.made
-        kind.place.prepare()  # kernels of Vyre's have no time for that before their first guess
         fallen = made.admitted.fell
         able = tuple(one for one in kind.configs if one not in fallen)
         fell = tuple(f"{one.text}: {why}" for one, why in fallen.items())
