@@ -254,6 +254,37 @@ def test_a_launch_whose_time_is_not_to_be_had_is_not_made_twice(bench):
     assert failures(kernel.entry) == {}
 
 
+def test_what_two_threads_make_at_once_is_blamed_alone_when_it_fails(bench):
+    kernel = Kernel()
+    bench.call(kernel, 1)
+    site, made = kernel.entry.site, kernel.entry.made
+    site.asked.clear()
+    site.best = made.make(LAST)
+    made.make(LAST)  # on another thread, which found nothing either
+    kernel.library.falls[LAST] = vyre.DeviceFailed("no room", "take another")
+
+    assert kernel(7) == (7, 0)
+    assert kernel.library.ran[-1] == DEFAULT
+
+
+def test_a_place_gets_ready_to_time_launches_only_where_any_are_timed(bench):
+    def prepared(calling):
+        kernel, seen = Kernel(), []
+        kernel.place.prepare = lambda: seen.append(len(kernel.library.ran))
+        calling(kernel)
+        return seen
+
+    def looked_at(kernel):
+        kernel()
+        kernel.calls.explain()
+
+    with vyre.freeze():
+        assert prepared(looked_at) == []
+        assert prepared(lambda kernel: (kernel(), kernel.entry.tune((), copies=tuple))) == [1]
+    assert prepared(looked_at) == [0]
+    assert bench.deciders.desk.drained(60)
+
+
 def test_a_device_without_times_runs_the_default(bench):
     kernel = Kernel(warm=True)
     kernel.place.time = lambda _, launch: launch() and None

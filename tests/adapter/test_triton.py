@@ -682,6 +682,32 @@ class TestAsTriton:
         assert blocks(driver)[2:] == [128, 128, 128, 256]
         assert bench.deciders.desk.drained(60)
 
+    def test_configs_that_are_changed_while_a_call_is_recognised_are_those_of_the_next(
+        self, bench, driver
+    ):
+        changing = []
+
+        class Watched(torch.Tensor):
+            def data_ptr(self):
+                while changing:
+                    changing.pop()()
+                return super().data_ptr()
+
+        kernel, watched = made(), X.as_subclass(Watched)
+        for x in (watched, X, X):  # the latest call has another form
+            kernel[grid](x, 200, 2.0)
+
+        def change():
+            kernel.configs = CONFIGS[1:2]
+            kernel[grid](X, 200, 2.0)
+
+        changing.append(change)
+        for _ in range(3):
+            kernel[grid](watched, 200, 2.0)
+
+        assert blocks(driver)[-2:] == [128, 128]
+        assert bench.deciders.desk.drained(60)
+
 
 class TestCaptures:
     """While launches are recorded nothing is timed, compiled or loaded."""

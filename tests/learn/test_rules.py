@@ -25,6 +25,7 @@ def own_process(monkeypatch):
     """What a test says for the process ends with the test."""
     monkeypatch.setattr(rules, "_said", ())
     monkeypatch.setattr(rules, "_for_all", None)
+    monkeypatch.setattr(rules, "usual", None)
 
 
 @pytest.fixture(params=SETTERS, name="setter")
@@ -241,6 +242,37 @@ def test_a_block_asks_nothing_of_the_environment(monkeypatch):
 
     with vyre.mode("off"):
         assert held() is Mode.OFF
+
+
+def test_what_a_signal_says_while_the_first_call_asks_for_its_rule_holds(monkeypatch):
+    saying = [lambda: vyre.mode("off")]
+
+    def fold(said, real=rules._fold):
+        found = real(said)
+        while saying:
+            saying.pop()()
+        return found
+
+    monkeypatch.setattr(rules, "_fold", fold)
+
+    assert held() is Mode.OFF
+    assert rules.usual is rules.rule()
+    assert rules.usual.mode is Mode.OFF
+
+
+def test_what_a_signal_says_while_something_is_said_is_not_lost(monkeypatch):
+    saying = [lambda: vyre.policy("sweep")]
+
+    def latest(said, of, real=rules._latest):
+        found = real(said, of)
+        while saying:
+            saying.pop()()
+        return found
+
+    monkeypatch.setattr(rules, "_latest", latest)
+    vyre.mode("off")
+
+    assert (rules.rule().mode, rules.rule().policy) == (Mode.OFF, "sweep")
 
 
 def test_blocks_fit_a_stack():

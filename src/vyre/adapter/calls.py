@@ -137,6 +137,8 @@ class Entry:
         self._fetching = threading.Lock()  # held by who looks after what is made beside the calls
         self._coming: tuple[Knobs, Fetch] | None = None
         subject, steps = ForeignSubject(kind, made), _Steps(made, kind.place)
+        if by.mode.writes:  # or nothing is timed
+            kind.place.prepare()  # kernels of Vyre's have no time for that before their first guess
         call = Call.of(subject, steps, size=kind.size, pace=kind.place.pace)
         self.call = replace(call, clocks=kind.place.clocks, opening=subject.opening)
         self.site: Site = site_of(self.call, by)
@@ -313,6 +315,7 @@ class Entry:
         Raises:
             KeyboardInterrupt: the user's own, after what was found by then is safe.
         """
+        self.place.prepare()
         question = self.call.subject.question()
         workload, recorder = question.workload, process.recorder()
         process.deciders().forget(workload)  # or what calls are learning would come after it

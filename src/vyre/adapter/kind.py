@@ -26,7 +26,7 @@ class Place(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Get ready to time launches, on the thread that learns."""
+        """Get ready to time launches; where nothing is timed, nobody asks."""
         ...
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:

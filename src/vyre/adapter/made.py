@@ -119,8 +119,8 @@ class Made:
 
     def make(self, knobs: Knobs) -> Start:
         """What launches it, compiled here and now where it has to be."""
-        start = self.starts[knobs] = self.variants.make(knobs)
-        return start
+        # One for all threads: by it they know which config it was that failed.
+        return self.starts.setdefault(knobs, self.variants.make(knobs))
 
     def is_ready(self, config: Config) -> bool:
         knobs = knobs_of(config)
@@ -138,7 +138,6 @@ class ForeignSubject:
 
     def question(self) -> Question:
         kind, made = self.kind, self.made
-        kind.place.prepare()  # kernels of Vyre's have no time for that before their first guess
         fallen = made.admitted.fell
         able = tuple(one for one in kind.configs if one not in fallen)
         fell = tuple(f"{one.text}: {why}" for one, why in fallen.items())

@@ -175,7 +175,7 @@ class Queue(Protocol):
         ...
 
     def prepare_timing(self) -> None:
-        """Get ready to time launches, as the thread that learns does before it asks for times."""
+        """Get ready to time launches; it may wait for a compiler."""
         ...
 
     def is_capturing(self, stream: int = 0) -> bool:

@@ -17,7 +17,8 @@ from vyre.errors import InvalidInput
 from vyre.model import Mode
 from vyre.policy.table import DEFAULT_POLICY, NAMES, policy_name
 
-_lock = threading.Lock()
+_lock = threading.RLock()
+"""Held for a moment only, and taken again by a handler of a signal that comes in that moment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,10 +73,14 @@ def deciding() -> Rule:
 
 def _begin() -> Rule:
     global _for_all, usual  # a process has one of each
-    with _lock:  # or a block may be opened, or something said, in between
-        found = _for_all = _fold(_said)
-        usual = None if _open_blocks else found
-    return found
+    while True:
+        said = _said
+        found = _fold(said)  # which may read a file, so that nobody is held up by it
+        with _lock:  # or a block may be opened, or something said, in between
+            if _said is said:
+                _for_all = found
+                usual = None if _open_blocks else found
+                return found
 
 
 Change = Callable[[Rule], Rule]
@@ -175,8 +180,13 @@ def _say(change: Callable[[tuple[Held, ...]], tuple[Held, ...]]) -> None:
     """Change what is said for the process."""
     global _said, _for_all, usual  # a process has one of each
     with _lock:
-        _said = change(_said)
-        _for_all = usual = None  # and found out anew by the next call
+        while True:
+            said = _said
+            changed = change(said)
+            if _said is said:  # and no handler of a signal has said something in between
+                _said = changed
+                _for_all = usual = None  # and found out anew by the next call
+                return
 
 
 def mode(word: str | Mode) -> Held:
@@ -226,7 +236,7 @@ def policy(word: str) -> Held:
 
 def _after_fork() -> None:
     global _lock
-    _lock = threading.Lock()  # whoever held it was not copied
+    _lock = threading.RLock()  # whoever held it was not copied
 
 
 if hasattr(os, "register_at_fork"):

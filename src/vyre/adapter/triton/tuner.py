@@ -68,6 +68,15 @@ class _Listed:
         return len(configs) == len(self.configs) and all(map(is_, configs, self.configs))
 
 
+class _Forms(dict[Hashable, Form]):
+    """The forms of calls under some configs: other configs have others, from whatever thread."""
+
+    __slots__ = ("latest",)
+
+    def __init__(self) -> None:
+        self.latest: Form | None = None  # of what is passed without names
+
+
 class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     """A kernel of Triton's with configurations: each call launches it once, under one of them.
 
@@ -95,7 +104,6 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             load()
         self._calls = Calls(name, check=check)
         self._latest: Entry | None = None
-        self._latest_form: Form | None = None  # of what is passed without names
         self._active: Any = None  # Triton's driver, and what tells its current device
         self._device: Callable[[], int] = int
         self._texts: dict[int, str] = {}
@@ -110,8 +118,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
     @configs.setter
     def configs(self, given: list[Config]) -> None:
         self._configs = given
-        self._forms: dict[Hashable, Form] = {}  # calls are known at sight by those before
-        self._latest_form = None
+        self._forms = _Forms()  # calls are known at sight by those before
 
     # -- calls
 
@@ -125,22 +132,23 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         return self._launch(grid, *args, **kwargs)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not self._forms:
+        forms = self._forms
+        if not forms:
             return self._launch_slowly(grid, args, kwargs)
         active = driver.active
         if active is not self._active:
             self._device, self._active = device_of(active), active  # in this order
         device, by = self._device(), rules.usual or rules.rule()
         state = device, by, _runtime.debug, _compilation.instrumentation_mode
-        given, form = args, self._latest_form
+        given, form = args, forms.latest
         seen = None if kwargs or form is None else form.see(args, state)
         if seen is None:
             given = (*args, *kwargs.values())
-            form = self._forms.get((*map(type, given), *kwargs))
+            form = forms.get((*map(type, given), *kwargs))
             if form is not None and form.quick:
                 seen = form.look(given, state)
                 if not kwargs:
-                    self._latest_form = form
+                    forms.latest = form
         if form is not None and seen is not None:
             key, passed = seen
             entry = form.known.get(key)
@@ -189,13 +197,14 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         return passed, given, grid, args, kwargs
 
     def _form(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Form:
+        forms = self._forms
         given = (*args, *kwargs.values())
         key = (*map(type, given), *kwargs)
-        form = self._forms.get(key)
+        form = forms.get(key)
         if form is None:
             names = (*self.arg_names[: len(args)], *kwargs)
             form = Form(names, given, self._parameters, self.keys, doublings=self._by_doublings)
-            form = self._forms.setdefault(key, form)
+            form = forms.setdefault(key, form)
         return form
 
     def _found(
