@@ -42,7 +42,7 @@ from vyre.adapter.triton.launch import (
 from vyre.adapter.triton.launcher import Wait, building
 from vyre.adapter.triton.place import Apart, device_of, load, place_on
 from vyre.adapter.triton.source import find_key, source_of
-from vyre.errors import InvalidInput, VyreError
+from vyre.errors import InvalidInput
 from vyre.learn import process, rules
 from vyre.learn.explain import Explanation
 from vyre.model import Decision, Knobs
@@ -159,19 +159,7 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
             if entry is not None:
                 self._latest = entry
                 arguments = passed, given, grid, args, kwargs
-                stream, site = active.get_current_stream(device), entry.site
-                start = site.best
-                if start is None or site.asked:
-                    return entry.launch(arguments, stream)
-                site.tick()  # and what `launch` does besides, without another call
-                try:
-                    return start(arguments, stream)
-                except VyreError as error:
-                    fell = error
-                try:
-                    return entry.fallen(start, fell, arguments, stream)
-                finally:
-                    del fell
+                return entry.launch(arguments, active.get_current_stream(device))
         return self._launch_slowly(grid, args, kwargs)
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
