@@ -44,6 +44,47 @@ def test_the_shape_of_what_no_position_indexes_is_not_guessed():
     assert matrix_vector(WIDE, V, out=np.zeros(3, np.float32)).tolist() == [5, 5, 5]
 
 
+@vyre.kernel
+def row_totals(x: In[f32, 2], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = sum(x[i, k] for k in range(x.shape[1]))
+
+
+@vyre.kernel
+def outer_sums(a: In[f32], b: In[f32], out: Out[f32, 2]):
+    i, j = vyre.gid()
+    out[i, j] = a[i] + b[j]
+
+
+@vyre.kernel
+def both_ways(a: In[f32, 2], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = sum(a[i, k] * a[k, i] for k in range(len(a)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arrays", "fix"),
+    [
+        (row_totals, (WIDE,), "pass shape=3 to cover axis 0 of x, or another shape"),
+        (
+            outer_sums,
+            (V, V[:2]),
+            "pass shape=(5, 2) to cover axis 0 of a and axis 0 of b, or another shape",
+        ),
+        (both_ways, (WIDE,), "pass shape= with the shape to cover"),
+    ],
+)
+def test_what_positions_index_is_named_where_no_array_says_what_is_covered(
+    kernel: vyre.Kernel, arrays: tuple[np.ndarray, ...], fix: str
+):
+    with pytest.raises(InvalidInput) as caught:
+        kernel(*arrays)
+
+    assert str(caught.value) == (
+        f"no array of this call says how many elements {kernel.name} covers\nFix: {fix}"
+    )
+
+
 def test_positions_may_index_any_axis():
     with pytest.raises(InvalidInput, match="they index axis 1 of a, which has 5"):
         weighted_columns(WIDE, np.ones(3, np.float32))

@@ -160,9 +160,8 @@ def _translate_once(
 
 
 def _has_other_axes(params: tuple[Param, ...], rank: int) -> bool:
-    """Whether a call may read arrays of other axes than those that say what it covers."""
-    read = [param.rank for param in params if param.role in (Role.IN, Role.INOUT)]
-    return rank in read and any(axes != rank for axes in read)
+    """Whether a call may read arrays of other axes than what it covers."""
+    return any(param.rank != rank for param in params if param.role in (Role.IN, Role.INOUT))
 
 
 def _check_unpacked(work: Inliner, rank: int) -> None:

@@ -15,6 +15,7 @@ from vyre.ir.declare import Dim3
 from vyre.ir.storage import STORAGE
 from vyre.ir.types import DataType, int_range
 from vyre.lang import Param, Role, Translation
+from vyre.lang.covering import Along
 from vyre.lang.params import Edge
 from vyre.plain import shown
 from vyre.runtime.arrays.advice import conversion, kept_copy, written_back
@@ -411,8 +412,33 @@ def _shape(
             )
     raise InvalidInput(
         f"no array of this call says how many elements {kernel.name} covers",
-        "pass shape= with the shape to cover",
+        _to_a_shape(kernel, arrays),
     )
+
+
+def _to_a_shape(kernel: Translation, arrays: Mapping[str, AnyArray]) -> str:
+    """What `shape=` may say: what each position indexes, where that is of one size."""
+    sizes: dict[int, dict[int, Along]] = {}
+    for found in _indexed(kernel, arrays):
+        size = arrays[found.array].shape[found.axis]
+        sizes.setdefault(found.position, {}).setdefault(size, found)
+    if set(sizes) != set(range(kernel.rank)) or any(len(found) > 1 for found in sizes.values()):
+        return "pass shape= with the shape to cover"
+    shape, places = zip(*(next(iter(sizes[axis].items())) for axis in sorted(sizes)), strict=True)
+    covered = " and ".join(f"axis {place.axis} of {place.array}" for place in places)
+    return (
+        f"pass shape={shape[0] if len(shape) == 1 else shape} to cover {covered}, or another shape"
+    )
+
+
+def _indexed(kernel: Translation, arrays: Mapping[str, AnyArray]) -> list[Along]:
+    """Which axes of this call's arrays positions index, where they are not led back at an edge."""
+    edges = {param.name: param.edge for param in kernel.params if not param.count}
+    return [
+        found
+        for found in kernel.covering.along
+        if edges.get(found.array) is Edge.ZERO and found.array in arrays
+    ]
 
 
 def _check_covered(
@@ -422,10 +448,7 @@ def _check_covered(
     if not kernel.covering.placed.isdisjoint(shapes):
         return
     shape = next(iter(shapes.values()))
-    edges = {param.name: param.edge for param in kernel.params if not param.count}
-    for found in kernel.covering.along:
-        if edges.get(found.array) is not Edge.ZERO or found.array not in arrays:
-            continue
+    for found in _indexed(kernel, arrays):
         size = arrays[found.array].shape[found.axis]
         if size != shape[found.position]:
             own = (*shape[: found.position], size, *shape[found.position + 1 :])
