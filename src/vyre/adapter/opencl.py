@@ -97,8 +97,9 @@ class Queues:
     def pace(self) -> Pace:
         return sooner(Pace.beside(self.info, backend.OpenCL.unfelt_ns, backend.OpenCL.shortest_ns))
 
-    def prepare(self) -> None:
+    def prepare(self) -> bool:
         """Events are all there is to it."""
+        return True
 
     def time(self, stream: int, launch: Callable[[], object]) -> backend.OpenCLTicket | None:
         """The launch's own event tells, where its queue lets events tell."""

@@ -38,6 +38,7 @@ class Call:
         sweep: looks for the best at once; where there is none, mode `on` sweeps call by call.
         pace: how quickly to learn.
         clocks: what the device says of its clocks.
+        prepare_timing: gets ready to time launches; whether no more is to be done.
         advice: what to do about a choice that is not remembered and must be.
     """
 
@@ -56,6 +57,7 @@ class Call:
     sweep: Callable[[], Decision] | None = None
     pace: Pace = field(default_factory=Pace)
     clocks: Callable[[], Clocks | None] = lambda: None
+    prepare_timing: Callable[[], bool] = lambda: True
     advice: str = "let it be learned first, in a process that is not frozen"
 
     def __post_init__(self) -> None:
@@ -154,6 +156,7 @@ def _decider(call: Call, known: Decision | None, opening: Opening | None, policy
         policy=policy,
         step=step,
         clocks=call.clocks,
+        prepare_timing=call.prepare_timing,
         neighbours=deciders.neighbours,
         guess=call.guess,
     )
