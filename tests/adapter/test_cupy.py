@@ -14,7 +14,7 @@ from vyre.adapter.grids import Launch
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import UNTOUCHED, lies_at
 from vyre.adapter.trial.margins import Margins
-from vyre.adapter.trial.views import viewed
+from vyre.adapter.trial.viewed import viewed
 from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning

@@ -15,7 +15,7 @@ from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
 from vyre.adapter.blocks import Shape, block_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.cupy import device
-from vyre.adapter.cupy.copies import copied_at, left_in, on_device, portable_launch, unpacked
+from vyre.adapter.cupy.copies import copied_together, left_in, on_device, portable_launch, unpacked
 from vyre.adapter.cupy.device import CURRENT, REFUSED, is_whole, versions
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
@@ -259,8 +259,7 @@ def runs(
 def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     args, size, on = arguments
     with on or nullcontext():
-        made = (copied_at(n, one, whole=False) for n, one in enumerate(args))
-        return tuple(made), size, on
+        return copied_together(args, whole=False), size, on
 
 
 def _sign_in(kernel: Any) -> str | None:
