@@ -11,6 +11,7 @@ cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
 cl_tools = pytest.importorskip("pyopencl.tools")
 from vyre.adapter import opencl as adapter  # noqa: E402  # it needs pyopencl
+from vyre.adapter import opencl_copies as copies  # noqa: E402
 from vyre.opencl import TunedKernel, UntimedQueueWarning, tuned  # noqa: E402
 
 PROFILING = cl.command_queue_properties.PROFILING_ENABLE
@@ -509,7 +510,7 @@ class TestTuning:
 
     @pytest.mark.usefixtures("bench", "ran")
     def test_copies_take_a_quarter_of_what_is_free_at_most(self, queue, kernel, monkeypatch):
-        monkeypatch.setattr(adapter.host, "free_bytes", lambda: 1000)
+        monkeypatch.setattr(copies.host, "free_bytes", lambda: 1000)
 
         with pytest.raises(vyre.InvalidInput) as caught:
             tuned(kernel("twice")).tune(queue, (64,), None, ones(queue).data, 1)
@@ -584,7 +585,7 @@ class TestTrials:
         variants = adapter._Locals(kernel("scratch"), (64,), pad=False)
 
         taken = variants.portable((queue, (x.data, cl.LocalMemory(64)), None, None))
-        run = adapter.runs(taken.kernel)
+        run = copies.runs(taken.kernel)
         written = run({"local": 8}, list(taken.arguments))
 
         assert taken.names == ("argument 0",)
@@ -606,7 +607,7 @@ class TestTrials:
         text = f"kernel void f({parameter}) {{}}"
         program = cl.Program(context, text).build("-cl-kernel-arg-info")
 
-        found = adapter._elements(cl.Kernel(program, "f"), 0, np.zeros(nbytes, np.uint8))
+        found = copies._elements(cl.Kernel(program, "f"), 0, np.zeros(nbytes, np.uint8))
 
         assert (found.dtype.name, found.size) == elements
 
@@ -616,7 +617,7 @@ class TestTrials:
         variants = adapter._Locals(kernel("twice"), (64,), pad=False)
 
         taken = variants.portable((queue, (x.data, number), None, None))
-        written, _ = adapter.runs(taken.kernel)({"local": "driver"}, list(taken.arguments))
+        written, _ = copies.runs(taken.kernel)({"local": "driver"}, list(taken.arguments))
 
         assert written.tolist() == [8.0] * 64
 
