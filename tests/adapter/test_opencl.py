@@ -580,6 +580,32 @@ class TestTrials:
         assert answer.reason == "the process that tried it died with signal 11"
         assert x.get().tolist() == [1] * 64
 
+    @pytest.mark.parametrize("by", [0, 1], ids=["in place", "beside"])
+    def test_buffers_that_share_memory_do_so_in_copies(self, context, queue, by):
+        text = "kernel void add(global int *x, global const int *y) {"
+        text += "for (int i = 0; i < 64; i++) x[i] += y[i]; }"
+        kernel = cl.Kernel(cl.Program(context, text).build(), "add")
+        step = max(int(queue.device.mem_base_addr_align) // 8, 4)
+        held = np.arange(64 + by * step // 4, dtype=np.int32)
+        whole = cl.Buffer(context, cl.mem_flags.COPY_HOST_PTR, hostbuf=held)
+        args = (whole, whole)
+        if by:
+            args = (whole.get_sub_region(step, 256), whole.get_sub_region(0, 256))
+        wanted = held.copy()
+        for at in range(64):
+            wanted[at + by * step // 4] += wanted[at]
+
+        taken = adapter._Locals(kernel, (1,), pad=False).portable((queue, args, None, None))
+        written = copies.runs(taken.kernel)({"local": 1}, list(taken.arguments))
+        _, made, *_ = copies.on_copies((queue, args, None, None))
+        kernel(queue, (1,), None, *made)
+        left = [copies._bytes_of(queue, one).view(np.int32) for one in made]
+
+        expected = [wanted[-64:].tolist(), wanted[:64].tolist()]
+        assert [one.tolist() for one in left] == expected
+        assert [one.view(np.int32).tolist() for one in written[:2]] == expected
+        assert copies._bytes_of(queue, whole).view(np.int32).tolist() == held.tolist()
+
     def test_local_memory_is_taken(self, queue, kernel):
         x = ones(queue, dtype=np.int32)
         variants = adapter._Locals(kernel("scratch"), (64,), pad=False)

@@ -15,6 +15,7 @@ from vyre.adapter.kind import Portable
 from vyre.adapter.opencl_program import options_of, source_of
 from vyre.adapter.trial.around import MARGIN, UNTOUCHED, Surrounded
 from vyre.adapter.trial.copying import refuse_beyond
+from vyre.adapter.trial.together import Form, Together, begins, groups, taken_together
 from vyre.backend import host
 from vyre.errors import InvalidInput
 from vyre.model import Knobs
@@ -44,7 +45,38 @@ _NUMBERS = {
 def on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its buffers, which waits for nothing."""
     queue, args, offset, _ = arguments
-    return queue, tuple(_copied(queue, n, one) for n, one in enumerate(args)), offset, None
+    forms = _forms_of(args)
+    made: dict[int, Any] = {}
+    for group in groups(forms):
+        shared = {number: forms[number] for number in group}
+        first = begins([*shared.values()])
+        last = max(one.bounds[1] for one in shared.values())
+        whole = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, last - first)
+        for number, form in shared.items():
+            cl.enqueue_copy(queue, whole, args[number], dst_offset=form.at - first)
+        made |= _parts_of(whole, -first, shared)
+    copies = (made[n] if n in made else _copied(queue, n, one) for n, one in enumerate(args))
+    return queue, tuple(copies), offset, None
+
+
+def _forms_of(args: Sequence[Any]) -> dict[int, Form]:
+    """How buffers lie, of which several may be one, or parts of one."""
+    forms: dict[int, Form] = {}
+    for number, one in enumerate(args):
+        if _is_buffer(one):
+            whole = one.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT) or one
+            at = one.get_info(cl.mem_info.OFFSET)
+            forms[number] = Form.rows((one.size,), np.dtype(np.uint8), whole.int_ptr, at)
+    return forms
+
+
+def _parts_of(whole: Any, start: int, forms: Mapping[int, Form]) -> dict[int, Any]:
+    """Parts of a buffer, which begin so far beyond where they say; what was one stays one."""
+    made: dict[Form, Any] = {}
+    for form in forms.values():
+        if form not in made:
+            made[form] = whole.get_sub_region(start + form.at, form.shape[0])
+    return {number: made[form] for number, form in forms.items()}
 
 
 def refuse_to_copy_much(queue: Any, args: Iterable[Any], asked: str, beside: int = 0) -> None:
@@ -83,7 +115,8 @@ def portable_launch(kernel: Any, size: Shape, arguments: Sequence[Any], *, pad: 
         "arguments": [one for one, _ in described],
     }
     names = [f"argument {n}" for n, (one, _) in enumerate(described) if one["is"] == "buffer"]
-    values = tuple(value for _, value in described)
+    lies = dict.fromkeys(range(len(args)), 0)  # a buffer begins where the device has it
+    values = taken_together([value for _, value in described], _forms_of(args), lies)
     return Portable(
         entry="vyre.adapter.opencl_copies:runs", kernel=taken, arguments=values, names=tuple(names)
     )
@@ -107,10 +140,17 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
         given: list[Any] = []
         held: dict[int, Surrounded] = {}
+        shared: dict[int, Any] = {}
         for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
             match described["is"]:
+                case "buffer" if isinstance(value, Together):
+                    held[number], whole = _surrounded(queue, value.held)
+                    shared |= _parts_of(whole, held[number].start, value.parts)
+                    given.append(shared[number])
+                case "buffer" if number in shared:
+                    given.append(shared[number])
                 case "buffer":
-                    held[number] = _surrounded(queue, value)
+                    held[number], _ = _surrounded(queue, value)
                     given.append(held[number].array)
                 case "local":
                     given.append(cl.LocalMemory(described["bytes"]))
@@ -122,10 +162,9 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
             size = blocks.padded(size, local)
         function(queue, size, local, *given, global_offset=kernel["offset"])
         written: list[Any] = []
-        for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
+        for number, described in enumerate(kernel["arguments"]):
             if described["is"] == "buffer":
-                cl.enqueue_copy(queue, value, given[number])
-                written.append(_elements(function, number, value))
+                written.append(_elements(function, number, _bytes_of(queue, given[number])))
         written += [one.beside(f"argument {number}") for number, one in held.items()]
         queue.finish()
         return written
@@ -138,8 +177,8 @@ def _before(device: Any) -> int:
     return max(MARGIN, int(device.mem_base_addr_align) // 8)
 
 
-def _surrounded(queue: Any, held: np.ndarray[Any, Any]) -> Surrounded:
-    """A copy of a buffer's bytes, which is a part of a larger buffer."""
+def _surrounded(queue: Any, held: np.ndarray[Any, Any]) -> tuple[Surrounded, Any]:
+    """A copy of a buffer's bytes, which is a part of a larger buffer; and that."""
     start = _before(queue.device)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     filled = np.pad(held, (start, MARGIN), constant_values=UNTOUCHED)
@@ -150,7 +189,7 @@ def _surrounded(queue: Any, held: np.ndarray[Any, Any]) -> Surrounded:
         cl.enqueue_copy(queue, host, whole, src_offset=first)
         return host
 
-    return Surrounded(whole.get_sub_region(start, held.size), start, held.size, read)
+    return Surrounded(whole.get_sub_region(start, held.size), start, held.size, read), whole
 
 
 def _typed(kernel: Any, number: int, value: Any) -> Any:
