@@ -14,6 +14,7 @@ from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
 from vyre.learn.subject import Opening, Prepare, Subject
 from vyre.model import Clocks, Config, Decision, DeviceInfo, Mode, Reason, Workload
+from vyre.plain import elements
 from vyre.policy.table import DEFAULT_POLICY
 from vyre.substrate.fixed import step
 
@@ -63,7 +64,7 @@ class Call:
     def __post_init__(self) -> None:
         if self.size < 1:
             raise InvalidInput(
-                f"calls of {self.name} over {self.size} elements",
+                f"calls of {self.name} over {elements(self.size)}",
                 "give a size of at least 1, and launch nothing where there is nothing to do",
             )
 
@@ -127,7 +128,7 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
             process.deciders().tuned(decided)  # calls that learn run it as well
     if known is None and by.strict:
         raise NotRemembered(
-            f"nothing is remembered for {call.name} over {call.size:,} elements on "
+            f"nothing is remembered for {call.name} over {elements(call.size)} on "
             f"{call.device.model}, and this process is frozen",
             call.advice,
         )

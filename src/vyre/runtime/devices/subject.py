@@ -270,7 +270,7 @@ def call_of(
         name=launcher.kernel.name,
         device=info,
         default=launcher.default(numbers),
-        size=prod(numbers.extent),
+        size=launcher.size(numbers),
         is_legal=lambda config: config in launcher.space(numbers, alignment).legal,
         why_alone=why_alone,
         began=launcher.has_run,
