@@ -5,6 +5,7 @@ import pytest
 
 import vyre
 from vyre.learn.subject import Elapsed
+from vyre.plain import shown
 from vyre.testing.foreign import AT_ONCE, failures, learning
 
 cl = pytest.importorskip("pyopencl")
@@ -519,6 +520,24 @@ class TestTuning:
             "tuning twice copies 256 bytes of arguments, and 1,000 bytes of memory are free\n"
             "Fix: try it on smaller arguments: at most 250 bytes may be copied"
         )
+
+
+@pytest.mark.usefixtures("bench", "ran")
+@pytest.mark.parametrize("sizes", [((64.0,), None), ((np.float32(64),), None), ((64,), (16.0,))])
+def test_what_equals_a_whole_number_and_is_none_is_refused(queue, kernel, sizes):
+    made, x = tuned(kernel("twice")), ones(queue)
+    for _ in range(3):
+        made(queue, (64,), None, x.data, 1)
+        made(queue, (64,), (16,), x.data, 1)
+
+    with pytest.raises(vyre.InvalidInput) as caught:
+        made(queue, *sizes, x.data, 1)
+
+    what = "global" if sizes[1] is None else "local"
+    said = shown(sizes[0] if sizes[1] is None else sizes[1])
+    assert str(caught.value) == (
+        f"{what}_size of twice is {said}\nFix: give one to three whole numbers of at least 0"
+    )
 
 
 class TestTrials:

@@ -131,6 +131,8 @@ class TunedKernel:
             if not g_times_l:
                 looked, by = self._looks.latest(args), rules.usual or rules.rule()
                 entry = self._again[by, self._queues[queue], global_size, local_size, looked]
+                if type(sum((*global_size, *(local_size or ())))) is not int:
+                    entry = None  # 64.0 is found where 64 was
         except NOT_SEEN:  # or a queue that is new, sizes in a list
             pass
         if entry is None:

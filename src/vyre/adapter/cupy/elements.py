@@ -85,6 +85,8 @@ class TunedElementwiseKernel:
             by = rules.usual or rules.rule()
             key = (by, self._device.number(), block_size, size, self._looks.latest(args))
             entry = self._again[key]
+            if type(block_size) is not int:  # 128.0 is found where 128 was
+                entry = None
         except NOT_SEEN:
             pass
         if entry is None:
@@ -192,6 +194,8 @@ class TunedElementwiseKernel:
     def _seen(self, args: tuple[Any, ...], size: Any, block_size: Any) -> Entry | None:
         """Where such calls are made from, if there were any with arguments of these types."""
         looked = self._looks.exactly(args)
+        if not is_whole(block_size):
+            return None
         try:
             return self._again.get((rules.rule(), self._device.number(), block_size, size, looked))
         except TypeError:  # of what the library refuses
