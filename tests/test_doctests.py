@@ -12,6 +12,8 @@ NEEDS = {
     "vyre.adapter.cupy": "cupy",
     "vyre.adapter.numba": "numba.cuda",
     "vyre.adapter.opencl": "pyopencl",
+    "vyre.adapter.opencl_copies": "pyopencl",
+    "vyre.adapter.opencl_program": "pyopencl",
     "vyre.adapter.torch": "torch",
     "vyre.adapter.triton": "triton",
     "vyre.backend.cuda": "cuda.bindings",

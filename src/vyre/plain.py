@@ -21,6 +21,16 @@ def plain(text: str, most: int = LINE) -> str:
     return escaped(text if len(text) <= most else f"{text[:most]}…")
 
 
+def elements(*extents: int) -> str:
+    """So many elements along each axis, in words.
+
+    >>> elements(1), elements(1_000, 20), elements(1, 1)
+    ('1 element', '1,000 x 20 elements', '1 x 1 element')
+    """
+    size = " x ".join(f"{extent:,}" for extent in extents)
+    return f"{size} element{'s' * any(extent != 1 for extent in extents)}"
+
+
 def plain_lines(text: str, most: int = MESSAGE) -> str:
     """Several lines of text, each of them plain."""
     cut = text if len(text) <= WHOLE else f"{text[:WHOLE]}…"

@@ -14,7 +14,7 @@ from vyre.adapter.grids import Launch
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import UNTOUCHED, lies_at
 from vyre.adapter.trial.margins import Margins
-from vyre.adapter.trial.views import viewed
+from vyre.adapter.trial.viewed import viewed
 from vyre.plain import shown
 from vyre.testing import stand_ins
 from vyre.testing.foreign import failures, learning
@@ -340,6 +340,36 @@ class TestRawKernels:
             "twice over a grid of (0,) of (128,) is not for learning\n"
             "Fix: give whole numbers of at least 1 in tuples, and ask outside of a capture"
         )
+
+    @pytest.mark.usefixtures("bench")
+    @pytest.mark.parametrize(
+        "given",
+        [
+            ((4.0,), (128,), 0),
+            ((2, np.float64(2)), (128,), 0),
+            ((4,), (128.0,), 0),
+            ((4,), (128,), 0.0),
+        ],
+    )
+    def test_what_equals_a_whole_number_and_is_none_is_for_the_library_to_refuse(
+        self, adapter, kernel, monkeypatch, given
+    ):
+        *sizes, shared = given
+        one, x = kernel(), floats()
+        made = adapter.tuned(one)
+        for _ in range(3):
+            made((4,), (128,), (x, 1))
+            made((2, 2), (128,), (x, 1))
+        refused = []
+        monkeypatch.setattr(
+            stand_ins.RawKernel, "__call__", lambda _, *given, **more: refused.append((given, more))
+        )
+
+        made(*sizes, (x, 1), shared_mem=shared)
+
+        assert refused == [((*sizes, (x, 1)), {"shared_mem": shared, "stream": None})]
+        made((np.int64(4),), (128,), (x, 1))
+        assert len(refused) == 1
 
     @pytest.mark.usefixtures("bench")
     def test_a_size_of_nothing_is_launched_as_it_is(self, adapter, kernel, launches):
@@ -826,6 +856,23 @@ class TestKernelsOfElements:
             said.append((caught.type, str(caught.value)))
 
         assert said[0] == said[1]
+
+    @pytest.mark.usefixtures("bench")
+    def test_a_block_size_that_equals_a_whole_number_is_for_the_library_to_refuse(
+        self, adapter, square, launches, monkeypatch
+    ):
+        made, x, given = adapter.tuned(square()), floats(), []
+        for _ in range(3):
+            made(x, block_size=64)
+        monkeypatch.setattr(
+            stand_ins.ElementwiseKernel, "__call__", lambda *_, **more: given.append(more)
+        )
+
+        made(x, block_size=64.0)
+
+        assert [one["block_size"] for one in given] == [64.0]
+        assert type(given[0]["block_size"]) is float
+        assert launches.blocks
 
     @pytest.mark.usefixtures("bench")
     def test_arrays_that_bring_their_own_way_are_left_to_it(self, adapter, square):

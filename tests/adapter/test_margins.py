@@ -11,7 +11,7 @@ from vyre.adapter.trial.differences import differ
 from vyre.adapter.trial.margins import Margins
 from vyre.adapter.trial.portable import ran
 from vyre.adapter.trial.trials import pickled
-from vyre.adapter.trial.views import viewed
+from vyre.adapter.trial.viewed import viewed
 from vyre.runtime.arrays.in_place import WIDEST, alignment_at
 from vyre.testing import stand_ins
 

@@ -102,6 +102,33 @@ def test_a_triton_that_is_too_old_is_said_with_what_to_do():
     )
 
 
+@pytest.mark.parametrize(
+    ("version", "without", "said"),
+    [
+        ("2.5.1", "del numpy.row_stack", "module 'numpy' has no attribute 'row_stack'"),
+        ("2.4.6", "del numpy.row_stack", "module 'numpy' has no attribute 'row_stack'"),
+        ("2.7.0", "numpy.__version__ = '2.7.0'", "Numba needs NumPy 2."),
+    ],
+)
+def test_a_numpy_that_numba_cannot_compile_with_is_said_with_what_to_do(version, without, said):
+    pytest.importorskip("numba.cuda")
+    code = (
+        "import sys, numpy, warnings; warnings.simplefilter('ignore')\n"
+        "from importlib import metadata; usual = metadata.version\n"
+        f"metadata.version = lambda name: {version!r} if name == 'numpy' else usual(name)\n"
+        f"{without}\n"
+        "try:\n    import vyre.numba\n"
+        "except ImportError as error:\n    print(error.name, error)"
+    )
+
+    problem, fix = printed(code).splitlines()
+
+    assert problem.startswith("numba.cuda vyre.numba cannot use what is installed, numba-cuda ")
+    assert f", numpy {version}: {said}" in problem
+    wanted = '"numpy<2.5"' if version > "2.5" else '--upgrade "vyre[numba]"'
+    assert fix == f"Fix: pip install {wanted}"
+
+
 def test_tuning_a_function_loads_no_library_of_others():
     code = (
         "import sys, vyre\n"

@@ -106,6 +106,37 @@ def test_the_best_is_found_from_launches_that_each_run_once(bench, launches):
     assert made[8, 128].tune(x, 1024, budget_s=600.0).config.text == "block=256"
 
 
+def test_arrays_that_share_memory_do_so_in_copies(monkeypatch):
+    monkeypatch.setattr(arrays.cuda, "to_device", stand_ins.ndarray)
+    held = np.arange(8, dtype="f4")
+
+    class Own(stand_ins.ndarray):
+        def copy_to_host(self):
+            return self.held.copy()
+
+        @property
+        def __cuda_array_interface__(self):
+            return {"data": (self.held.ctypes.data, False), "strides": None}
+
+    monkeypatch.setattr(arrays, "is_array", lambda one: isinstance(one, stand_ins.ndarray))
+    x, part = Own(held), Own(held[2:])
+    _, (one, (other, again), number), _ = arrays.on_copies((None, (x, (part, x), 3), None))
+    one.held[2:] = 5
+
+    assert one is again
+    assert other.held.tolist() == [5.0] * 6
+    assert number == 3
+    assert held.tolist() == list(range(8))
+    assert (
+        variants.taken_together(
+            [x.copy_to_host(), part.copy_to_host()],
+            {n: arrays.form_of(one, one.copy_to_host()) for n, one in enumerate((x, part))},
+            {0: 0, 1: 8},
+        )[0].held.tobytes()
+        == held.tobytes()
+    )
+
+
 def test_the_next_process_starts_with_what_was_learned(bench, launches):
     made, x = tuned(kernel()), floats()
     assert bench.call(

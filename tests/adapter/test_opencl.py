@@ -5,12 +5,14 @@ import pytest
 
 import vyre
 from vyre.learn.subject import Elapsed
+from vyre.plain import shown
 from vyre.testing.foreign import AT_ONCE, failures, learning
 
 cl = pytest.importorskip("pyopencl")
 cl_array = pytest.importorskip("pyopencl.array")
 cl_tools = pytest.importorskip("pyopencl.tools")
 from vyre.adapter import opencl as adapter  # noqa: E402  # it needs pyopencl
+from vyre.adapter import opencl_copies as copies  # noqa: E402
 from vyre.opencl import TunedKernel, UntimedQueueWarning, tuned  # noqa: E402
 
 PROFILING = cl.command_queue_properties.PROFILING_ENABLE
@@ -509,7 +511,7 @@ class TestTuning:
 
     @pytest.mark.usefixtures("bench", "ran")
     def test_copies_take_a_quarter_of_what_is_free_at_most(self, queue, kernel, monkeypatch):
-        monkeypatch.setattr(adapter.host, "free_bytes", lambda: 1000)
+        monkeypatch.setattr(copies.host, "free_bytes", lambda: 1000)
 
         with pytest.raises(vyre.InvalidInput) as caught:
             tuned(kernel("twice")).tune(queue, (64,), None, ones(queue).data, 1)
@@ -518,6 +520,24 @@ class TestTuning:
             "tuning twice copies 256 bytes of arguments, and 1,000 bytes of memory are free\n"
             "Fix: try it on smaller arguments: at most 250 bytes may be copied"
         )
+
+
+@pytest.mark.usefixtures("bench", "ran")
+@pytest.mark.parametrize("sizes", [((64.0,), None), ((np.float32(64),), None), ((64,), (16.0,))])
+def test_what_equals_a_whole_number_and_is_none_is_refused(queue, kernel, sizes):
+    made, x = tuned(kernel("twice")), ones(queue)
+    for _ in range(3):
+        made(queue, (64,), None, x.data, 1)
+        made(queue, (64,), (16,), x.data, 1)
+
+    with pytest.raises(vyre.InvalidInput) as caught:
+        made(queue, *sizes, x.data, 1)
+
+    what = "global" if sizes[1] is None else "local"
+    said = shown(sizes[0] if sizes[1] is None else sizes[1])
+    assert str(caught.value) == (
+        f"{what}_size of twice is {said}\nFix: give one to three whole numbers of at least 0"
+    )
 
 
 class TestTrials:
@@ -579,12 +599,38 @@ class TestTrials:
         assert answer.reason == "the process that tried it died with signal 11"
         assert x.get().tolist() == [1] * 64
 
+    @pytest.mark.parametrize("by", [0, 1], ids=["in place", "beside"])
+    def test_buffers_that_share_memory_do_so_in_copies(self, context, queue, by):
+        text = "kernel void add(global int *x, global const int *y) {"
+        text += "for (int i = 0; i < 64; i++) x[i] += y[i]; }"
+        kernel = cl.Kernel(cl.Program(context, text).build(), "add")
+        step = max(int(queue.device.mem_base_addr_align) // 8, 4)
+        held = np.arange(64 + by * step // 4, dtype=np.int32)
+        whole = cl.Buffer(context, cl.mem_flags.COPY_HOST_PTR, hostbuf=held)
+        args = (whole, whole)
+        if by:
+            args = (whole.get_sub_region(step, 256), whole.get_sub_region(0, 256))
+        wanted = held.copy()
+        for at in range(64):
+            wanted[at + by * step // 4] += wanted[at]
+
+        taken = adapter._Locals(kernel, (1,), pad=False).portable((queue, args, None, None))
+        written = copies.runs(taken.kernel)({"local": 1}, list(taken.arguments))
+        _, made, *_ = copies.on_copies((queue, args, None, None))
+        kernel(queue, (1,), None, *made)
+        left = [copies._bytes_of(queue, one).view(np.int32) for one in made]
+
+        expected = [wanted[-64:].tolist(), wanted[:64].tolist()]
+        assert [one.tolist() for one in left] == expected
+        assert [one.view(np.int32).tolist() for one in written[:2]] == expected
+        assert copies._bytes_of(queue, whole).view(np.int32).tolist() == held.tolist()
+
     def test_local_memory_is_taken(self, queue, kernel):
         x = ones(queue, dtype=np.int32)
         variants = adapter._Locals(kernel("scratch"), (64,), pad=False)
 
         taken = variants.portable((queue, (x.data, cl.LocalMemory(64)), None, None))
-        run = adapter.runs(taken.kernel)
+        run = copies.runs(taken.kernel)
         written = run({"local": 8}, list(taken.arguments))
 
         assert taken.names == ("argument 0",)
@@ -606,7 +652,7 @@ class TestTrials:
         text = f"kernel void f({parameter}) {{}}"
         program = cl.Program(context, text).build("-cl-kernel-arg-info")
 
-        found = adapter._elements(cl.Kernel(program, "f"), 0, np.zeros(nbytes, np.uint8))
+        found = copies._elements(cl.Kernel(program, "f"), 0, np.zeros(nbytes, np.uint8))
 
         assert (found.dtype.name, found.size) == elements
 
@@ -616,7 +662,7 @@ class TestTrials:
         variants = adapter._Locals(kernel("twice"), (64,), pad=False)
 
         taken = variants.portable((queue, (x.data, number), None, None))
-        written, _ = adapter.runs(taken.kernel)({"local": "driver"}, list(taken.arguments))
+        written, _ = copies.runs(taken.kernel)({"local": "driver"}, list(taken.arguments))
 
         assert written.tolist() == [8.0] * 64
 

@@ -23,7 +23,7 @@ from vyre.adapter.trial.copying import copied  # noqa: E402
 from vyre.adapter.trial.margins import Margins  # noqa: E402
 from vyre.adapter.trial.portable import ran as ran_there  # noqa: E402
 from vyre.adapter.trial.trials import pickled  # noqa: E402
-from vyre.adapter.trial.views import viewed  # noqa: E402
+from vyre.adapter.trial.viewed import viewed  # noqa: E402
 from vyre.torch import choose  # noqa: E402
 
 TIMES_NS = {"eager": 1_000_000, "product": 400_000, "compiled": 300_000, "astray": 100_000}
@@ -499,8 +499,8 @@ def test_what_is_not_in_one_piece_of_memory_is_copied_without_margins():
 
 
 def test_a_copy_has_each_element_once_and_its_sign_is_set():
-    lazy = (torch.ones(3, dtype=torch.complex64) * 2j).conj()
-    given = (torch.ones(1).expand(3), torch.ones(9)[::3], lazy, lazy.imag)
+    lazy, other = ((torch.ones(3, dtype=torch.complex64) * 2j).conj() for _ in range(2))
+    given = (torch.ones(1).expand(3), torch.ones(9)[::3], lazy, other.imag)
 
     found = elsewhere(given)
 

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -415,7 +416,7 @@ class TestInside:
         with pytest.raises(vyre.InvalidInput) as caught:
             tried_module.tried(self.given(folder, "wrong"))
 
-        assert runs == ["first", "first", "right", "wrong"]
+        assert runs == ["first", "first", "right", "right", "wrong"]
         assert str(caught.value) == (
             "it differs from how=first: x has 2 of 2 elements that differ, such as 2.0 at 0, "
             "where it should be 1.0\nFix: mend the kernel"
@@ -427,7 +428,31 @@ class TestInside:
         tried_module.tried(self.given(folder, "right"))
         tried_module.tried(self.given(folder, "first", first="right"))
 
-        assert runs == ["first", "right", "right", "first"]
+        assert runs == ["first", "right", "right", "right", "first", "first"]
+
+    def test_one_that_agrees_once_and_not_again_does_not_agree(self, tmp_path, runs, monkeypatch):
+        made = tried_module.entry("vyre.adapter.k:runs")({"name": "k"})
+
+        def run(settings, arguments):
+            (given,) = made(settings, arguments)
+            return [given + (runs.count("right") > 1)]
+
+        monkeypatch.setattr(tried_module, "entry", lambda _: lambda _: run)
+        with pytest.raises(vyre.InvalidInput) as caught:
+            tried_module.tried(self.given(self.folder_of(tmp_path), "right"))
+
+        assert runs == ["first", "right", "right"]
+        assert str(caught.value) == (
+            "it differs from how=first when it runs again: x has 2 of 2 elements that differ, such "
+            "as 2.0 at 0, where it should be 1.0\nFix: mend the kernel"
+        )
+
+    def test_one_that_takes_long_runs_once(self, tmp_path, runs, monkeypatch):
+        monkeypatch.setattr(tried_module, "_AGAIN_S", 0.0)
+
+        tried_module.tried(self.given(self.folder_of(tmp_path), "right"))
+
+        assert runs == ["first", "right"]
 
     def test_it_holds_a_few_calls_at_most(self, tmp_path, runs):
         folders = []
@@ -470,6 +495,31 @@ class TestWhatIsTaken:
             "it differs from how=first: result 2 has 1 of 1 elements that differ, such as 2 "
             "at its one place, where it should be 1"
         )
+
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it is of the C library")
+    def test_one_that_reads_what_nobody_wrote_is_found_out(self):
+        def run(x, how):
+            made = np.zeros_like(x) if how == "first" else np.empty_like(x)
+            return made + x
+
+        shown = self.run(self.kept(np.zeros(100_000), function=run))
+
+        assert isinstance(shown, Refused)
+        assert shown.reason.startswith("it differs from how=first: result 1 has 100,000 of ")
+
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it is of the C library")
+    def test_one_that_frees_what_is_not_its_own_is_found_out(self):
+        def run(x, how, held={}):  # noqa: B006  # it outlives a call
+            import ctypes
+
+            held.setdefault("others", np.ones(1000))
+            if how != "first":
+                ctypes.CDLL(None).free(ctypes.c_void_p(held["others"].ctypes.data))
+            return x + 1
+
+        shown = self.run(self.kept(np.zeros(4), function=run))
+
+        assert shown.reason.startswith("the process that tried it died with signal ")
 
     def test_a_function_of_a_module_that_only_this_process_has_is_taken(self):
         assert self.run(self.kept(np.zeros(2))) == {}

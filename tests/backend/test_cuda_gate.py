@@ -3,6 +3,9 @@
 import contextlib
 import ctypes
 import itertools
+import threading
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +17,18 @@ from vyre.backend.base import Job, Unbuilt
 from vyre.backend.cuda import found, gate, nvrtc
 from vyre.backend.cuda.events import FIXED_NS, without_events
 from vyre.errors import DeviceFailed
+from vyre.learn import process
+from vyre.learn.deciders import Deciders
+from vyre.learn.desk import Desk
+from vyre.learn.gaps import Manners
+from vyre.learn.pace import Pace
+from vyre.learn.recorder import Recorder
 from vyre.model import Code
+from vyre.runtime.call import dispatch
+from vyre.runtime.devices.device import Device
+from vyre.store.memory import MemoryStore
+from vyre.testing.live import Bench as Live
+from vyre.testing.live import Helper
 
 OWN_NS = 250_000 - FIXED_NS
 """What a launch takes on the fake."""
@@ -430,3 +444,98 @@ def test_words_of_two_gates_lie_apart(cuda):
     places = sorted(ctypes.addressof(slot._words) for slot in slots(cuda))
 
     assert all(after - before >= 64 for before, after in itertools.pairwise(places))
+
+
+class TestBesideCalls:
+    """Of a caller who launches in bursts, on a stream that is idle when each of them begins."""
+
+    @pytest.fixture
+    def live(self, cuda, monkeypatch):
+        """Calls that learn on the fake, as quickly as it answers."""
+        usual, no_wait = Pace.beside, {"advance_s": 1e9, "shortest_s": 0.0, "resting_s": 0.0}
+        monkeypatch.setattr(
+            Pace, "beside", lambda *given, **named: replace(usual(*given, **named), **no_wait)
+        )
+        store = MemoryStore()
+        deciders = Deciders(Desk(Manners(look_s=0.0, rest_s=0.0, per_s=1e9)))
+        recorder = Recorder(store, linger_s=0.01)
+        helper = Helper(answers=False)
+        monkeypatch.setattr(dispatch, "helper_of", lambda _: helper)
+        monkeypatch.setattr(process, "deciders", lambda: deciders)
+        monkeypatch.setattr(process, "recorder", lambda: recorder)
+        return Live(Device("cuda:0", cuda), helper, store, deciders, recorder=recorder)
+
+    @pytest.fixture
+    def calm(self, cuda, monkeypatch):
+        """Whether callers would not wait for a load: they would, until this is set."""
+        answers, asked = threading.Event(), threading.Event()
+
+        def is_calm():
+            asked.set()
+            return answers.is_set()
+
+        answers.asked = asked
+        monkeypatch.setattr(cuda._timing, "is_calm", is_calm)
+        return answers
+
+    @staticmethod
+    def burst(live):
+        """Ten calls, and what is due beside them."""
+        x, out = live.arrays(1 << 14)
+        for _ in range(10):
+            live.kernel(x, out=out)
+            assert live.deciders.desk.drained(60)
+
+    def test_the_gate_is_loaded_in_a_pause_where_every_time_came_within_a_burst(
+        self, live, cuda, calm
+    ):
+        for _ in range(5):
+            calm.clear()
+            self.burst(live)
+            calm.set()
+            calm.asked.clear()
+            assert cuda._timing._gate.is_prepared or calm.asked.wait(10)
+            assert live.deciders.desk.drained(60)
+
+        standing = live.standing()
+        assert cuda._timing._gate.is_prepared
+        assert standing.timed
+        assert not standing.is_over
+
+    @pytest.mark.usefixtures("calm")
+    def test_rough_times_end_nothing_while_the_gate_is_to_come(self, live, cuda):
+        for _ in range(10 * Pace().rough):
+            self.burst(live)
+            if live.standing().rough > 2 * Pace().rough:
+                break
+
+        assert live.standing().rough > 2 * Pace().rough
+        assert not cuda._timing._gate.is_prepared
+        assert not live.standing().is_over
+
+    @pytest.mark.usefixtures("calm")
+    def test_a_gate_that_no_learner_waits_for_is_not_asked_for_again(self, live, calm):
+        self.burst(live)
+        live.learner().stop("it is to end")
+        assert live.deciders.desk.drained(60)
+        time.sleep(0.06)  # the longest between two looks
+        assert live.deciders.desk.drained(60)
+
+        calm.asked.clear()
+        assert not calm.asked.wait(0.2)
+
+    def test_the_first_call_waits_for_no_gate(self, live, cuda, driver, monkeypatch):
+        compiled = []
+        usual = cuda._builder.gate
+        monkeypatch.setattr(
+            cuda._timing._gate, "_build", lambda: compiled.append(len(driver.launches)) or usual()
+        )
+        x, out = live.arrays(1 << 14)
+
+        live.kernel(x, out=out)
+        assert live.deciders.desk.drained(60)
+        assert compiled == []  # it also loads what it launches, so that nobody asked for its time
+        self.burst(live)
+
+        assert len(compiled) == 1
+        assert compiled[0] > 1

@@ -15,6 +15,7 @@ import vyre  # what follows needs the bindings
 from vyre.adapter.template import same, templated, variants
 from vyre.adapter.template.arguments import Bound, taken
 from vyre.adapter.template.compiling import portable_of, runs
+from vyre.adapter.template.copies import copies_of
 from vyre.adapter.template.short import Short
 from vyre.adapter.template.variants import OnTexts
 from vyre.adapter.trial.around import MARGIN, UNTOUCHED
@@ -356,6 +357,38 @@ def test_what_is_written_beside_a_copy_is_seen_however_it_is_aligned(
         {0: [], -1: [4092, 4093, 4094, 4095], 900: [4096, 4097, 4098, 4099]}[at],
         [],
     ]
+
+
+@pytest.mark.parametrize("by", [0, 8], ids=["in place", "beside"])
+def test_arrays_that_share_memory_do_so_in_copies(arrays, device, driver, monkeypatch, by):
+    class Part(Theirs):
+        @property
+        def __cuda_array_interface__(self):
+            data = (self.array.argument + 4 * by, False)
+            return {**super().__cuda_array_interface__, "data": data, "shape": (900,)}
+
+    recipe, (c, _) = template()._recipe, arrays
+    held = taken(recipe, (Theirs(c, 1), Part(c, 1), 2.0, 900, True))
+    portable = portable_of(device, recipe, Bound((900,), (), held))
+    launch, given = type(driver)._cuLaunchKernel, []
+
+    def launching(driver, *asked):
+        said = launch(driver, *asked)
+        given.append(values(driver, "QQ"))
+        ctypes.c_float.from_address(given[-1][1]).value = 5.0
+        return said
+
+    monkeypatch.setattr(type(driver), "_cuLaunchKernel", launching)
+    settings = dict(template().space.configs[0].settings)
+    written, *_ = runs(portable.kernel)(settings, portable.arguments)
+    monkeypatch.undo()
+    first, second = copies_of(device, held)[:2]
+
+    assert given[0][1] - given[0][0] == 4 * by
+    assert np.flatnonzero(written == 5).tolist() == [by]
+    assert second.argument - first.argument == 4 * by
+    assert (np.asarray(first) == 1).all()
+    assert first.argument != c.argument
 
 
 NUMBERS = """__global__ void numbers(

@@ -91,3 +91,25 @@ def test_a_speculation_explains_the_latest_sizes_and_counts_the_others(device):
     assert len(lines) == 9
     assert "over about 1,024 items" in lines[0]
     assert lines[-1] == "and 3 more sizes, called before these"
+
+
+@vyre.kernel
+def summed(x: In[f32, 2], out: Out[f32]):
+    h, w = x.shape
+    out[0] = sum(sum(x[i, j] for j in range(w)) for i in range(h))
+
+
+def test_what_runs_once_is_explained_by_the_elements_that_it_goes_over(device):
+    summed(device.zeros((30, 100), np.float32))
+    vyre.kernels.dot(*[device.zeros(4_000, np.float32)] * 2)
+
+    assert "\n30 x 100 elements on reference:0\n" in str(summed.explain())
+    assert "\n4,000 elements on reference:0\n" in str(
+        vyre.kernels.dot.explain(*[device.zeros(4_000, np.float32)] * 2)
+    )
+
+
+def test_one_element_is_one(device):
+    scaled(device.zeros(1, np.float32), n=1)
+
+    assert "\n1 element on reference:0\n" in str(scaled.explain(device.zeros(1, np.float32), n=1))

@@ -8,6 +8,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from vyre.adapter.failure import words_of
@@ -18,6 +19,9 @@ from vyre.runtime.compile.child import Spoken
 from vyre.runtime.compile.worker import Pending, Refused, Worker, python_command
 
 _SERVER = "vyre.adapter.server"
+_FILLED = MappingProxyType({"MALLOC_PERTURB_": "90"})
+"""With it glibc fills what is allocated and what is freed, so that who reads it is found out."""
+
 _TO_COME_UP_S = 60.0  # libraries of others are loaded there
 _TO_CLOSE_S = 10.0  # for what is being made here when the process ends
 _ENDING = "this process is ending"
@@ -26,14 +30,19 @@ _ENDING = "this process is ending"
 class Jobs(Worker[Job, Mapping[str, Any]]):
     """A process that does jobs, and may die of one without harm to whoever asked."""
 
-    def __init__(self, spoken: Spoken, time_limit_s: float = _TO_COME_UP_S) -> None:
+    def __init__(
+        self,
+        spoken: Spoken,
+        time_limit_s: float = _TO_COME_UP_S,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(
             lambda: python_command(spoken.process, _SERVER),
             GREETING,
             time_limit_s=time_limit_s,
             spoken=spoken,
             # One thread each, because the cores are the caller's.
-            variables={"POCL_MAX_PTHREAD_COUNT": "1", "POCL_AFFINITY": "0"},
+            variables={"POCL_MAX_PTHREAD_COUNT": "1", "POCL_AFFINITY": "0", **variables},
         )
 
     def request(self, work: Job) -> Mapping[str, Any]:
@@ -56,7 +65,8 @@ def compiling() -> Jobs:
 @functools.cache
 def trying() -> Jobs:
     """The process that runs configs on copies before they serve."""
-    return Jobs(Spoken("the process that tried it", "a run on copies"))
+    spoken = Spoken("the process that tried it", "a run on copies")
+    return Jobs(spoken, variables=_FILLED)
 
 
 class Aside:

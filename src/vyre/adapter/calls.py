@@ -140,7 +140,12 @@ class Entry:
         if by.mode.writes:  # or nothing is timed
             kind.place.prepare()  # kernels of Vyre's have no time for that before their first guess
         call = Call.of(subject, steps, size=kind.size, pace=kind.place.pace)
-        self.call = replace(call, clocks=kind.place.clocks, opening=subject.opening)
+        self.call = replace(
+            call,
+            clocks=kind.place.clocks,
+            prepare_timing=kind.place.prepare,
+            opening=subject.opening,
+        )
         self.site: Site = site_of(self.call, by)
 
     @property

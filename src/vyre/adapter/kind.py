@@ -25,8 +25,11 @@ class Place(Protocol):
         """How quickly to learn beside calls there."""
         ...
 
-    def prepare(self) -> None:
-        """Get ready to time launches; where nothing is timed, nobody asks."""
+    def prepare(self) -> bool:
+        """Get ready to time launches, or say that it is to be asked again a little later.
+
+        Where nothing is timed, nobody asks.
+        """
         ...
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:

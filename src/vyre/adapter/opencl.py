@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -20,13 +19,10 @@ from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Kind, Portable, Start
 from vyre.adapter.looks import NOT_SEEN, Looks
+from vyre.adapter.opencl_copies import on_copies, portable_launch, refuse_to_copy_much
+from vyre.adapter.opencl_program import binary_of, options_of, sign_in, source_of
 from vyre.adapter.places import sooner
-from vyre.adapter.reading.hidden import defined_by, hidden_in_source, hiding_option
-from vyre.adapter.reading.sources import bare
-from vyre.adapter.trial.around import MARGIN, UNTOUCHED, Surrounded
-from vyre.adapter.trial.copying import refuse_beyond
 from vyre.adapter.trial.trials import Check
-from vyre.backend import host
 from vyre.backend import opencl as backend
 from vyre.errors import InvalidInput
 from vyre.learn import rules
@@ -44,41 +40,8 @@ _MOST_QUEUES = 64
 DRIVERS = "driver"
 """What a config says whose local size is left to the driver."""
 
-_GROUPS = re.compile(
-    r"\b(\w*get_local_\w+|get_enqueued_local_size|get_group_id|get_num_groups|\w*barrier|local|__local"
-    r"|(?!reqd_)\w*work_group_\w+|\w*sub_?group\w*|\w*_fence|asm|__asm\w*|__builtin_\w+|_\w*(?:local|group)_\w+"
-    r"|_Z\w+)\b"
-)
-"""What makes a result depend on the local size, if anything does."""
-
-_WHOLE = re.compile(r"\bget_global_(?:size|linear_id)\b")
-"""What does where the global size goes by the local one."""
-
-_HARMLESS = re.compile(r"<pyopencl-[\w-]+\.h>")
-"""Headers in which nothing does."""
-
-_VECTOR = re.compile(r"([a-z]+)\d*\*$")
-
 _ITS_OWN = re.compile(r"-I *(\"[^\"]*pyopencl.cl\"|\S*pyopencl.cl)(?=\s|$)")
 """Where PyOpenCL keeps its headers, which it adds to all options: it is another place elsewhere."""
-
-_VALUES = (np.generic, np.ndarray, int, float, bytes, type(None))
-"""What is passed by value."""
-
-_NUMBERS = {
-    "char": "i1",
-    "short": "i2",
-    "int": "i4",
-    "long": "i8",
-    "half": "f2",
-    "float": "f4",
-    "uchar": "u1",
-    "ushort": "u2",
-    "uint": "u4",
-    "ulong": "u8",
-    "double": "f8",
-}
-"""What numbers of OpenCL's are called, and what they are."""
 
 _REFUSED = (cl.LogicError, cl.RuntimeError, cl.MemoryError)
 
@@ -97,8 +60,9 @@ class Queues:
     def pace(self) -> Pace:
         return sooner(Pace.beside(self.info, backend.OpenCL.unfelt_ns, backend.OpenCL.shortest_ns))
 
-    def prepare(self) -> None:
+    def prepare(self) -> bool:
         """Events are all there is to it."""
+        return True
 
     def time(self, stream: int, launch: Callable[[], object]) -> backend.OpenCLTicket | None:
         """The launch's own event tells, where its queue lets events tell."""
@@ -167,6 +131,8 @@ class TunedKernel:
             if not g_times_l:
                 looked, by = self._looks.latest(args), rules.usual or rules.rule()
                 entry = self._again[by, self._queues[queue], global_size, local_size, looked]
+                if type(sum((*global_size, *(local_size or ())))) is not int:
+                    entry = None  # 64.0 is found where 64 was
         except NOT_SEEN:  # or a queue that is new, sizes in a list
             pass
         if entry is None:
@@ -202,9 +168,9 @@ class TunedKernel:
     ) -> Decision:
         """Look for the fastest local size at once, on copies of the buffers, and remember it."""
         size, local = self._sizes(global_size, local_size)
-        _refuse_to_copy_much(queue, args, f"tuning {self.name}")
+        refuse_to_copy_much(queue, args, f"tuning {self.name}")
         return self._entry(queue, size, local, args).tune(
-            (queue, args, None, None), copies=_on_copies, budget_s=budget_s, progress=progress
+            (queue, args, None, None), copies=on_copies, budget_s=budget_s, progress=progress
         )
 
     def _sizes(self, global_size: object, local_size: object) -> tuple[Shape, Local]:
@@ -261,8 +227,8 @@ class TunedKernel:
         """The source, or the binary where there is none, and how it was built."""
         if device.int_ptr not in self._texts:
             program = self._kernel.program
-            built = _ITS_OWN.sub("", _options(program, device)).strip()
-            text = source_of(program) or _binary_of(program, device).hex()
+            built = _ITS_OWN.sub("", options_of(program, device)).strip()
+            text = source_of(program) or binary_of(program, device).hex()
             self._texts[device.int_ptr] = f"{self.name}\n{built}\n{text}"
         return self._texts[device.int_ptr]
 
@@ -276,24 +242,6 @@ def _doublings(argument: Any) -> int | None:
 
 def _product(sizes: Iterable[int], local: Iterable[int]) -> Shape:
     return tuple(a * b for a, b in zip(sizes, local, strict=True))
-
-
-def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
-    """The same launch on copies of its buffers, which waits for nothing."""
-    queue, args, offset, _ = arguments
-    return queue, tuple(_copied(queue, n, one) for n, one in enumerate(args)), offset, None
-
-
-def _refuse_to_copy_much(queue: Any, args: Iterable[Any], asked: str, beside: int = 0) -> None:
-    """Refuse copies of buffers where too little memory is free, as far as that can be known."""
-    device, needed = queue.device, sum(one.size + beside for one in args if _is_buffer(one))
-    free = host.free_bytes() if device.host_unified_memory else device.global_mem_size
-    refuse_beyond(needed, free, asked, beside)
-
-
-def _is_buffer(argument: Any) -> bool:
-    """Whether it is memory that can be copied byte by byte, of a pool's or of its own."""
-    return isinstance(argument, cl.MemoryObjectHolder) and not isinstance(argument, cl.Image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,195 +276,7 @@ class _Locals:
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The kernel as its source, and its buffers' bytes."""
-        queue, args, offset, _ = arguments
-        program, device = self.kernel.program, queue.device
-        source = source_of(program)
-        if source is None:
-            raise InvalidInput(
-                f"check= of {self.kernel.function_name}, whose program has no source",
-                "build it from source, or leave check= out",
-            )
-        _refuse_to_copy_much(queue, args, "check=", _before(device) + MARGIN)
-        described = [_described(queue, one, number) for number, one in enumerate(args)]
-        kernel = {
-            "source": source,
-            "options": _options(program, device),
-            "name": self.kernel.function_name,
-            "platform": device.platform.name,
-            "device": device.name,
-            "size": list(self.size),
-            "offset": None if offset is None else list(offset),
-            "pad": self.pad,
-            "arguments": [one for one, _ in described],
-        }
-        names = [f"argument {n}" for n, (one, _) in enumerate(described) if one["is"] == "buffer"]
-        values = tuple(value for _, value in described)
-        return Portable(
-            entry="vyre.adapter.opencl:runs", kernel=kernel, arguments=values, names=tuple(names)
-        )
-
-
-def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:
-    """What runs a kernel on copies of its buffers, in the process that may die."""
-    device = next(
-        one
-        for platform in cl.get_platforms()
-        if platform.name == kernel["platform"]
-        for one in platform.get_devices()
-        if one.name == kernel["device"]
-    )
-    context = cl.Context([device])
-    queue = cl.CommandQueue(context)
-    options = f"{kernel['options']} -cl-kernel-arg-info"  # what numbers of Python's are there
-    built = cl.Program(context, kernel["source"]).build(options)
-    function = cl.Kernel(built, kernel["name"])
-
-    def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
-        given: list[Any] = []
-        held: dict[int, Surrounded] = {}
-        for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
-            match described["is"]:
-                case "buffer":
-                    held[number] = _surrounded(queue, value)
-                    given.append(held[number].array)
-                case "local":
-                    given.append(cl.LocalMemory(described["bytes"]))
-                case _:
-                    given.append(_typed(function, number, value))
-        local = local_of(Knobs.of(settings))
-        size = _padded(tuple(kernel["size"]), local) if kernel["pad"] else tuple(kernel["size"])
-        function(queue, size, local, *given, global_offset=kernel["offset"])
-        written: list[Any] = []
-        for number, (described, value) in enumerate(zip(kernel["arguments"], values, strict=True)):
-            if described["is"] == "buffer":
-                cl.enqueue_copy(queue, value, given[number])
-                written.append(_elements(function, number, value))
-        written += [one.beside(f"argument {number}") for number, one in held.items()]
-        queue.finish()
-        return written
-
-    return run
-
-
-def _before(device: Any) -> int:
-    """Bytes before a part of a buffer: a part begins where the device has it, told in bits."""
-    return max(MARGIN, int(device.mem_base_addr_align) // 8)
-
-
-def _surrounded(queue: Any, held: np.ndarray[Any, Any]) -> Surrounded:
-    """A copy of a buffer's bytes, which is a part of a larger buffer."""
-    start = _before(queue.device)
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    filled = np.pad(held, (start, MARGIN), constant_values=UNTOUCHED)
-    whole = cl.Buffer(queue.context, flags, hostbuf=filled)
-
-    def read(first: int, last: int) -> np.ndarray[Any, Any]:
-        host = np.empty(last - first, np.uint8)
-        cl.enqueue_copy(queue, host, whole, src_offset=first)
-        return host
-
-    return Surrounded(whole.get_sub_region(start, held.size), start, held.size, read)
-
-
-def _typed(kernel: Any, number: int, value: Any) -> Any:
-    """A number of Python's as the kernel has it, which its caller may have told the library."""
-    if not isinstance(value, (int, float)):
-        return value
-    name = kernel.get_arg_info(number, cl.kernel_arg_info.TYPE_NAME)
-    return np.dtype(_NUMBERS[name]).type(value) if name in _NUMBERS else value
-
-
-def _elements(kernel: Any, number: int, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The bytes of a buffer as the numbers that the kernel says it points to, if it does."""
-    name = kernel.get_arg_info(number, cl.kernel_arg_info.TYPE_NAME)
-    plain = _VECTOR.match(name)
-    if plain is None or plain[1] not in _NUMBERS:
-        return value
-    dtype = np.dtype(_NUMBERS[plain[1]])
-    return value[: value.size // dtype.itemsize * dtype.itemsize].view(dtype)
-
-
-def _described(queue: Any, argument: Any, number: int) -> tuple[dict[str, Any], Any]:
-    """An argument as another process has it."""
-    if _is_buffer(argument):
-        return {"is": "buffer"}, _bytes_of(queue, argument)
-    if isinstance(argument, cl.LocalMemory):
-        return {"is": "local", "bytes": argument.size}, None
-    if isinstance(argument, _VALUES):
-        return {"is": "value"}, argument
-    raise InvalidInput(
-        f"argument {number}, {shown(argument)}, cannot be had in another process",
-        "leave check= out, or pass buffers and plain values",
-    )
-
-
-def _bytes_of(queue: Any, buffer: Any) -> np.ndarray[Any, Any]:
-    host = np.empty(buffer.size, np.uint8)
-    cl.enqueue_copy(queue, host, buffer)
-    return host
-
-
-def _copied(queue: Any, number: int, argument: Any) -> Any:
-    if _is_buffer(argument):
-        made = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, argument.size)
-        cl.enqueue_copy(queue, made, argument)
-        return made
-    if isinstance(argument, (*_VALUES, cl.LocalMemory, cl.Sampler)):
-        return argument
-    raise InvalidInput(
-        f"argument {number}, {shown(argument)}, cannot be copied",
-        "pass buffers and plain values, or call it and let it learn",
-    )
-
-
-def source_of(program: Any) -> str | None:
-    """The text that a program was built from, where it is known."""
-    kept = getattr(program, "_source", None)
-    if isinstance(kept, str) and kept:
-        return kept
-    try:
-        return program.get_info(cl.program_info.SOURCE) or None
-    except cl.Error:
-        return None
-
-
-def _options(program: Any, device: Any) -> str:
-    """How a program was built."""
-    options: str = program.get_build_info(device, cl.program_build_info.OPTIONS)
-    return options
-
-
-def _binary_of(program: Any, device: Any) -> bytes:
-    """What a program was built to on a device."""
-    devices = program.get_info(cl.program_info.DEVICES)
-    binary: bytes = program.get_info(cl.program_info.BINARIES)[devices.index(device)]
-    return binary
-
-
-def _sign_in(text: str | None, options: str, *, pad: bool) -> str | None:
-    """What may make results depend on the local size, as words; None where nothing does.
-
-    Args:
-        text: the source, all of whose kernels count.
-        options: what it was built with.
-        pad: whether the global size goes by the local one.
-    """
-    if text is None:
-        return "its source is not known"
-    words = shlex.shlex(options, posix=True)
-    words.whitespace_split, words.escape, words.commenters = True, "", ""
-    try:
-        given = list(words)
-    except ValueError:  # a quote that does not end
-        return f"its options {shown(options)} may hide anything"
-    option, hidden = hiding_option(given), hidden_in_source(text, _HARMLESS)
-    if option is not None:
-        return f"its option {option} may hide anything"
-    if hidden is not None:
-        return f"its source has {hidden}, which may hide anything"
-    plain = bare("\n".join((*defined_by(given), text)))
-    sign = _GROUPS.search(plain) or (_WHOLE.search(plain) if pad else None)
-    return None if sign is None else f"its source says {sign[0]}"
+        return portable_launch(self.kernel, self.size, arguments, pad=self.pad)
 
 
 def _able(
@@ -536,7 +296,7 @@ def _able(
         return (knobs_of(given),), (why,)
     if stated is None:
         text = source_of(kernel.program)
-        sign = _sign_in(text, _options(kernel.program, device), pad=pad)
+        sign = sign_in(text, options_of(kernel.program, device), pad=pad)
         if sign is not None:
             return blocks.alone(knobs_of(given), sign, "local", "local sizes")
         stated = (None, *blocks.usual(len(size)))

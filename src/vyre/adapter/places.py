@@ -31,8 +31,9 @@ class Host:
     def info(self) -> DeviceInfo:
         return _host_info()
 
-    def prepare(self) -> None:
+    def prepare(self) -> bool:
         """There is a clock."""
+        return True
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket:  # noqa: ARG002  # there is one
         """By the host's clock, which is what whoever calls the function feels."""
@@ -71,8 +72,8 @@ class OnDevice:
     def info(self) -> DeviceInfo:
         return self.device.info
 
-    def prepare(self) -> None:
-        self.device.backend.prepare_timing()
+    def prepare(self) -> bool:
+        return self.device.backend.prepare_timing()
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         return self.device.backend.time(stream, launch, enqueues=self.enqueues)

@@ -174,8 +174,11 @@ class Queue(Protocol):
         """
         ...
 
-    def prepare_timing(self) -> None:
-        """Get ready to time launches; it may wait for a compiler."""
+    def prepare_timing(self) -> bool:
+        """Get ready to time launches, which may wait for a compiler; whether no more is to be done.
+
+        Where callers would wait for it as well, it is to be asked again a little later.
+        """
         ...
 
     def is_capturing(self, stream: int = 0) -> bool:

@@ -403,8 +403,9 @@ class OpenCL:
             return None
         return MarkedTicket(before, after, rough=idle)
 
-    def prepare_timing(self) -> None:
+    def prepare_timing(self) -> bool:
         """Events are all there is to it."""
+        return True
 
     def is_capturing(self, stream: int = 0) -> bool:  # noqa: ARG002  # nothing records launches
         """Never: launches run."""

@@ -15,7 +15,7 @@ from vyre.cli.targets import Target
 from vyre.cli.words import parse_schedule
 from vyre.errors import DeviceFailed, InvalidInput, UnsupportedFeature
 from vyre.model import Decision, Failed, Schedule, span
-from vyre.plain import plain
+from vyre.plain import elements, plain
 from vyre.report.values import (
     Value,
     config_value,
@@ -102,7 +102,7 @@ def _explanation(target: Target, look: Look) -> Iterator[str]:
     if facts.stated:
         yield _line("stated", f"by its author: {', '.join(facts.stated)} is written once")
     yield ""
-    yield f"{look.elements:,} elements on {look.device.name}, {look.device.info.model}"
+    yield f"{elements(look.elements)} on {look.device.name}, {look.device.info.model}"
     yield _line("default", space.default.text)
     yield _line("space", f"{len(space.legal)} legal schedules, {len(space.codes)} codes")
     for refused in space.refused:
@@ -175,7 +175,7 @@ def schedule_of(look: Look, word: str) -> Schedule:
     if word == "tuned":
         if look.known is None:
             raise InvalidInput(
-                f"nothing is remembered for {look.kernel.name} over {look.elements:,} elements",
+                f"nothing is remembered for {look.kernel.name} over {elements(look.elements)}",
                 f'run "vyre tune" for it first, with --size {look.elements}',
             )
         return look.known.schedule
@@ -212,7 +212,7 @@ def bench(target: Target, look: Look, words: list[str], console: Console, *, jso
             }
         )
         return
-    console.print(f"{target.name}, {look.elements:,} elements on {look.device.name}\n")
+    console.print(f"{target.name}, {elements(look.elements)} on {look.device.name}\n")
     names = ["default, again", *wanted]
     cells = [
         (

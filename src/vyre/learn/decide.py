@@ -14,6 +14,7 @@ from vyre.learn.rules import Rule, rule
 from vyre.learn.site import Site
 from vyre.learn.subject import Opening, Prepare, Subject
 from vyre.model import Clocks, Config, Decision, DeviceInfo, Mode, Reason, Workload
+from vyre.plain import elements
 from vyre.policy.table import DEFAULT_POLICY
 from vyre.substrate.fixed import step
 
@@ -38,6 +39,7 @@ class Call:
         sweep: looks for the best at once; where there is none, mode `on` sweeps call by call.
         pace: how quickly to learn.
         clocks: what the device says of its clocks.
+        prepare_timing: gets ready to time launches; whether no more is to be done.
         advice: what to do about a choice that is not remembered and must be.
     """
 
@@ -56,12 +58,13 @@ class Call:
     sweep: Callable[[], Decision] | None = None
     pace: Pace = field(default_factory=Pace)
     clocks: Callable[[], Clocks | None] = lambda: None
+    prepare_timing: Callable[[], bool] = lambda: True
     advice: str = "let it be learned first, in a process that is not frozen"
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise InvalidInput(
-                f"calls of {self.name} over {self.size} elements",
+                f"calls of {self.name} over {elements(self.size)}",
                 "give a size of at least 1, and launch nothing where there is nothing to do",
             )
 
@@ -125,7 +128,7 @@ def site_of(call: Call, by: Rule | None = None) -> Site:
             process.deciders().tuned(decided)  # calls that learn run it as well
     if known is None and by.strict:
         raise NotRemembered(
-            f"nothing is remembered for {call.name} over {call.size:,} elements on "
+            f"nothing is remembered for {call.name} over {elements(call.size)} on "
             f"{call.device.model}, and this process is frozen",
             call.advice,
         )
@@ -154,6 +157,7 @@ def _decider(call: Call, known: Decision | None, opening: Opening | None, policy
         policy=policy,
         step=step,
         clocks=call.clocks,
+        prepare_timing=call.prepare_timing,
         neighbours=deciders.neighbours,
         guess=call.guess,
     )

@@ -49,7 +49,16 @@ from vyre.learn.learner.advance import advance
 from vyre.learn.pace import Pace
 from vyre.learn.recorder import Recorder
 from vyre.learn.standing import PROVISIONAL, Phase, Standing
-from vyre.learn.subject import Fetched, Fetching, Later, Opening, Subject, asked
+from vyre.learn.subject import (
+    LATE_S,
+    SOON_S,
+    Fetched,
+    Fetching,
+    Later,
+    Opening,
+    Subject,
+    asked,
+)
 from vyre.learn.tally import Tally
 from vyre.model import Clocks, Config, Decision, Failed, Workload
 from vyre.policy.natural_step import Step as NaturalStep
@@ -87,6 +96,7 @@ class Decider:
         policy: str = DEFAULT_POLICY,
         step: NaturalStep = natural_step_q16,
         clocks: Callable[[], Clocks | None] = lambda: None,
+        prepare_timing: Callable[[], bool] = lambda: True,
         neighbours: Callable[[Workload], Iterable[Known]] = lambda _: (),
         guess: Callable[[], Decision | None] = lambda: None,
     ) -> None:
@@ -95,6 +105,7 @@ class Decider:
         self._desk, self._subject, self._recorder = desk, subject, recorder
         self._pace, self._step, self._clocks = pace or Pace(), step, clocks
         self._size, self._neighbours, self._guess = size, neighbours, guess
+        self._prepare_timing = prepare_timing
         # -- read by calls
         self.standing = Standing.of(workload, default, known, opening)
         self.best = self.standing.decision.config
@@ -108,6 +119,7 @@ class Decider:
         self._fetching: list[Fetching] = []
         self._came_in: list[_CameIn] = []
         self._worked_s = 0.0
+        self._prepares = False  # what times launches: it comes when no caller would wait for it
         # The first calls are timed before anything else is done beside them.
         self._begins_later = bool(self._opening)
         self._ran_before: list[tuple[Config, Ticket, int, float]] = []
@@ -214,12 +226,25 @@ class Decider:
         def heard(came: int | VyreError | None) -> None:
             if not self._came_in:  # what comes until then is told together
                 self._desk.at(time.monotonic(), lambda: self._do(self._tell))
-            self._came_in.append(
-                partial(self._heard, config, came, size, share, rough=ticket.rough)
-            )
+            rough = ticket.rough
+            if rough and not self._prepares:
+                self._do(self._prepare)
+            early = rough and self._prepares
+            ran = partial(self._heard, config, came, size, share, rough=rough, early=early)
+            self._came_in.append(ran)
 
         self._happened(Launched(config))
         self._desk.watch(ticket, heard)
+
+    def _prepare(self, pause_s: float = SOON_S) -> None:
+        """Have launches to come timed well, as soon as no caller would wait for what that loads.
+
+        A launch was timed by now: no first one waits for this either.
+        """
+        self._prepares = not self.standing.is_over and not self._prepare_timing()
+        if self._prepares:
+            again = partial(self._prepare, min(2 * pause_s, LATE_S))
+            self._desk.at(time.monotonic() + pause_s, lambda: self._do(again))
 
     def _recall(self) -> None:
         """Begin at once, without the turns, where this very workload was decided before."""
@@ -243,6 +268,7 @@ class Decider:
         if self._begins_later or self.standing.is_over:
             return
         self._fetching, self._came_in, self._ran_before = [], [], []
+        self._prepares = False
         self.asked.clear()
         self.standing = self.standing.anew()
         self._begin()
@@ -273,6 +299,7 @@ class Decider:
         share: float,
         *,
         rough: bool,
+        early: bool,
         clocks: Clocks | None,
     ) -> Ran | Lost | Fell:
         """The time that was asked for, or why there is none; None where nobody knows."""
@@ -281,7 +308,7 @@ class Decider:
         if isinstance(came, VyreError):
             return Fell({config: came.problem})
         clock, throttled = ("", ()) if clocks is None else (clocks.state, clocks.throttled)
-        return Ran(config, came, size, rough, clock, throttled, share)
+        return Ran(config, came, size, rough, clock, throttled, share, early)
 
     def _tell(self) -> None:
         """Tell the learner all that has come in: the clocks are looked at once, too."""

@@ -74,6 +74,7 @@ class Ran:
     clock: str = ""  # the state of the device's clocks; empty where it does not tell
     throttled: tuple[str, ...] = ()  # why the device was held back, if it was
     share: float = 1.0  # of the dispatch, that ran so
+    early: bool = False  # before launches are timed as well as they will be
 
 
 @dataclass(frozen=True, slots=True)

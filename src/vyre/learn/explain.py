@@ -15,7 +15,7 @@ from vyre.model import (
     html_rows,
     span,
 )
-from vyre.plain import plain
+from vyre.plain import elements, plain
 from vyre.policy.measured import Measured
 
 _SHOWN = 5  # schedules of a table
@@ -57,8 +57,8 @@ class Explained:
 
     def _lines(self) -> Iterator[str]:
         decision = self.decision
-        size = " x ".join(f"{extent:,}" for extent in self.covers)
-        yield f"{size} elements on {self.device}" if size else f"calls on {self.device}"
+        what = elements(*self.covers) if self.covers else "calls"
+        yield f"{what} on {self.device}"
         yield _line("runs", decision.config.text)
         yield _line("because", ": ".join(filter(None, (decision.reason.value, decision.detail))))
         if decision.config != self.default:

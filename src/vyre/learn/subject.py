@@ -110,6 +110,10 @@ class Later:
     after_s: float = 0.0
 
 
+SOON_S, LATE_S = 1e-3, 5e-2
+"""Between two looks at whether callers would wait for what is loaded: at first, and at most."""
+
+
 class Fetching(Protocol):
     """Configs that are being made ready; used on the thread that learns."""
 

@@ -10,6 +10,7 @@ from importlib.resources import files
 from math import exp, log
 
 from vyre.model import Decision, Reason, Schedule, span
+from vyre.plain import elements as counted
 from vyre.plain import plain
 from vyre.report.gather import Case, Report
 from vyre.report.values import to_json
@@ -171,7 +172,7 @@ def _pays(case: Case) -> str:
 def _case(number: int, case: Case) -> Iterator[str]:
     decision = case.decision
     gained = case.gain is not None
-    size = f"{case.elements:,} elements" if case.elements else "size unknown"
+    size = counted(case.elements) if case.elements else "size unknown"
     yield f"<section class='card' id='case-{number}'>"
     yield (
         f"<header><h3>{escape(case.kernel)} <span class='muted'>{size}</span></h3>"

@@ -40,8 +40,9 @@ class TablePlace:
     capturing: bool = False
     timed: int = 0
 
-    def prepare(self) -> None:
+    def prepare(self) -> bool:
         """There is a table."""
+        return True
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket:
         del stream

@@ -15,6 +15,8 @@ import numpy as np
 from vyre.adapter.kind import Portable
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import BESIDE, Given, lies_at, surrounded
+from vyre.adapter.trial.laid import array_in, cupy_form
+from vyre.adapter.trial.together import taken_together
 from vyre.adapter.trial.trials import pickled
 from vyre.errors import InvalidInput
 from vyre.plain import shown
@@ -39,6 +41,19 @@ def copied_at(number: int, argument: Any, *, whole: bool = True) -> Any:
     if whole:
         _refuse_strided(number, argument)
     return argument.copy(order="K")
+
+
+def copied_together(args: Sequence[Any], *, whole: bool = True) -> tuple[Any, ...]:
+    """Copies of a launch's arguments: arrays that share memory do so in the copy as well."""
+    shared: dict[int, Any] = copying.shared_copies(args)
+    made: list[Any] = []
+    for number, one in enumerate(args):
+        if is_array(one) and whole:
+            _refuse_strided(number, one)
+        if id(one) not in shared:
+            shared[id(one)] = copied_at(number, one, whole=whole)
+        made.append(shared[id(one)])
+    return tuple(made)
 
 
 def _refuse_strided(number: int, array: Any) -> None:
@@ -92,7 +107,9 @@ def portable_launch(
         **more,
     }
     names = tuple(f"argument {number}" for number in arrays)
-    return Portable(entry=entry, kernel=taken, arguments=tuple(values), names=names)
+    forms = {n: cupy_form(one) for n, one in arrays.items() if one.size}
+    shared = taken_together(values, forms, dict(taken["arrays"]))
+    return Portable(entry=entry, kernel=taken, arguments=shared, names=names)
 
 
 def unpacked(kernel: Mapping[str, Any]) -> Any:
@@ -104,7 +121,7 @@ def unpacked(kernel: Mapping[str, Any]) -> Any:
 def on_device(kernel: Mapping[str, Any], values: Sequence[Any]) -> Given:
     """What a kernel is launched with, its arrays on the device again."""
     surround = partial(surrounded, to_device=cupy.asarray, to_host=cupy.asnumpy)
-    return Given.of(values, dict(kernel["arrays"]), surround, cupy.asarray)
+    return Given.of(values, dict(kernel["arrays"]), surround, cupy.asarray, array_in)
 
 
 def left_in(kernel: Mapping[str, Any], given: Given) -> list[Any]:

@@ -36,8 +36,8 @@ class Streams:
     def pace(self) -> Pace:
         return self.on.pace
 
-    def prepare(self) -> None:
-        self.on.prepare()
+    def prepare(self) -> bool:
+        return self.on.prepare()
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         return self.on.time(_handle(stream), launch)

@@ -15,7 +15,7 @@ from vyre.adapter.alike import alike, elements_in, sizes_in, traits_in
 from vyre.adapter.blocks import Shape, block_of
 from vyre.adapter.calls import Calls, Entry
 from vyre.adapter.cupy import device
-from vyre.adapter.cupy.copies import copied_at, left_in, on_device, portable_launch, unpacked
+from vyre.adapter.cupy.copies import copied_together, left_in, on_device, portable_launch, unpacked
 from vyre.adapter.cupy.device import CURRENT, REFUSED, is_whole, versions
 from vyre.adapter.failure import Raised
 from vyre.adapter.grids import Launch
@@ -85,6 +85,8 @@ class TunedElementwiseKernel:
             by = rules.usual or rules.rule()
             key = (by, self._device.number(), block_size, size, self._looks.latest(args))
             entry = self._again[key]
+            if type(block_size) is not int:  # 128.0 is found where 128 was
+                entry = None
         except NOT_SEEN:
             pass
         if entry is None:
@@ -192,6 +194,8 @@ class TunedElementwiseKernel:
     def _seen(self, args: tuple[Any, ...], size: Any, block_size: Any) -> Entry | None:
         """Where such calls are made from, if there were any with arguments of these types."""
         looked = self._looks.exactly(args)
+        if not is_whole(block_size):
+            return None
         try:
             return self._again.get((rules.rule(), self._device.number(), block_size, size, looked))
         except TypeError:  # of what the library refuses
@@ -259,8 +263,7 @@ def runs(
 def _on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     args, size, on = arguments
     with on or nullcontext():
-        made = (copied_at(n, one, whole=False) for n, one in enumerate(args))
-        return tuple(made), size, on
+        return copied_together(args, whole=False), size, on
 
 
 def _sign_in(kernel: Any) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from vyre.adapter.alike import alike
 from vyre.adapter.looks import Arrays
 from vyre.adapter.numba.device import SIMULATED
-from vyre.adapter.trial.copying import copied
+from vyre.adapter.trial.copying import copied, shared_copies
 from vyre.adapter.trial.parts import as_numpy
+from vyre.adapter.trial.together import Form, Together, groups, sliced
 from vyre.errors import InvalidInput
 from vyre.runtime.arrays.foreign_kinds import kind_of
 
@@ -122,22 +123,63 @@ def on_host(array: Any) -> Any:
 def on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its arrays."""
     launching, args, stated = arguments
-    made = tuple(_copied(number, one) for number, one in enumerate(args))
+    held = [*_arrays_in(args)]
+    made = {**shared_copies(held), **_own_shared(held)}
+    copies = tuple(_copied(number, one, made) for number, one in enumerate(args))
     cuda.synchronize()  # its stream may be another one
-    return launching, made, stated
+    return launching, copies, stated
 
 
-def _copied(number: int, argument: Any) -> Any:
+def _arrays_in(argument: Any) -> Iterator[Any]:
     if isinstance(argument, tuple):
-        made = [_copied(number, one) for one in argument]
-        return type(argument)(*made) if hasattr(argument, "_fields") else tuple(made)
+        for one in argument:
+            yield from _arrays_in(one)
+    elif isinstance(argument, _WRAPPED):
+        yield from _arrays_in(argument.value)
+    elif is_array(argument):
+        yield argument
+
+
+def _own_shared(arrays: Sequence[Any]) -> dict[int, Any]:
+    """Copies of Numba's own arrays that share memory with another, by their numbers."""
+    found: dict[int, Any] = {}
+    own = [*{id(one): one for one in arrays if hasattr(one, "copy_to_host") and one.size}.values()]
+    forms = {n: form_of(one, one) for n, one in enumerate(own)}
+    for group in groups(forms):
+        for n in group:
+            refuse_strided(n, own[n])
+        hosts = {n: own[n].copy_to_host() for n in group}
+        together = Together.of({n: forms[n] for n in group}, hosts, 0)
+        copies = together.within(cuda.to_device(together.held), sliced)
+        found |= {id(own[n]): one for n, one in copies.items()}
+    return found
+
+
+def form_of(array: Any, said: Any) -> Form:
+    """How an array lies, which says what another does; as memory of its own where it tells none."""
+    on_device = hasattr(array, "__cuda_array_interface__")
+    address = address_of(array) if on_device else 0
+    return Form.of(said, "the device" if address else id(array), address)
+
+
+def _copied(number: int, argument: Any, made: dict[int, Any]) -> Any:
+    """A copy, of which `made` has those that were made before: what was one stays one."""
+    if isinstance(argument, tuple):
+        parts = [_copied(number, one, made) for one in argument]
+        return type(argument)(*parts) if hasattr(argument, "_fields") else tuple(parts)
     if isinstance(argument, _WRAPPED):
-        return type(argument)(_copied(number, argument.value))
+        return type(argument)(_copied(number, argument.value, made))
     if not is_array(argument):
         return argument
-    if not hasattr(argument, "copy_to_host"):
-        return copied(argument)
-    refuse_strided(number, argument)
-    made = cuda.device_array_like(argument)
-    made.copy_to_device(argument)
+    if id(argument) not in made:
+        made[id(argument)] = _copy_of(number, argument)
+    return made[id(argument)]
+
+
+def _copy_of(number: int, array: Any) -> Any:
+    if not hasattr(array, "copy_to_host"):
+        return copied(array)
+    refuse_strided(number, array)
+    made = cuda.device_array_like(array)
+    made.copy_to_device(array)
     return made

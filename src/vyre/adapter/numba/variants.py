@@ -19,10 +19,11 @@ from vyre.adapter.grids import Launch
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.numba import device
-from vyre.adapter.numba.arrays import address_of, is_array, on_host, refuse_strided
+from vyre.adapter.numba.arrays import address_of, form_of, is_array, on_host, refuse_strided
 from vyre.adapter.numba.device import options_of
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import BESIDE, Given, lies_at, surrounded
+from vyre.adapter.trial.together import taken_together
 from vyre.adapter.trial.trials import pickled
 from vyre.model import Knobs
 
@@ -85,10 +86,12 @@ class Blocks:
             "shared": self.shared_bytes,
             "arrays": [[number, lies_at(address_of(args[number]))] for number in arrays],
         }
+        hosts = [on_host(one) if is_array(one) else one for one in args]
+        forms = {n: form_of(args[n], hosts[n]) for n in arrays if hosts[n].size}
         return Portable(
             entry="vyre.adapter.numba.variants:runs",
             kernel=taken,
-            arguments=tuple(on_host(one) if is_array(one) else one for one in args),
+            arguments=taken_together(hosts, forms, dict(taken["arrays"])),
             names=tuple(f"argument {number}" for number in arrays),
         )
 

@@ -19,6 +19,7 @@ from vyre.adapter.template.arguments import (
     types_in,
     written,
 )
+from vyre.adapter.template.copies import forms_of, part_of
 from vyre.adapter.template.recipe import (
     Recipe,
     Settings,
@@ -33,6 +34,7 @@ from vyre.adapter.template.sizes import Launch
 from vyre.adapter.template.source import refuse_changed
 from vyre.adapter.trial.around import MARGIN, UNTOUCHED, Given, Surrounded, start_of
 from vyre.adapter.trial.portable import unpacked
+from vyre.adapter.trial.together import taken_together
 from vyre.adapter.trial.trials import packed
 from vyre.backend.base import Array, Rehearsal, Text, Texts, Unbuilt
 from vyre.runtime.arrays.array import DeviceArray
@@ -86,15 +88,19 @@ def compiled(given: Mapping[str, Any]) -> dict[str, Any]:
 def portable_of(device: Device, recipe: Recipe, bound: Bound) -> Portable:
     """A template and copies of a call's arguments, as another process can have them."""
     held = bound.held
+    lies = {n: _lies(one) for n, one in _arrays_in(held)}
+    hosts = [one if isinstance(one, np.generic) else np.asarray(one) for one in held]
     return Portable(
         entry="vyre.adapter.template.compiling:runs",
         # Functions beside what holds them, so that their modules are found.
         kernel={
             "device": device.name,
             "function": packed((recipe, bound.size, recipe.sizes.functions)),
-            "arrays": [[n, _lies(one)] for n, one in _arrays_in(held)],
+            "arrays": [*lies.items()],
         },
-        arguments=tuple(one if isinstance(one, np.generic) else np.asarray(one) for one in held),
+        arguments=taken_together(
+            hosts, forms_of(held), {n: _lies(one) for n, one in _arrays_in(held)}
+        ),
         names=tuple(name_of(recipe, n) for n in _written_in(recipe, held)),
     )
 
@@ -107,7 +113,7 @@ def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any
     surround = partial(_surrounded, device, texts)
 
     def run(settings: Mapping[str, Any], values: Sequence[Any]) -> list[Any]:
-        given = Given.of(values, lies, surround, device.array)
+        given = Given.of(values, lies, surround, device.array, partial(part_of, texts))
         held = given.values
         launch = launch_of(recipe, settings, size)
         if 0 not in launch.grid:

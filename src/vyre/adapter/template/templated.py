@@ -21,6 +21,7 @@ from vyre.adapter.template.arguments import (
     taken,
     written,
 )
+from vyre.adapter.template.copies import copies_of
 from vyre.adapter.template.recipe import Recipe, launch_of, texts_of
 from vyre.adapter.template.short import Short
 from vyre.adapter.template.signature import Unread
@@ -137,7 +138,7 @@ class Template:
         refuse_to_copy_much(bound.held, f"tuning {self.name}")
 
         def on_copies(_: Sequence[Any]) -> Sequence[Any]:
-            copies = tuple(_copied(device, one) for one in bound.held)
+            copies = copies_of(device, bound.held)
             device.synchronize()  # whatever stream they were made on
             return Bound(bound.size, arguments_in(copies), copies)
 
@@ -365,12 +366,6 @@ class Template:
 
 def _doubled(number: int) -> int:
     return (1 << number.bit_length()) - 1
-
-
-def _copied(device: Device, value: Value) -> DeviceArray | np.generic:
-    if isinstance(value, np.ndarray):
-        return device.array(value)
-    return value.copy() if isinstance(value, DeviceArray) else value
 
 
 def _device_for(recipe: Recipe) -> Device:

@@ -43,8 +43,8 @@ class OnTexts:
         backend = self.device.backend
         return sooner(Pace.beside(backend.info, backend.unfelt_ns, backend.shortest_ns))
 
-    def prepare(self) -> None:
-        self.device.backend.prepare_timing()
+    def prepare(self) -> bool:
+        return self.device.backend.prepare_timing()
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         return self.texts.time(stream, launch)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vyre.adapter.trial.differences import Array, Part
+from vyre.adapter.trial.together import Form, Together, sliced
 from vyre.runtime.arrays.in_place import WIDEST, alignment_at
 
 MARGIN = 4096
@@ -106,18 +107,27 @@ class Given:
         lies: Mapping[int, int],
         surround: Callable[[Array, int], Surrounded],
         to_device: Callable[[Array], Any],
+        view: Callable[[Any, Form], Any] = sliced,
     ) -> Given:
         """Arguments of which some are arrays of the host that go to a device.
 
         Args:
-            values: all of them.
+            values: all of them, those that share memory as `taken_together` gives them.
             lies: how arrays are aligned, by where they stand among them.
             surround: copies one that is so aligned, with margins.
             to_device: copies one that has no bytes.
+            view: gives an array in a copy of the memory that it shares with others.
         """
         given, held = list(values), dict[int, Surrounded]()
+        shared = dict[int, Any]()
+        for number, one in enumerate(values):
+            if isinstance(one, Together):
+                held[number] = surround(one.held, one.lies)
+                shared |= one.within(held[number].array, view)
         for number, aligned in lies.items():
-            if values[number].nbytes:
+            if number in shared:
+                given[number] = shared[number]
+            elif values[number].nbytes:
                 held[number] = surround(values[number], aligned)
                 given[number] = held[number].array
             else:

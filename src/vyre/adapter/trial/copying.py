@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from vyre.adapter.alike import see
 from vyre.adapter.places import cuda
-from vyre.adapter.trial.laid import Laid
+from vyre.adapter.trial.laid import Laid, overlapping
+from vyre.adapter.trial.together import Together
+from vyre.adapter.trial.views import views_of
 from vyre.backend import host
 from vyre.errors import InvalidInput
 from vyre.plain import shown
@@ -25,18 +27,74 @@ SHARE = 4
 def copied(value: Any) -> Any:
     """A copy of an argument, and of what it holds, that shares no memory with it.
 
+    What it holds shares as much memory with each other in the copy, and what was one stays one.
+
     Raises:
         InvalidInput: nobody knows how to copy it.
 
     >>> x = np.zeros(3)
-    >>> np.shares_memory(copied((x, 1))[0], x)
-    False
+    >>> one, _, other = copied((x, 1, x[1:]))
+    >>> np.shares_memory(one, x), np.shares_memory(one, other)
+    (False, True)
     """
+    return replaced(value, shared_copies([*held_in(value)]), _copy_of)
+
+
+def shared_copies(values: Sequence[Any]) -> dict[int, Any]:
+    """Copies of those arrays among values that share memory with another, by their numbers."""
+    made: dict[int, Any] = {
+        number: view.within(view.memory) for number, view in views_of(values, alone=False).items()
+    }
+    wholes: dict[int, Any] = {}
+    for number, one in overlapping(values).items():
+        if id(one.whole) not in wholes:
+            wholes[id(one.whole)] = one.whole.surrounded().array
+        made[number] = one.within(wholes[id(one.whole)])
+    return made
+
+
+def held_in(value: Any, met: set[int] | None = None) -> Iterator[Any]:
+    """What lists and the like hold, and the value itself where it is none, each once."""
+    met = set() if met is None else met
+    if id(value) in met:
+        return
+    met.add(id(value))
+    if type(value) in (tuple, list, dict):
+        for one in value.values() if type(value) is dict else value:
+            yield from held_in(one, met)
+    else:
+        yield value
+
+
+def replaced(value: Any, made: dict[int, Any], make: Callable[[Any], Any]) -> Any:
+    """The same with something else in the place of what lists and the like hold.
+
+    Args:
+        value: it.
+        made: that of values by their numbers, which grows: what was one stays one.
+        make: gives that of any other.
+    """
+    if id(value) in made:
+        return made[id(value)]
+    if type(value) is list:
+        there: Any = []
+        made[id(value)] = there  # before what it holds, because it may hold itself
+        there.extend(replaced(one, made, make) for one in value)
+    elif type(value) is dict:
+        there = {}
+        made[id(value)] = there
+        there.update({name: replaced(one, made, make) for name, one in value.items()})
+    elif type(value) is tuple:
+        there = tuple([replaced(one, made, make) for one in value])
+    else:
+        there = make(value)
+    made[id(value)] = there
+    return there
+
+
+def _copy_of(value: Any) -> Any:
+    """A copy of what is no list, tuple or dictionary."""
     kind = type(value)
-    if kind is tuple or kind is list:
-        return kind(map(copied, value))
-    if kind is dict:
-        return {name: copied(one) for name, one in value.items()}
     if kind is np.ndarray and not value.dtype.hasobject:
         return value.copy(order="K")
     if kind_of(value) is not None:
@@ -106,7 +164,7 @@ def _arrays_in(value: Any) -> Iterator[tuple[Device | None, int]]:
         yield None, value.nbytes
     elif isinstance(value, DeviceArray):
         yield value.device, value.nbytes
-    elif isinstance(value, Laid):
+    elif isinstance(value, (Laid, Together)):
         yield None, value.held.nbytes
     elif (kind := kind_of(value)) is not None:
         seen = see(kind, value)

@@ -9,7 +9,7 @@ import numpy as np
 
 from vyre.adapter.trial.around import BESIDE, MARGIN, UNTOUCHED, Surrounded, around, start_of
 from vyre.adapter.trial.differences import Array, Part
-from vyre.adapter.trial.laid import Contiguous, Tensor
+from vyre.adapter.trial.laid import Among, Contiguous, Tensor
 from vyre.adapter.trial.views import View
 
 
@@ -33,6 +33,8 @@ class Margins:
             made = value.surrounded()
             self._held.append(made)
             moved = made.array
+        elif kind is Among:
+            moved = value.within(self.within(value.whole))
         elif kind is tuple:
             moved = tuple(map(self.within, value))
         elif kind is list or kind is dict:  # moved in place, because it may hold itself

@@ -17,7 +17,7 @@ from vyre.adapter.trial.margins import Margins
 from vyre.adapter.trial.parts import Walk, arrays_in
 from vyre.adapter.trial.surroundings import changed_since, surroundings
 from vyre.adapter.trial.trials import packed
-from vyre.adapter.trial.views import viewed
+from vyre.adapter.trial.viewed import viewed
 
 
 def portable_call(entry: str, function: Any, arguments: Sequence[Any]) -> Portable:

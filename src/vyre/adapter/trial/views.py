@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from vyre.adapter.trial.around import lies_at
-from vyre.adapter.trial.copying import copied
 from vyre.adapter.trial.differences import Array
-from vyre.adapter.trial.laid import laid
-
-_SPARSEST = 2
-"""Bytes between the first and the last that are taken along for each byte of an array, at most."""
+from vyre.adapter.trial.together import SPARSEST, share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,47 +43,33 @@ def _is_plain(value: Any) -> bool:
     return type(value) is np.ndarray and not value.dtype.hasobject and value.size > 0
 
 
-def viewed(value: Any) -> Any:
-    """A copy of a value, with how they lie in the place of its arrays.
+def views_of(values: Iterable[Any], *, alone: bool = True) -> dict[int, View]:
+    """The views of NumPy's arrays among values, by their numbers.
 
-    Raises:
-        InvalidInput: nobody knows how to copy something in it.
+    Those that overlap have one memory; one that does not has a view if those `alone` are asked for.
     """
-    arrays = {id(one): one for one in _arrays_in(value, set())}
-    return _replaced(value, _views_of([*arrays.values()]), {})
-
-
-def _arrays_in(value: Any, met: set[int]) -> Iterator[Array]:
-    if id(value) in met:
-        return
-    met.add(id(value))
-    if _is_plain(value):
-        yield value
-    elif type(value) in (tuple, list, dict):
-        for one in value.values() if type(value) is dict else value:
-            yield from _arrays_in(one, met)
-
-
-def _views_of(arrays: list[Array]) -> dict[int, View]:
-    """The views of arrays by their numbers; those that overlap have one memory."""
+    arrays = [*{id(one): one for one in values if _is_plain(one)}.values()]
     views: dict[int, View] = {}
     group: list[Array] = []
     end = 0
     for array in sorted(arrays, key=lambda one: byte_bounds(one)[0]):
         low, high = byte_bounds(array)
         if low >= end and group:
-            views |= _group(group)
+            views |= _group(group, alone=alone)
             group = []
         group.append(array)
         end = max(end, high)
-    return views | (_group(group) if group else {})
+    return views | (_group(group, alone=alone) if group else {})
 
 
-def _group(arrays: list[Array]) -> dict[int, View]:
+def _group(arrays: list[Array], *, alone: bool) -> dict[int, View]:
+    if len(arrays) == 1 and not alone:
+        return {}
     first = min(byte_bounds(one)[0] for one in arrays)
     last = max(byte_bounds(one)[1] for one in arrays)
-    if last - first > _SPARSEST * sum(one.nbytes for one in arrays):  # of a large one, a few
-        return {id(one): _alone(one) for one in arrays}
+    sparse = last - first > SPARSEST * sum(one.nbytes for one in arrays)
+    if sparse and not share(arrays):  # of a large one, a few
+        return {id(one): _alone(one) for one in arrays} if alone else {}
     memory = np.zeros(last - first, np.uint8)
     lies = lies_at(first)
     return {id(one): _placed(one, memory, byte_bounds(one)[0] - first, lies) for one in arrays}
@@ -116,26 +98,3 @@ def _placed(
     )
     np.ndarray(view.shape, view.dtype, memory.data, view.offset, view.strides)[...] = array
     return view
-
-
-def _replaced(value: Any, views: dict[int, View], met: dict[int, Any]) -> Any:
-    """The same, with views in the place of arrays; what was one stays one."""
-    if id(value) in views:
-        return views[id(value)]
-    if id(value) in met:
-        return met[id(value)]
-    if type(value) is list:
-        made: Any = []
-        met[id(value)] = made
-        made.extend(_replaced(one, views, met) for one in value)
-    elif type(value) is dict:
-        made = {}
-        met[id(value)] = made
-        made.update({name: _replaced(one, views, met) for name, one in value.items()})
-    elif type(value) is tuple:
-        made = tuple([_replaced(one, views, met) for one in value])
-    else:
-        found = laid(value)
-        made = copied(value) if found is None else found
-    met[id(value)] = made
-    return made

@@ -55,8 +55,8 @@ class Gpu:
     def pace(self) -> Pace:
         return self.under.pace
 
-    def prepare(self) -> None:
-        self.under.prepare()
+    def prepare(self) -> bool:
+        return self.under.prepare()
 
     def time(self, stream: int, launch: Callable[[], object]) -> Ticket | None:
         _here.late = False

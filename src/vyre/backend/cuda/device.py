@@ -251,9 +251,9 @@ class Cuda:
 
         return launch
 
-    def prepare_timing(self) -> None:
+    def prepare_timing(self) -> bool:
         """Load what holds launches on an idle stream, before many are under way."""
-        self._timing.prepare()
+        return self._timing.prepare()
 
     def time(
         self, stream: int, launch: Callable[[], object], *, enqueues: bool = False

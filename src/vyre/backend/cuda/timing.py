@@ -143,14 +143,14 @@ class Timing:
         except DeviceFailed:
             return False  # of what was launched, which its own library tells
 
-    def prepare(self) -> None:
-        """Load the gate for launches to come, unless callers would wait for that."""
+    def prepare(self) -> bool:
+        """Load the gate for launches to come, unless callers would wait for that; whether it is."""
         try:
-            is_calm = self.is_calm()
+            if not self._gate.is_prepared and self.is_calm():
+                self._gate.prepare()
         except DeviceFailed:
-            return
-        if is_calm:
-            self._gate.prepare()
+            return True  # what ails the device, launches will tell
+        return self._gate.is_prepared or self._context.is_forked
 
     def is_calm(self) -> bool:
         """Whether the stream of the latest timed launch has less than `LITTLE_S` left to do.

@@ -54,7 +54,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
         return replace(standing, told=standing.told + 1), ()
     if event.rough and elapsed < pace.shortest_ns:
         standing = replace(standing, told=standing.told + 1, rough=standing.rough + 1)
-        if standing.rough < pace.rough or standing.timed.get(standing.default):
+        if event.early or standing.rough < pace.rough or standing.timed.get(standing.default):
             return standing, ()
         short = f"{elapsed / 1e3:.1f} us are too short for an idle device's timer"
         return left_alone(standing, short, pace)

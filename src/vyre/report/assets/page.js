@@ -177,7 +177,7 @@
         Plot.dot(rows, { x: (d) => Math.max(d.gain, 1), y: "name", fill: (d) => (d.gain > 1 ? "var(--chosen)" : "var(--default)"), r: 5 }),
         Plot.text(rows, { x: (d) => Math.max(d.gain, 1), y: "name", text: (d) => (d.one.gain == null ? "default" : times(d.gain)), dx: 10, textAnchor: "start", fill: "currentColor" }),
         Plot.tip(rows, Plot.pointerY({ x: (d) => Math.max(d.gain, 1), y: "name", ...tipOf,
-          title: (d) => `${d.one.kernel}, ${d.one.elements.toLocaleString("en")} elements\n${span(d.one.default_ns)} → ${span(d.one.chosen_ns)}\n${d.one.schedules[d.one.chosen]?.text ?? ""}` })),
+          title: (d) => `${d.one.kernel}, ${d.one.elements.toLocaleString("en")} element${d.one.elements === 1 ? "" : "s"}\n${span(d.one.default_ns)} → ${span(d.one.chosen_ns)}\n${d.one.schedules[d.one.chosen]?.text ?? ""}` })),
       ],
     }));
   };

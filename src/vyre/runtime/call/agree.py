@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -91,7 +90,7 @@ def compare(bound: Bound) -> Checked:
             differing[schedule] = why
             dropped.append((text_of(schedule.workgroup), why))
     if differing:
-        drop(launcher.device, launcher.program, differing, prod(numbers.extent))
+        drop(launcher.device, launcher.program, differing, launcher.size(numbers))
         launcher.forget()
     return _checked(bound, first, agreed, dropped, left_out)
 

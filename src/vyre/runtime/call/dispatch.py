@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -264,7 +263,7 @@ class Dispatcher:
             pinned = launcher.asked(pinned)
             decision = Decision(workload=workload, config=pinned, reason=Reason.OVERRIDE)
             steps = ProgramSteps(launcher, numbers, alignment)
-            return Site(prod(numbers.extent), steps, decision)
+            return Site(launcher.size(numbers), steps, decision)
         call = call_of(
             launcher,
             numbers,

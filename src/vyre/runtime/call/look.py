@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from vyre.analysis import Facts
@@ -99,7 +98,7 @@ def look_at(
         facts=bound.launcher.facts,
         workload=workload,
         space=space,
-        elements=prod(numbers.extent),
+        elements=bound.launcher.size(numbers),
         known=known,
         measured=evidence,
         bound=bound,

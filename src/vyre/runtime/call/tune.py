@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
 from random import Random
 from statistics import median
 
@@ -97,7 +96,7 @@ def tune(
         ordered = tuple(dict.fromkeys((known.schedule, *ordered)))
     codes = dict.fromkeys([candidates.default.code, *(schedule.code for schedule in ordered)])
     chosen = set(list(codes)[:MOST_CODES])
-    size = prod(numbers.extent)
+    size = launcher.size(numbers)
     recorder.name(workload, launcher.kernel.name, launcher.device.info)
     ahead = _Ahead(launcher, numbers, helper, lambda: sweep.left_s)
     sweep = Contest(

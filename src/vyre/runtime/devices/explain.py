@@ -65,8 +65,7 @@ def _explained(site: Site) -> Explained:
     space = steps.launcher.space(steps.numbers, steps.alignment)
     workload, able = site.decision.workload, frozenset(space.legal)
     evidence = process.recorder().evidence(workload, able, space.default)
-    x, y, z = steps.numbers.extent
-    covers = (z, y, x) if z > 1 else (y, x) if y > 1 else (x,)
+    covers = steps.launcher.goes_over(steps.numbers)
     found = explained(site, evidence, covers, steps.launcher.device.name)
     if not steps.launcher.is_named:
         return found

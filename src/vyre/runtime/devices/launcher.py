@@ -16,9 +16,11 @@ from vyre.backend.base import Array, Backend, Memory, Start, Ticket, Unbuilt
 from vyre.emit.layout import WordLayout, arguments_of
 from vyre.errors import InvalidInput
 from vyre.ir.declare import Dim3
+from vyre.ir.expr import Id
 from vyre.ir.printing import speaks
 from vyre.ir.program import Program
 from vyre.ir.structure import structural_hash
+from vyre.ir.walk import all_expressions
 from vyre.lang.among import written
 from vyre.model import Code, Schedule, Workload
 from vyre.plan.among import named_space, sized, text_of
@@ -156,6 +158,7 @@ class Launcher:
         self.order = tuple(decl.name for decl in arguments_of(self.program))
         self.structure = structural_hash(self.program)[:16].hex()
         self._prepared: dict[tuple[object, ...], Prepared] = {}
+        self._is_placed: bool | None = None
         self._proved: dict[tuple[object, ...], frozenset[Schedule]] = {}
         self._warm: set[tuple[object, ...]] = set()
         self._defaults: dict[tuple[object, ...], Schedule] = {}
@@ -216,6 +219,34 @@ class Launcher:
         if len(space.legal) > 1:
             return None
         return f"of the workgroups that are named {text_of(space.default.workgroup)} alone is left"
+
+    def goes_over(self, numbers: Numbers) -> tuple[int, ...]:
+        """The elements of a launch along each axis, as people count them.
+
+        What asks for no position runs once: it goes over the largest of its arrays.
+
+        >>> import vyre
+        >>> from vyre import kernels
+        >>> launcher = Launcher(kernels.dot._translation, vyre.open("reference"))
+        >>> launcher.goes_over(Numbers((1, 1, 1), {"x": (300,), "out": (1,)}, {}))
+        (300,)
+        """
+        x, y, z = numbers.extent
+        if prod(numbers.extent) == 1 and not self.is_placed:
+            return max(numbers.shapes.values(), key=prod, default=(1,)) or (1,)
+        return (z, y, x) if z > 1 else (y, x) if y > 1 else (x,)
+
+    def size(self, numbers: Numbers) -> int:
+        """How many elements a launch goes over."""
+        return prod(self.goes_over(numbers))
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the program asks for a position."""
+        if self._is_placed is None:
+            asked = all_expressions(self.program.entry)
+            self._is_placed = any(isinstance(one, Id) for one in asked)
+        return self._is_placed
 
     def asked(self, schedule: Schedule) -> Schedule:
         """A schedule that somebody asks for, compiled for its workgroup where that is named."""

@@ -12,7 +12,7 @@ from vyre.errors import VyreError
 from vyre.learn import process
 from vyre.learn.decide import Call
 from vyre.learn.pace import Pace
-from vyre.learn.subject import Fetched, Later, Opening, Question
+from vyre.learn.subject import LATE_S, SOON_S, Fetched, Later, Opening, Question
 from vyre.model import (
     Code,
     Config,
@@ -38,8 +38,6 @@ _SHARED_NOISE = 0.1  # of one log time on cores that others use as well
 
 TOGETHER = 4
 """Workgroups of one code that are compiled at once."""
-
-_SOON_S, _LATE_S = 1e-3, 5e-2  # between two looks at whether the device is calm
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +173,10 @@ class BundleFetching:
             else:
                 yield Fetched(failed=self._of_codes(dict.fromkeys(self._codes, answer.reason)))
             return
-        pause_s = _SOON_S
+        pause_s = SOON_S
         while not self._is_calm():
             yield Later(pause_s)
-            pause_s = min(2 * pause_s, _LATE_S)
+            pause_s = min(2 * pause_s, LATE_S)
         refused = self._loaded(answer)
         yield Later()
         most = dict(zip(self._codes, answer.max_threads, strict=True))
@@ -272,7 +270,7 @@ def call_of(
         name=launcher.kernel.name,
         device=info,
         default=launcher.default(numbers),
-        size=prod(numbers.extent),
+        size=launcher.size(numbers),
         is_legal=lambda config: config in launcher.space(numbers, alignment).legal,
         why_alone=why_alone,
         began=launcher.has_run,
@@ -281,5 +279,6 @@ def call_of(
         sweep=sweep,
         pace=Pace.beside(info, backend.unfelt_ns, backend.shortest_ns),
         clocks=backend.clocks,
+        prepare_timing=backend.prepare_timing,
         advice=advice,
     )

@@ -257,6 +257,7 @@ class Size:
                 at_once=1,
             ),
             clocks=self.programs.device.backend.clocks,
+            prepare_timing=self.programs.device.backend.prepare_timing,
         )
         return site_of(call, by)
 
