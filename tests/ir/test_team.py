@@ -5,8 +5,8 @@ import pytest
 import vyre
 from vyre import In, Out, f32, i32, ir, u32
 from vyre.ir import BufferDecl, DataType, Program, ReduceOp
-from vyre.ir.expr import Alike, Atomic, AtomicOp, FromLane, Lane
-from vyre.ir.node import Barrier, Block, If, Loop, Reduce, Store, Trap
+from vyre.ir.expr import Alike, Atomic, AtomicOp, FromLane, Lane, Var
+from vyre.ir.node import Barrier, Block, If, Let, Loop, Reduce, Store, Trap
 from vyre.ir.team import covers_rows, team, why_no_team
 from vyre.ir.team.writer import MOST_COPIED
 from vyre.ir.walk import all_expressions, statements
@@ -67,11 +67,11 @@ def made(kernel, lanes=32):
 def stores(kernel, lanes=32):
     """How each array is stored to: by all lanes alike, or by each what is its own."""
     entry = made(kernel, lanes).entry
-    alike = set()
-    for node in statements(entry):
-        if isinstance(node, Block) and isinstance(node.body[-1], Store):
-            alike.add(node.body[-1].buffer)
-    every = {node.buffer for node in statements(entry) if isinstance(node, Store)}
+    lets = (node for node in statements(entry) if isinstance(node, Let))
+    heard = {Var(node.name) for node in lets if isinstance(node.value, Alike)}
+    found = [node for node in statements(entry) if isinstance(node, Store)]
+    alike = {node.buffer for node in found if node.value in heard}
+    every = {node.buffer for node in found}
     kept = {name for name in every if not name.startswith("meeting")}
     return {name: "alike" if name in alike else "shared" for name in kept}
 

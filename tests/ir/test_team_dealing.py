@@ -70,11 +70,11 @@ def told(kernel, items: int, lanes: int = LANES) -> list[int]:
 
 @pytest.mark.parametrize("items", ITEMS)
 def test_half_of_the_numbers_are_told_at_every_step(items):
-    """For a single block, and for many; and as many more where all lanes hear of what they are."""
+    """For a single block, and for many."""
     numbers, wanted = items, []
     for _ in HALVES:
-        wanted.append(2 * numbers)
         numbers = (numbers + 1) // 2
+        wanted.append(2 * numbers)
 
     assert told(products, items) == wanted
 
@@ -94,7 +94,7 @@ def test_rows_meet_where_each_has_a_place_for_every_lane(rows):
     made = team(pulls.program, rows * LANES, items=2).program
     shared = [decl for decl in made.buffers if decl.kind is MemoryKind.SHARED]
 
-    assert [decl.count for decl in shared][-1] == LANES * LANES
+    assert [decl.count for decl in shared][-1] == rows * LANES
 
 
 def test_what_is_not_dealt_is_told_at_every_step():

@@ -97,8 +97,8 @@ class Dialect:
     lanes: int  # that run in lockstep and can pass numbers on; 0 where that is not known
     from_lane_below: str  # with {value}: what the lane before has; empty where there is no way
     from_lane_above: str
-    from_lane: str  # with {value} and {away}: what the lane has that differs in those bits
-    from_first_lane: str  # with {value}: what the first of those lanes has
+    from_lane: str  # with {value} and {lane}: what the lane has that differs in those bits
+    from_one_lane: str  # with {value} and {lane}: what that one of those lanes has
     arrive: tuple[str, ...]  # a function's lines: whether this `lane`'s workgroup is the last of
     # `shares` to come by a `counter`, which sees what the others have stored; none: no way to tell
     vectors: Mapping[DataType, str]  # the stem of a vector type's name
@@ -247,7 +247,7 @@ OPENCL = Dialect(
     from_lane_below="",
     from_lane_above="",
     from_lane="",
-    from_first_lane="",
+    from_one_lane="",
     arrive=(),
     vectors=_OPENCL_TYPES,
     components=tuple(f"s{position:x}" for position in range(16)),
@@ -358,8 +358,8 @@ CUDA = Dialect(
     lanes=WARP,
     from_lane_below="__shfl_up_sync(0xffffffffu, {value}, 1)",
     from_lane_above="__shfl_down_sync(0xffffffffu, {value}, 1)",
-    from_lane="__shfl_xor_sync(0xffffffffu, {value}, {away})",
-    from_first_lane="__shfl_sync(0xffffffffu, {value}, 0)",
+    from_lane="__shfl_xor_sync(0xffffffffu, {value}, {lane})",
+    from_one_lane="__shfl_sync(0xffffffffu, {value}, {lane})",
     arrive=(
         "__shared__ u32 before;",
         "__syncthreads();",  # what all have stored is behind the fences of one

@@ -140,9 +140,14 @@ class Expressions:
             case Lane():
                 return terms.lane(), U32
             case FromLane(value, away):
-                return self._from_lane(self.expr(value, here), away)
-            case Alike(value):
-                return self._from_lane(self.expr(value, here), None)
+                form, other = terms.dialect.from_lane, f"{away}u"
+                return self._from_lane(self.expr(value, here), form, away, other)
+            case Alike(FromLane(value, 0)) if terms.dialect.from_lane:
+                return self.expr(value, here)  # each has it by itself; where they wait, they say so
+            case Alike(value, lane):
+                form, own = terms.dialect.from_one_lane, terms.lane()
+                other = f"({own} ^ {lane}u)" if lane else own
+                return self._from_lane(self.expr(value, here), form, lane, other)
             case Share():
                 return terms.share(), U32
             case Ahead(start, by):
@@ -161,20 +166,16 @@ class Expressions:
         (second,) = others
         return self.operations.binary(expr.op, first, second, unknown=unknown)
 
-    def _from_lane(self, value: Operand, away: int | None) -> Operand:
-        """What the lane has that differs in the bits of `away`; None is the first of the row."""
+    def _from_lane(self, value: Operand, form: str, lane: int, other: str) -> Operand:
+        """What another lane has, in a form of words, or through memory by the bits that differ."""
         text, dtype = value
         if dtype.bits < U32.bits or dtype.is_bool:  # what is narrow is passed on as a word
-            word, _ = self._from_lane((f"(u32){text}", U32), away)
+            word, _ = self._from_lane((f"(u32){text}", U32), form, lane, other)
             return f"({word} != 0u)" if dtype.is_bool else f"(({dtype}){word})", dtype
-        dialect = self.terms.dialect
-        if dialect.from_lane:
-            form = dialect.from_first_lane if away is None else dialect.from_lane
-            return form.format(value=bare(text), away=away), dtype
+        if form:
+            return form.format(value=bare(text), lane=lane), dtype
         memory, function = self.terms.exchange(dtype)
-        lane = self.terms.lane()
-        bits = lane if away is None else f"{away}u"
-        return f"{function}({memory}, {lane}, {bare(text)}, {bits})", dtype
+        return f"{function}({memory}, {self.terms.lane()}, {bare(text)}, {other})", dtype
 
     def _load(self, decl: BufferDecl, index: Expr, here: Here) -> Operand:
         name, dtype = self.terms.pointers[decl.name], decl.element.computed

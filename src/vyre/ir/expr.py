@@ -530,9 +530,13 @@ class FromLane(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Alike(Expr):
-    """A value that all lanes of a team have alike, as one."""
+    """What a lane of a row has, as one value for all: where they have it alike, of whichever.
+
+    All lanes of the row come by.
+    """
 
     value: Expr
+    lane: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ MOST_COPIED = 64
 SHORT = (4, 8)
 """The most rounds of copies in which each is written out, and asks whether there are as many."""
 
-_BITS = 5  # of a lane's number
+BITS = 5  # of a lane's number
 
 
 def has_reductions(program: Program) -> bool:
@@ -241,13 +241,21 @@ class Serial:
     def plain(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         """The statements of a list without reductions."""
         made: list[Node] = []
-        for node in together(nodes):
-            if isinstance(node, Together):
-                made += self.computed(node)
-                made += self.plain(node.others)
-            else:
-                made.append(self.inside(node))
+        others = list[Node]()
+        for part in together(nodes):
+            if not isinstance(part, Together):
+                others.append(part)
+                continue
+            made += self.others_inside(others)
+            made += self.computed(part)
+            made += self.plain(part.others)
+            others = []
+        made += self.others_inside(others)
         return tuple(made)
+
+    def others_inside(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """Statements that are no reductions, one after the other, and what is inside them."""
+        yield from map(self.inside, nodes)
 
     def inside(self, node: Node) -> Node:
         parts = {
@@ -453,7 +461,7 @@ class Serial:
         most = Binary(BinaryOp.MIN, Binary(BinaryOp.MAX, Var(left), u32(1)), u32(LANES))
         needed = Unary(UnaryOp.CLZ, Binary(BinaryOp.SUB, most, u32(1)))
         yield Let(bits, Binary(BinaryOp.SUB, u32(32), needed))
-        stack = [[self.names(held, "half") for held in self.held] for _ in range(_BITS + 1)]
+        stack = [[self.names(held, "half") for held in self.held] for _ in range(BITS + 1)]
         for step in stack:
             yield from self.all_absent(step)
         turn = self.fresh("turn")
@@ -462,8 +470,8 @@ class Serial:
             turn, u32(0), lanes, tuple(self.lane(level, totals, turn, first, left, bits, stack))
         )
         for place, held in enumerate(self.held):
-            found: list[Expr] = [Var(name) for name in stack[_BITS][place]]
-            for power in reversed(range(_BITS)):
+            found: list[Expr] = [Var(name) for name in stack[BITS][place]]
+            for power in reversed(range(BITS)):
                 here = Binary(BinaryOp.EQ, Var(bits), u32(power))
                 found = [
                     Select(here, Var(name), other)
@@ -529,7 +537,7 @@ class Serial:
     ) -> Iterator[Node]:
         """One lane's elements in order, then what it comes together with by now."""
         lane, rows, row = self.fresh("lane"), self.fresh("rows"), self.fresh("row")
-        last = Binary(BinaryOp.SUB, u32(_BITS), Var(bits))
+        last = Binary(BinaryOp.SUB, u32(BITS), Var(bits))
         yield Let(lane, Binary(BinaryOp.SHR, reversed_bits(Var(turn)), last))
         own = [self.names(held, "own") for held in self.held]
         yield from self.all_absent(own)
@@ -564,7 +572,7 @@ class Serial:
         self, turn: str, own: list[Names], stack: list[list[Names]], step: int
     ) -> Iterator[Node]:
         """Puts what is complete where the lane it comes together with finds it, or finds it."""
-        if step == _BITS:
+        if step == BITS:
             yield from self.all_put(stack[step], own)
             return
         waits = Binary(BinaryOp.EQ, Binary(BinaryOp.BIT_AND, Var(turn), u32(1 << step)), u32(0))
@@ -637,4 +645,4 @@ def up(count: Expr, size: int) -> Expr:
 
 def reversed_bits(number: Expr) -> Expr:
     """A lane's number, its bits in reverse."""
-    return Binary(BinaryOp.SHR, Unary(UnaryOp.REVERSE_BITS, number), u32(32 - _BITS))
+    return Binary(BinaryOp.SHR, Unary(UnaryOp.REVERSE_BITS, number), u32(32 - BITS))

@@ -282,8 +282,8 @@ def _expr(expr: Expr) -> tuple[str, int]:
             return "share()", _ATOM
         case FromLane(value, away):
             return f"from_lane({expr_text(value)}, {away})", _ATOM
-        case Alike(value):
-            return f"alike({expr_text(value)})", _ATOM
+        case Alike(value, lane):
+            return f"alike({expr_text(value)}{f', {lane}' if lane else ''})", _ATOM
         case Ahead(start, by):
             return _call("ahead", start, by)
         case _:

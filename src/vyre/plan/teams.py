@@ -51,7 +51,7 @@ _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
 _ITEMS = (2, 4)
 """Results of an invocation that is alone on a GPU, where all results read the same."""
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
-_RESULTS = (2, 4)
+_RESULTS = (2, 4, 8)
 """Results that a team has side by side: each takes registers for what a round computes."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
 """Of teams that share results, how many there are for each unit of a device."""

@@ -107,8 +107,8 @@ class Expressions:
                 return self.context.share
             case FromLane(value, away):
                 return self.from_lane(self.expr(value), away)
-            case Alike(value):
-                return self.first_of(self.expr(value))
+            case Alike(value, lane):
+                return self.one_of(self.expr(value), lane)
             case Ahead(start, by):
                 return self.expr(Binary(BinaryOp.ADD, start, by))
             case _:
@@ -138,15 +138,15 @@ class Expressions:
             found,
         )
 
-    def first_of(self, value: Value) -> Value:
-        """What all lanes have alike, as one."""
+    def one_of(self, value: Value, lane: int) -> Value:
+        """What a lane has, as one value for all."""
         if value.shape is not Shape.VECTOR:
             return value
         kind = self.b.type(value.dtype)
         return self.b.map(
             value.dtype,
             Shape.UNIFORM,
-            lambda r: self.b.op(f"extractelement {kind} {r}, i64 0"),
+            lambda r: self.b.op(f"extractelement {kind} {r}, i64 {lane}"),
             value,
         )
 

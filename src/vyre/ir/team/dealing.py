@@ -12,10 +12,24 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from vyre.ir.declare import Access, BufferDecl, MemoryKind
-from vyre.ir.expr import Array, Binary, BinaryOp, Element, Expr, FromLane, Load, Put, Select, Var
+from vyre.ir.expr import (
+    Alike,
+    Array,
+    Binary,
+    BinaryOp,
+    Element,
+    Expr,
+    FromLane,
+    Load,
+    Put,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
 from vyre.ir.fold import BLOCK, HALVES, LANES, levels
-from vyre.ir.node import Assign, Barrier, Let, Loop, Node, Store
-from vyre.ir.serial import Held, Names, u32, up
+from vyre.ir.node import Assign, Barrier, If, Let, Loop, Node, Store
+from vyre.ir.serial import BITS, Held, Names, reversed_bits, u32, up
 from vyre.ir.team.writer import LANE, Writer
 from vyre.ir.types import DataType
 
@@ -47,7 +61,7 @@ class Dealing(Writer):
                 access=Access.WORKGROUP,
                 kind=MemoryKind.SHARED,
                 element=dtype,
-                count=LANES * LANES,
+                count=self.rows * LANES,
             )
 
     def a_block_a_row(self, count: Expr, whole: list[Names]) -> Iterator[Node]:
@@ -115,25 +129,8 @@ class Dealing(Writer):
 
     def told_all(self, mine: str, whole: list[Names]) -> Iterator[Node]:
         """Lets each lane hear of all numbers."""
-        counts = [len(whole)]
-        for _ in HALVES:
-            counts.append(up_to_half(counts[-1]))
-        names = [mine]
-        for half, count in zip(reversed(HALVES), reversed(counts[:-1]), strict=True):
-            upper = yield from self.upper(half)
-            lower, higher = list[str](), list[str]()
-            for place, name in enumerate(names):
-                if place + len(names) >= count:
-                    lower.append(name)
-                    continue
-                other, low, high = self.fresh("other"), self.fresh("low"), self.fresh("high")
-                yield Let(other, FromLane(Var(name), half))
-                yield Let(low, Select(Var(upper), Var(other), Var(name)))
-                yield Let(high, Select(Var(upper), Var(name), Var(other)))
-                lower.append(low)
-                higher.append(high)
-            names = [*lower, *higher]
-        yield from self.all_put_alike(whole, [[name] for name in names])
+        for held, names, lane in zip(self.held, whole, owners(len(whole)), strict=True):
+            yield from held.put(names, [Alike(Var(mine), lane)])
 
     def upper(self, half: int) -> Generator[Node, None, str]:
         """A name that says whether a lane is in the upper of two halves."""
@@ -142,7 +139,7 @@ class Dealing(Writer):
         yield Let(upper, Binary(BinaryOp.NE, bit, u32(0)))
         return upper
 
-    # -- blocks of blocks: a lane has an array for its number, where what is rare is not in the way
+    # -- blocks of blocks
 
     def dealt_blocks(
         self, level: int, totals: Sequence[str], number: Expr, into: str, *, copies: bool
@@ -151,59 +148,88 @@ class Dealing(Writer):
         first, left = self.fresh("first"), self.fresh("left")
         yield Let(first, Binary(BinaryOp.MUL, number, u32(BLOCK)))
         yield Let(left, Binary(BinaryOp.SUB, Var(totals[level]), Var(first)))
+        some = self.fresh("some")
+        yield Let(some, Binary(BinaryOp.MIN, Var(left), u32(BLOCK)))
+        if level == 1:
+            yield from self.by_place(totals[0], first, some, into, copies=copies)
+            if self.rows > 1:
+                yield from self.of_each_row(into)
+            return
         (absent,) = self.lead.folding.absent
-        lanes = self.fresh("lanes")
+        lanes, turn = self.fresh("lanes"), self.fresh("turn")
         yield Let(lanes, Array.of(absent.dtype, (LANES,), [absent.value] * LANES))
-        some = Binary(BinaryOp.MIN, Var(left), u32(BLOCK))
-        turn = self.fresh("turn")
-        turns = up(some, self.rows) if self.rows > 1 and level == 1 else some
-        inner = self.dealt_turn(level, totals, turn, first, some, lanes, copies=copies)
-        yield Loop(turn, u32(0), turns, tuple(inner))
-        if self.rows > 1 and level == 1:
-            yield from self.rows_met(lanes)
+        each = yield from self.nothing("block")
+        below = Binary(BinaryOp.ADD, Var(first), Var(turn))
+        place = Binary(BinaryOp.BIT_AND, Var(turn), u32(LANES - 1))
+        (state,) = self.lead.folding.join((Element(Var(lanes), (place,)),), (Var(each),))
+        inner = (
+            *self.dealt_blocks(level - 1, totals, below, each, copies=copies),
+            Assign(lanes, Put(Var(lanes), (place,), state)),
+        )
+        yield Loop(turn, u32(0), Var(some), inner)
         yield from self.halved(self.lead, lanes, left)
         yield Assign(into, Element(Var(lanes), (u32(0),)))
 
-    def dealt_turn(
-        self,
-        level: int,
-        totals: Sequence[str],
-        turn: str,
-        first: str,
-        some: Expr,
-        lanes: str,
-        *,
-        copies: bool,
+    def by_place(
+        self, rounds: str, first: str, some: str, into: str, *, copies: bool
     ) -> Iterator[Node]:
-        """Folds what a block comes to into the place whose turn it is, or one for each row."""
-        number: Expr = Var(turn)
-        each = yield from self.nothing("block")
-        if level > 1:
-            below = Binary(BinaryOp.ADD, Var(first), number)
-            yield from self.dealt_blocks(level - 1, totals, below, each, copies=copies)
-        else:
-            number, begin, left = yield from self.block_of_turn(totals, turn, first, some)
-            yield from self.dealt_block(left, begin, each, copies=copies)
-        place = self.fresh("place")
-        yield Let(place, Binary(BinaryOp.BIT_AND, number, u32(LANES - 1)))
-        before = Element(Var(lanes), (Var(place),))
-        (state,) = self.lead.folding.join((before,), (Var(each),))
-        yield Assign(lanes, Put(Var(lanes), (Var(place),), state))
+        """Gives each lane its number of what a row's places of a block of blocks come to.
 
-    def rows_met(self, lanes: str) -> Iterator[Node]:
-        """Gives each row the places of all others, which are those of their blocks."""
-        array = self.dealt_array()
-        turn, place = self.fresh("turn"), self.fresh("place")
-        mine = Binary(BinaryOp.MUL, Var(turn), u32(self.rows))
-        store = Store(array, self.cell(Var(place)), Element(Var(lanes), (Var(place),)))
-        own = (Let(place, Binary(BinaryOp.ADD, mine, self.row)), store)
-        yield Loop(turn, u32(0), u32(LANES // self.rows), own)
-        yield Barrier()
-        place = self.fresh("place")
-        found = Load(array, self.cell(Var(place)))
-        put = Assign(lanes, Put(Var(lanes), (Var(place),), found))
-        yield Loop(place, u32(0), u32(LANES), (put,))
-        yield Barrier()
+        Of rows that are several each has every such place. It takes them in the order in which they
+        come together, so that a few names hold what is not finished, and no lane has an array.
+        """
+        places = LANES // self.rows
+        stack = list[str]()
+        for _ in range(places.bit_length() - 1):
+            stack.append((yield from self.nothing("half")))
+        bits, turn = self.fresh("bits"), self.fresh("turn")
+        own_places = Binary(BinaryOp.MIN, up(Var(some), self.rows), u32(places))
+        most = Binary(BinaryOp.MAX, own_places, u32(1))
+        needed = Unary(UnaryOp.CLZ, Binary(BinaryOp.SUB, most, u32(1)))
+        yield Let(bits, Binary(BinaryOp.SUB, u32(32), needed))
+        place, own, turns = self.fresh("place"), self.fresh("mine"), self.fresh("turns")
+        last = Binary(BinaryOp.SUB, u32(BITS), Var(bits))
+        number: Expr = Binary(BinaryOp.SHR, reversed_bits(Var(turn)), last)
+        if self.rows > 1:
+            number = Binary(BinaryOp.ADD, Binary(BinaryOp.MUL, number, u32(self.rows)), self.row)
+        beyond = Binary(BinaryOp.SUB, Var(some), Var(place))
+        inside = Binary(BinaryOp.LT, Var(place), Var(some))
+        round_of_blocks, block = self.fresh("row"), self.fresh("number")
+        begin, each = self.fresh("begin"), self.fresh("block")
+        (state,) = self.lead.folding.join((Var(own),), (Var(each),))
+        at = Binary(BinaryOp.ADD, Binary(BinaryOp.ADD, Var(first), Var(place)), Var(block))
+        inner = (
+            Let(block, Binary(BinaryOp.MUL, Var(round_of_blocks), u32(LANES))),
+            Let(begin, Binary(BinaryOp.MUL, at, u32(BLOCK))),
+            *self.lead.absent([each]),
+            *self.dealt_block(
+                Binary(BinaryOp.SUB, Var(rounds), Var(begin)), Var(begin), each, copies=copies
+            ),
+            Assign(own, state),
+        )
+        body = (
+            Let(place, number),
+            Let(turns, Select(inside, up(beyond, LANES), u32(0))),
+            *self.lead.absent([own]),
+            Loop(round_of_blocks, u32(0), Var(turns), inner),
+            *self.merged_one(turn, own, stack),
+            Assign(into, Var(own)),
+        )
+        yield Loop(turn, u32(0), Binary(BinaryOp.SHL, u32(1), Var(bits)), body)
+
+    def merged_one(
+        self, turn: str, own: str, stack: Sequence[str], step: int = 0
+    ) -> Iterator[Node]:
+        """Puts a number where the place it comes together with finds it, or finds that one's."""
+        if step == len(stack):
+            return
+        waits = Binary(BinaryOp.EQ, Binary(BinaryOp.BIT_AND, Var(turn), u32(1 << step)), u32(0))
+        (state,) = self.lead.folding.join((Var(stack[step]),), (Var(own),))
+        yield If(
+            waits,
+            (Assign(stack[step], Var(own)),),
+            (Assign(own, state), *self.merged_one(turn, own, stack, step + 1)),
+        )
 
     def of_each_row(self, mine: str) -> Iterator[Node]:
         """Makes of a lane's number what all rows have of it, each of which has one block."""
@@ -233,6 +259,23 @@ class Dealing(Writer):
         if dtype not in self.dealt:
             self.dealt[dtype] = self.fresh("meeting")
         return self.dealt[dtype]
+
+
+def owners(count: int) -> list[int]:
+    """The first lane of those that have each of so many numbers when they are dealt out.
+
+    >>> owners(5)
+    [0, 4, 8, 16, 24]
+    """
+    lane_of = dict[int, int]()
+    for lane in range(LANES):
+        left = list(range(count))
+        for half in HALVES:
+            kept = up_to_half(len(left))
+            upper = left[kept:] if lane & half else []
+            left = [*upper, *left[len(upper) : kept]]
+        lane_of.setdefault(left[0], lane)
+    return [lane_of[number] for number in range(count)]
 
 
 def up_to_half(count: int) -> int:

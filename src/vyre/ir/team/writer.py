@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, groupby
 
 from vyre.ir.declare import Access, BufferDecl, MemoryKind
 from vyre.ir.expr import (
@@ -27,6 +27,7 @@ from vyre.ir.expr import (
     Var,
 )
 from vyre.ir.fold import BLOCK, HALVES, LANES, levels
+from vyre.ir.loops import ACTS
 from vyre.ir.node import (
     Assign,
     Barrier,
@@ -50,7 +51,7 @@ from vyre.ir.serial import (
 )
 from vyre.ir.team.loops import is_shared
 from vyre.ir.types import DataType
-from vyre.ir.walk import names_of, size_of
+from vyre.ir.walk import all_expressions, names_of, size_of
 
 MOST_COPIED = 2_048
 """Statements and expressions of rounds that are worth two copies: with checks, and without."""
@@ -110,16 +111,42 @@ class Writer(Serial):
             case _:
                 return Serial.inside(self, node)
 
-    def settled(self, store: Store) -> Iterator[Node]:
-        """A store of what all lanes have, once all of them have it.
+    def others_inside(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """The same, but lanes wait once for stores that follow each other and read nothing."""
+        for settle, some in groupby(nodes, only_stores):
+            several = list(some)
+            if settle and len(several) > 1:
+                yield from self.settled_at_once(several)
+            else:
+                yield from Serial.others_inside(self, several)
 
-        What they read for it may lie where it goes: a caller may pass one array for both.
-        """
+    def settled_at_once(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """Stores of what all lanes have, once all of them have all of it."""
+        ready = list[Node]()
+        for node in nodes:
+            store = node.then[0] if isinstance(node, If) else node
+            assert isinstance(store, Store), node
+            bound, stored = self.bound_before(store)
+            yield bound
+            ready.append(replace(node, then=(stored,)) if isinstance(node, If) else stored)
+        yield from self.waited()
+        yield from ready
+
+    def bound_before(self, store: Store) -> tuple[Let, Store]:
+        """A name for what is stored, and a store of that."""
         value = self.fresh("value")
         bound = Let(value, Alike(FromLane(store.value, 0)))
         stored = replace(store, value=Var(value))
         self.note(store, bound)
         self.note(store, stored)
+        return bound, stored
+
+    def settled(self, store: Store) -> Iterator[Node]:
+        """A store of what all lanes have, once all of them have it.
+
+        What they read for it may lie where it goes: a caller may pass one array for both.
+        """
+        bound, stored = self.bound_before(store)
         yield bound
         yield from self.waited()
         yield stored
@@ -474,6 +501,15 @@ class Writer(Serial):
         if key not in self.meeting:
             self.meeting[key] = self.fresh("meeting")
         return self.meeting[key]
+
+
+def only_stores(node: Node) -> bool:
+    """Whether a statement stores something, perhaps on a condition, and reads no memory for it."""
+    match node:
+        case Store() | If(_, (Store(),), ()):
+            return not any(isinstance(part, (Load, *ACTS)) for part in all_expressions((node,)))
+        case _:
+            return False
 
 
 def is_copied(group: Together) -> bool:
