@@ -184,7 +184,7 @@ def test_a_stream_of_functions_is_forgotten():
         grid = eval(f"lambda meta: (meta['n'] + {number},)")  # noqa: S307
         assert axes(grid, (1, 2, 3, 4.0)) == (2 + number, 1, 1)
 
-    assert len(axes.__self__._seen) <= 256
+    assert len(axes.__self__._known) <= 256
 
 
 def test_a_function_with_an_effect_has_it_each_time():

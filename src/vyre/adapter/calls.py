@@ -168,9 +168,16 @@ class Entry:
         except VyreError as error:
             fell = error  # and no longer handled, or what is raised next would show it as its cause
         try:
-            return self._launch_default(self._config_of(start), fell, arguments, stream)
+            return self.instead(start, fell, arguments, stream)
         finally:
             del fell  # which holds this frame, and the caller's arrays with it
+
+    def instead(self, start: Start, error: VyreError, arguments: Sequence[Any], stream: int) -> Any:
+        """Launch the default where a start has failed, and drop its config."""
+        try:
+            return self._launch_default(self._config_of(start), error, arguments, stream)
+        finally:
+            del error
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""

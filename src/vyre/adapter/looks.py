@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vyre.adapter.kept import make_room
+from vyre.adapter.written import written
 
 Look = Callable[[Any], Hashable]
 Kinds = tuple[type, ...]
@@ -85,13 +86,12 @@ class Looks:
         for name, kind in zip(names, kinds, strict=True):
             parts += self._parts(name, kind, within)
         lines = (
-            f"[{', '.join(names)}] = args",
-            f"if {' or '.join(others) or False}: raise KeyError",
-            f"return ({', '.join(parts)},)",
+            "def read(args):",
+            f"    [{', '.join(names)}] = args",
+            f"    if {' or '.join(others) or False}: raise KeyError",
+            f"    return ({', '.join(parts)},)",
         )
-        text = "\n ".join(("def read(args):", *lines))
-        exec(compile(text, "<looks>", "exec"), within)  # noqa: S102  # of names and attributes of ours
-        made: Callable[[Sequence[Any]], Key] = within["read"]
+        made: Callable[[Sequence[Any]], Key] = written(lines, within)
         return made
 
     def _parts(self, name: str, kind: type, within: dict[str, Any]) -> list[str]:
