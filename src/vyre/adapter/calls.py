@@ -156,8 +156,12 @@ class Entry:
 
     def launch(self, arguments: Sequence[Any], stream: int = 0) -> Any:
         """Make a call: one config runs once; what the library gives for it."""
+        self.site.tick()
+        return self.counted(arguments, stream)
+
+    def counted(self, arguments: Sequence[Any], stream: int = 0) -> Any:
+        """Make a call that is counted already."""
         site = self.site
-        site.tick()
         if site.asked:
             found = None if self.place.is_capturing(stream) else site.next_asked()
             if found is not None:

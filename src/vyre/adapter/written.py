@@ -1,4 +1,4 @@
-"""Functions that are written for what they look at: their lines, and what the words in them mean."""
+"""Functions that are written for what they look at, by lines and what the words in them mean."""
 
 from __future__ import annotations
 

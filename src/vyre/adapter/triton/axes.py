@@ -80,7 +80,7 @@ class Counting:
         self._places = {name: at for at, (name, _) in enumerate(given)}
         types = {**{name: type(value) for name, value in constants.items()}, **dict(given)}
         self._plain = {name for name, kind in types.items() if kind in _PLAIN}
-        # By the address of a code, it, which thereby stays there, and what counts for its functions.
+        # By the address of a code, which is kept and so stays there, what counts for functions.
         self._known: dict[int, tuple[CodeType, Count | None]] = {}
         self.count: Count = self.of
         """The same as `of`, and sooner for functions of the code that came last."""
@@ -162,13 +162,13 @@ class Counting:
         contents = "; ".join(f"h{at} = c{at}.cell_contents" for at in range(len(held)))
         others = [f"h{at} is not w{at}" for at in modules]
         others += [f"type(h{at}) is not w{at}" for at in numbers]
-        key = "".join(
-            (*(f"values[{at}], " for at in places), *(f"h{at}, " for at in numbers)),
-        )
+        parts = [*(f"values[{at}]" for at in places), *(f"h{at}" for at in numbers)]
+        key = parts[0] if len(parts) == 1 else f"({''.join(f'{one}, ' for one in parts)})"
         broken = [f"f{n}({fact[1]!r}, missing) is not s{n}" for n, fact in enumerate(facts)]
         lines = (
             "def count(grid, values):",
-            "    if type(grid) is not function or grid.__code__ is not code: return of(grid, values)",
+            "    if type(grid) is not function: return of(grid, values)",
+            "    if grid.__code__ is not code: return of(grid, values)",
             "    if grid.__globals__ is not scope: return ask(grid, values)",
             *(
                 (
@@ -180,21 +180,27 @@ class Counting:
                 if held
                 else ()
             ),
-            f"    key = ({key})",
+            f"    key = {key}",
             "    found = said.get(key)",
             f"    if found is None: return asked(grid, values, key, ({cells.replace('c', 'h')}))",
             *((f"    if {' or '.join(broken)}: return changed(grid, values)",) if facts else ()),
             "    return found",
         )
-        scope: dict[str, Any] = {
-            **{"function": FunctionType, "code": code, "of": self.of},
-            **{"ask": self._ask, "asked": asked, "changed": changed, "said": said},
-            **{"scope": grid.__globals__, "missing": _MISSING},
+        means = {
+            "function": FunctionType,
+            "code": code,
+            "scope": grid.__globals__,
+            "said": said,
+            "missing": _MISSING,
+            "of": self.of,
+            "ask": self._ask,
+            "asked": asked,
+            "changed": changed,
             **{f"w{at}": one if at in modules else type(one) for at, one in enumerate(held)},
             **{f"f{n}": where.get for n, (where, _, _) in enumerate(facts)},
             **{f"s{n}": what for n, (_, _, what) in enumerate(facts)},
         }
-        made: Count = written(lines, scope)
+        made: Count = written(lines, means)
         return made
 
 

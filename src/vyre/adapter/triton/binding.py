@@ -105,7 +105,7 @@ class Form:
         self.devices = devices
         """Whether each tensor says whether it is on a GPU."""
         self.key = _key(tensors, whole, exact, words)
-        """What tells such calls apart besides some state, in words for what is given, and addresses."""
+        """What tells such calls apart but for some state, in words for what is given, and where."""
         self.look: Look = written(self._looking(), {})
         """The same with that state, and what is passed on in the place of what is given.
 
@@ -148,7 +148,7 @@ class Form:
         yield f"    return key, ({passed})"
 
     def find(self, key: Key) -> Any:
-        """What is known of calls with this key: with numbers that are new, it may be like others."""
+        """What is known of calls with this key; with new numbers they may be like others."""
         found = self.known.get(key)
         if found is None:
             found = self.alike.get(self.like(key))

@@ -267,9 +267,16 @@ def _words(jit: JITFunction, kernel: Any) -> dict[str, Any]:
 
     launch, before = _launcher(kernel)
     return {
-        **{"runtime": runtime, "enter": enter, "leave": leave, "hooks": jit.pre_run_hooks},
-        **{"entering": _hooks_in(enter), "leaving": _hooks_in(leave)},
-        **{"used": used, "changed": changed, "launch": launch, "before": before},
+        "runtime": runtime,
+        "enter": enter,
+        "leave": leave,
+        "entering": _hooks_in(enter),
+        "leaving": _hooks_in(leave),
+        "hooks": jit.pre_run_hooks,
+        "used": used,
+        "changed": changed,
+        "launch": launch,
+        "before": before,
     }
 
 

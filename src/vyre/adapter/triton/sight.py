@@ -19,9 +19,6 @@ from vyre.learn import rules
 
 _MISSING = object()
 
-_MOST_SEEN = 4096
-"""Calls of one form whose function is found by what is exact of them."""
-
 _LINES = f"""\
 def sight(grid, {{placed}}/, *more, {{named}}**others):
     if {{alike}} and owner._forms is forms and {{now}} is active and not (more or others):
@@ -37,12 +34,14 @@ def sight(grid, {{placed}}/, *more, {{named}}**others):
             elif another is not sight:
                 forms.call = another
                 return another(grid, {{again}})
-        if {{on_gpu}} and site.best is best and not site.asked and {IS_PLAIN}:
+        if {{on_gpu}} and site.best is best and {IS_PLAIN}:
             owner._latest = entry
-            tick()
             given = ({{given}})
-            along_x, along_y, along_z = blocks.count(grid, given)
             stream = active.get_current_stream(device)
+            tick()
+            if site.asked or site.best is not best:
+                return counted(given, ({{passed}}), grid, stream)
+            along_x, along_y, along_z = blocks.count(grid, given)
             try:
                 launch(along_x, along_y, along_z, stream, {{launched}})
             except RuntimeError as error:
@@ -50,7 +49,10 @@ def sight(grid, {{placed}}/, *more, {{named}}**others):
                 fell = error
             else:
                 return kernel
-            return instead(fell, given, ({{passed}}), grid, stream)
+            try:
+                return instead(fell, given, ({{passed}}), grid, stream)
+            finally:
+                del fell  # which holds this frame, and the caller's tensors with it
     return unseen(grid, ({{said}}), more, others)
 """
 
@@ -109,24 +111,46 @@ def sight(
         kwargs = {name: one for name, one in named if one is not _MISSING}
         return owner._launch(grid, *args, *more, **kwargs, **others)
 
-    def instead(
-        error: Exception, given: tuple[Any, ...], passed: tuple[Any, ...], grid: Any, stream: int
-    ) -> Any:
+    def arguments(given: Sequence[Any], passed: Sequence[Any], grid: Any) -> tuple[Any, ...]:
         kwargs = dict(zip(names, given[count:], strict=True))
+        return passed, given, grid, given[:count], kwargs
+
+    def counted(given: Sequence[Any], passed: Sequence[Any], grid: Any, stream: int) -> Any:
+        return entry.counted(arguments(given, passed, grid), stream)
+
+    def instead(
+        error: Exception, given: Sequence[Any], passed: Sequence[Any], grid: Any, stream: int
+    ) -> Any:
         raised = Raised(error)
         raised.__cause__ = error
         try:
-            return entry.instead(best, raised, (passed, given, grid, given[:count], kwargs), stream)
+            return entry.instead(best, raised, arguments(given, passed, grid), stream)
         finally:
             del error, raised
 
     means = {
         **best.words,
-        **{"owner": owner, "forms": forms, "driver": driver, "active": active, "rules": rules},
-        **{"device_now": owner._device, "compilation": knobs.compilation, "missing": _MISSING},
-        **{"seen": key, "sights": form.sights, "is_like": is_like, "entry": entry, "best": best},
-        **{"site": entry.site, "tick": entry.site.tick, "blocks": best.blocks},
-        **{"kernel": best.kernel, "is_blamed": is_blamed, "unseen": unseen, "instead": instead},
+        "owner": owner,
+        "forms": forms,
+        "driver": driver,
+        "active": active,
+        "device_now": owner._device,
+        "rules": rules,
+        "compilation": knobs.compilation,
+        "missing": _MISSING,
+        "seen": key,
+        "sights": form.sights,
+        "is_like": is_like,
+        "entry": entry,
+        "site": entry.site,
+        "tick": entry.site.tick,
+        "best": best,
+        "blocks": best.blocks,
+        "kernel": best.kernel,
+        "is_blamed": is_blamed,
+        "unseen": unseen,
+        "counted": counted,
+        "instead": instead,
         **{f"T{at}": kind for at, kind in enumerate(form.types)},
         **before,
         **constants,
@@ -135,7 +159,12 @@ def sight(
     return found
 
 
-_WORDS = frozenset(re.findall(r"\w+", re.sub(r"\{\w+\}", "", _LINES))) | {"missing"}
+_WORDS = frozenset(re.findall(r"\w+", re.sub(r"\{\w+\}", "", _LINES))) | {
+    "driver",
+    "missing",
+    "repr",
+    "type",
+}
 _NUMBERED = re.compile(r"[abcpT]\d+")
 
 
