@@ -135,6 +135,10 @@ class Counting:
         """
         code, said = grid.__code__, dict[Any, Axes]()
 
+        def forget() -> None:
+            self._keep(code, None)
+            self.count = self.of
+
         def asked(grid: FunctionType, values: Sequence[Any], key: Any, held: Sequence[Any]) -> Axes:
             """What it says, which is kept; unless another thread changed what it finds."""
             says = grid(self._told(values))
@@ -147,13 +151,12 @@ class Counting:
                     said.clear()
                 said[key] = found
             else:
-                self._keep(code, None)
+                forget()
             return found
 
         def changed(grid: FunctionType, values: Sequence[Any]) -> Axes:
             """What it says now that it finds something else: what changed once may do so again."""
-            self._keep(code, None)
-            self.count = self.of
+            forget()
             return self._ask(grid, values)
 
         modules = [at for at, one in enumerate(held) if type(one) is ModuleType]
