@@ -3,6 +3,7 @@
 import ctypes
 import importlib
 import threading
+from operator import is_
 from types import SimpleNamespace
 
 import numpy as np
@@ -180,6 +181,29 @@ class TestRawKernels:
 
         assert len(set(made._calls._entries.values())) == 1
         assert (32, 32) in tried(made)
+
+    @pytest.mark.usefixtures("bench")
+    @pytest.mark.parametrize("listed", [tuple, list])
+    def test_launches_that_take_turns_are_each_launched_as_they_are(
+        self, adapter, kernel, launches, listed
+    ):
+        made = adapter.tuned(kernel(), size=lambda _, n: listed([n]))
+        arrays = [floats(1000), floats(1001)]
+        kinds = [
+            ((grid,), (block,), (x, n), on)
+            for grid, block in ((8, 128), (4, 256))
+            for x in arrays
+            for n in (1000, np.int32(999), 7)
+            for on in (None, Stream(5))
+        ]
+        with vyre.mode("off"):
+            for grid, block, args, on in [one for one in kinds for _ in range(3)] + kinds * 2:
+                made(grid, block, args, stream=on)
+
+                last = launches.made[-1]
+                assert (last.grid[0], last.block[0]) == (grid[0], block[0])
+                assert all(map(is_, last.args, args))
+                assert on is None or last.stream in (on, on.ptr)
 
     @pytest.mark.usefixtures("bench")
     def test_a_stride_takes_any_number_of_threads(self, adapter, kernel):

@@ -24,7 +24,12 @@ def counting(n=int, m=int):
         return told[-1]
 
     typed = [("x", None), ("n", n), ("m", m), ("scale", float)]
-    return Counting(typed, CONSTANTS, tell).of, told
+    return counted_by(Counting(typed, CONSTANTS, tell)), told
+
+
+def counted_by(blocks):
+    """What a launch asks: the latest code's own way, or any."""
+    return lambda grid, given: blocks.count(grid, given)
 
 
 def holding(size):
@@ -138,7 +143,8 @@ def test_what_changes_while_a_function_is_asked_is_not_kept():
         return dict(zip(NAMES, (*given, *CONSTANTS.values()), strict=True))
 
     grid = lambda meta: (size + meta["n"],)  # noqa: E731
-    axes = Counting([("x", None), ("n", int), ("m", int), ("scale", float)], CONSTANTS, tell).of
+    typed = [("x", None), ("n", int), ("m", int), ("scale", float)]
+    axes = counted_by(Counting(typed, CONSTANTS, tell))
     during.append(5)  # as another thread would
     assert axes(grid, (1, 2, 3, 4.0)) == (7, 1, 1)
     size = 1
@@ -179,12 +185,25 @@ def test_the_same_code_with_other_globals_is_another_function():
 
 
 def test_a_stream_of_functions_is_forgotten():
-    axes, _ = counting()
+    blocks = Counting([("n", int)], {}, lambda given: {"n": given[0]})
     for number in range(600):
         grid = eval(f"lambda meta: (meta['n'] + {number},)")  # noqa: S307
-        assert axes(grid, (1, 2, 3, 4.0)) == (2 + number, 1, 1)
+        assert blocks.count(grid, (2,)) == blocks.of(grid, (2,)) == (2 + number, 1, 1)
 
-    assert len(axes.__self__._seen) <= 256
+    assert len(blocks._known) <= 256
+
+
+def test_functions_and_shapes_that_take_turns_are_each_counted():
+    axes, told = counting()
+    for _ in range(4):
+        for grid, expected in (
+            (COUNT["a quotient"], (8, 1, 1)),
+            ((5, 6), (5, 6, 1)),
+            (COUNT["two axes"], (8, 3, 1)),
+            (ASK["a length"], (6, 1, 1)),
+        ):
+            assert axes(grid, (1, 500, 3, 4.0)) == expected
+    assert len(told) == 2 + 4
 
 
 def test_a_function_with_an_effect_has_it_each_time():

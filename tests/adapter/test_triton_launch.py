@@ -17,6 +17,7 @@ import triton.language as tl  # noqa: E402  # it needs triton
 from triton._C.libtriton import native_specialize_impl  # noqa: E402
 from triton.backends.compiler import BaseBackend  # noqa: E402
 
+from vyre.adapter.triton import binding  # noqa: E402
 from vyre.adapter.triton import tuner as adapter  # noqa: E402
 from vyre.adapter.triton.binding import row_of  # noqa: E402
 from vyre.adapter.triton.place import Gpu  # noqa: E402
@@ -206,10 +207,8 @@ def test_what_is_on_a_gpu_is_passed_as_an_address_and_the_rest_as_it_is(driver, 
     a, b = MEMORY[torch.float32], OnGpu(MEMORY[torch.float16][1:])
     kernel[(1,)](a, b, 5, 1, 2.0, True, None)
     seen = []
-    launcher = kernel._latest.site.best.__closure__  # whatever it looked up, it calls this with
-    for cell in launcher:
-        if getattr(cell.cell_contents, "__name__", "") == "launch":
-            cell.cell_contents = lambda *given: seen.append(given)
+    words = kernel._latest.site.best.words  # whatever it looked up, it calls this with
+    monkeypatch.setitem(words, "launch", lambda *given: seen.append(given))
 
     kernel[(1,)](a, b, 5, 1, 2.0, True, None)
 
@@ -365,7 +364,7 @@ def test_a_launch_hook_that_replaces_triton_s_chain_is_called(driver, monkeypatc
 
 
 def test_ever_new_numbers_are_forgotten(driver, monkeypatch):
-    monkeypatch.setattr(adapter, "_MOST_KNOWN", 8)
+    monkeypatch.setattr(binding, "_MOST_KNOWN", 8)
     kernel = autotune(CONFIGS[:1], key=[])(fresh(mixed))
     for n in range(100, 140):
         kernel[(1,)](MEMORY[torch.float32], MEMORY[torch.float32], n, 1, 2.0, True, None)

@@ -161,8 +161,12 @@ class Entry:
 
     def launch(self, arguments: Sequence[Any], stream: int = 0) -> Any:
         """Make a call: one config runs once; what the library gives for it."""
+        self.site.tick()
+        return self.counted(arguments, stream)
+
+    def counted(self, arguments: Sequence[Any], stream: int = 0) -> Any:
+        """Make a call that is counted already."""
         site = self.site
-        site.tick()
         if site.asked:
             found = None if self.place.is_capturing(stream) else site.next_asked()
             if found is not None:
@@ -173,9 +177,16 @@ class Entry:
         except VyreError as error:
             fell = error  # and no longer handled, or what is raised next would show it as its cause
         try:
-            return self._launch_default(self._config_of(start), fell, arguments, stream)
+            return self.instead(start, fell, arguments, stream)
         finally:
             del fell  # which holds this frame, and the caller's arrays with it
+
+    def instead(self, start: Start, error: VyreError, arguments: Sequence[Any], stream: int) -> Any:
+        """Launch the default where a start has failed, and drop its config."""
+        try:
+            return self._launch_default(self._config_of(start), error, arguments, stream)
+        finally:
+            del error
 
     def _refreshed(self, stream: int) -> Start:
         """What to launch after the choice has changed; in a capture, what is made already."""

@@ -27,7 +27,7 @@ from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Kind, Portable, Start
-from vyre.adapter.looks import NOT_SEEN, Arrays, Looks
+from vyre.adapter.looks import NO_LATEST, NOT_SEEN, Arrays, Looks
 from vyre.adapter.proof import Proof
 from vyre.adapter.reading.cuda_text import sign_in
 from vyre.adapter.reading.sources import bare
@@ -71,6 +71,7 @@ class TunedRawKernel:
             "_calls",
             "_device",
             "_lacks",
+            "_latest",
             "_looks",
             "_named",
             "_signs",
@@ -93,7 +94,7 @@ class TunedRawKernel:
         self._named, self._size, self._way = named, size, way
         self._calls = Calls(self.name, check=check)
         self._looks = Looks(_of_any)
-        self._again = self._calls.again
+        self._again, self._latest = self._calls.again, NO_LATEST
         self._device = device.Current()
         self._texts: dict[int, str] = {}
         self._signs: dict[bool, str | None] = {}
@@ -111,24 +112,43 @@ class TunedRawKernel:
         """Launch it once."""
         size = self._size
         stated = None if size is None else size(*args)
+        seen, latest, best, launch = self._latest
         entry: Entry | None = None
+        is_latest, told = False, None
         try:
             looked, by = self._looks.latest(args), rules.usual or rules.rule()
-            entry = self._again[by, self._device.number(), grid, block, shared_mem, stated, looked]
-            if type(sum(grid + block, shared_mem)) is not int:  # 4.0 is found where 4 was: 0.1 us
-                entry = None
+            if type(sum(grid + block, shared_mem)) is int:  # 4.0 is found where 4 was: 0.1 us
+                told = (by, self._device.number(), grid, block, shared_mem, stated, looked)
+                is_latest = told == seen and stream is None and latest.site.best is best
+                if not is_latest:
+                    entry = self._again[told]
         except NOT_SEEN:
-            pass
+            told = None
+        if is_latest:
+            site = latest.site
+            site.tick()
+            if site.best is best and not site.asked:
+                try:
+                    launch(args)
+                except REFUSED:  # and another block may be launched in its place
+                    pass
+                else:
+                    return
+            latest.counted((args, None, grid, stated), CURRENT)
+            return
         if entry is None:
             stated = grids.stated_of(stated, self.name)
             entry = self._entry(grid, block, args, shared_mem, stream, stated)
             if entry is None:
                 self.kernel(grid, block, args, shared_mem=shared_mem, stream=stream)
                 return
-        if stream is None:
-            entry.launch((args, None, grid, stated), CURRENT)
-        else:
+        if stream is not None:
             entry.launch((args, stream, grid, stated), stream.ptr)
+            return
+        entry.launch((args, None, grid, stated), CURRENT)
+        best = entry.site.best
+        if told is not None and isinstance(best, _Under):
+            self._latest = told, entry, best, best.over(grid, stated)
 
     def explain(self) -> Explanation:
         """What runs, why, and what is known besides; the kernel is compiled once more for that."""
@@ -321,37 +341,7 @@ class _Raw:
 
     def make(self, config: Knobs) -> Start:
         self.launch.refuse_others(config, self.able)
-        kernel, shared = self.kernel, self.shared_bytes
-        loaded = kernel if self.loaded is None else self.loaded
-        block = self.launch.block(config)
-        grid = self.launch.under(block)
-        covering = grids.Covering(self.launch, block) if self.launch.is_free else None
-        is_default, name = block == self.launch.width, str(kernel.name)
-        covered: dict[Any, Shape] = {}  # by the grid that is given, and the size that is stated
-
-        def start(arguments: Sequence[Any], stream: int) -> None:
-            del stream  # a launch has its own, or the thread's
-            args, on, given, stated = arguments
-            if is_default:
-                used = given
-            elif covering is None:
-                used = grid
-            else:
-                found = covered.get((given, stated))
-                if found is None:
-                    found = covering.grid(given, stated, name)
-                    make_room(covered, _MOST_COVERED)
-                    covered[given, stated] = found
-                used = found
-            try:
-                if on is None and not shared:  # which is quicker said
-                    loaded(used, block, args)
-                else:
-                    kernel(used, block, args, shared_mem=shared, stream=on)
-            except REFUSED as error:
-                raise Raised(error) from error
-
-        return start
+        return _Under(self, self.launch.block(config))
 
     def portable(self, arguments: Sequence[Any]) -> Portable:
         """The kernel with its source, and its arrays as NumPy's."""
@@ -370,6 +360,55 @@ class _Raw:
                 "process does not have",
                 "pass it as an array, or leave check= out",
             )
+
+
+class _Under:
+    """What launches a raw kernel under one block."""
+
+    __slots__ = ("_block", "_covering", "_grid", "_known", "_raw")
+
+    def __init__(self, raw: _Raw, block: Shape) -> None:
+        launch = raw.launch
+        self._raw, self._block = raw, block
+        # In the place of the grid that is given, where that is not the one that belongs to it.
+        self._grid = None if block == launch.width else launch.under(block)
+        is_covered = self._grid is not None and launch.is_free
+        self._covering = grids.Covering(launch, block) if is_covered else None
+        self._known: dict[Any, Callable[[Sequence[Any]], None]] = {}
+
+    def __call__(self, arguments: Sequence[Any], stream: int) -> None:
+        del stream  # a launch has its own, or the thread's
+        args, on, given, stated = arguments
+        try:
+            if on is None:
+                self.over(given, stated)(args)
+            else:
+                raw, used = self._raw, self._used(given, stated)
+                raw.kernel(used, self._block, args, shared_mem=raw.shared_bytes, stream=on)
+        except REFUSED as error:
+            raise Raised(error) from error
+
+    def over(self, given: Shape, stated: Any) -> Callable[[Sequence[Any]], None]:
+        """What launches it on the thread's stream, with a grid that is given and a size stated."""
+        key = given if self._covering is None else (given, stated)
+        found = self._known.get(key)
+        if found is None:
+            used, raw = self._used(given, stated), self._raw
+            if raw.shared_bytes:
+                kernel = functools.partial(raw.kernel, shared_mem=raw.shared_bytes)
+            else:  # which is quicker said
+                kernel = raw.kernel if raw.loaded is None else raw.loaded
+            found = functools.partial(kernel, used, self._block)
+            make_room(self._known, _MOST_COVERED)
+            self._known[key] = found
+        return found
+
+    def _used(self, given: Shape, stated: Any) -> Shape:
+        if self._grid is None:
+            return given
+        covering = self._covering
+        name = str(self._raw.kernel.name)
+        return self._grid if covering is None else covering.grid(given, stated, name)
 
 
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:

@@ -19,11 +19,11 @@ from vyre.adapter.grids import Grid, Launch
 from vyre.adapter.identity import digest_of, text_of
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Kind
-from vyre.adapter.looks import NOT_SEEN, Looks
+from vyre.adapter.looks import NO_LATEST, NOT_SEEN, Looks
 from vyre.adapter.numba import device
 from vyre.adapter.numba.arrays import is_copied, is_plain, look_at, on_copies
 from vyre.adapter.numba.device import SIMULATED, handle_of, options_of, versions
-from vyre.adapter.numba.variants import DRIVERS, Blocks
+from vyre.adapter.numba.variants import DRIVERS, Blocks, Under, is_refused
 from vyre.adapter.proof import Proof
 from vyre.adapter.ptx.free import why_not
 from vyre.adapter.reading.numba_code import Read, read
@@ -278,14 +278,17 @@ class TunedKernel:
 class _Launching:
     """A launch of a kernel that is ready to be called: what both ways of writing one have."""
 
-    __slots__ = ("_given", "_handle", "_owner", "_size", "_what", "found", "shared_bytes", "stream")
+    __slots__ = (
+        *("_given", "_handle", "_latest", "_owner", "_size", "_what"),
+        *("found", "shared_bytes", "stream"),
+    )
     _callbacks: Sequence[Any] = ()
 
     def __init__(self, owner: TunedKernel, given: Any, stream: Any, shared_bytes: int) -> None:
         self._owner, self._given = owner, given
         self.stream, self.shared_bytes = stream, shared_bytes
         self._handle = handle_of(stream)
-        self._what = -1
+        self._what, self._latest = -1, NO_LATEST
         self.found: dict[Any, Callable[..., Any]] = {}  # what launches it, by its starts and sizes
         self._size: Callable[..., Any] | None = None
 
@@ -294,18 +297,37 @@ class _Launching:
         if self._callbacks or self._handle is None:  # this configuration's own, no stream to time
             return self._given(*args)
         owner, size = self._owner, self._size
+        seen, latest, best, launch = self._latest
         entry: Entry | None = None
+        is_latest, told = False, None
         stated = None if size is None else size(*args)
         try:
             looked, by = owner.looks.latest(args), rules.usual or rules.rule()
-            entry = owner.again[by, owner.device(), self._what, stated, looked]
+            told = (by, owner.device(), self._what, stated, looked)
+            is_latest = told == seen and latest.site.best is best
+            if not is_latest:
+                entry = owner.again[told]
         except NOT_SEEN:
-            pass
+            told = None
+        if is_latest:
+            site = latest.site
+            site.tick()
+            if site.best is best and not site.asked:
+                try:
+                    return launch(*args)
+                except Exception as error:
+                    if not is_refused(error):
+                        raise  # or another block may be launched in its place
+            return latest.counted((self, args, stated), self._handle)
         if entry is None:
             entry = self._entry(args)
             if entry is None:
                 return self._given(*args)
-        return entry.launch((self, args, stated), self._handle)
+        given = entry.launch((self, args, stated), self._handle)
+        best = entry.site.best
+        if told is not None and isinstance(best, Under):
+            self._latest = told, entry, best, best.found(self, args, stated)
+        return given
 
     def decision(self, *args: Any) -> Decision:
         """What is decided for such a launch, which is not made."""

@@ -57,11 +57,11 @@ class Blocks:
         self.launch.refuse_others(config, self.able)
         block, grid = self._shapes(config)
         if not self.covers:
-            return _starting(lambda launching, _: launching.under(block, grid))
+            return Under(lambda launching, _: launching.under(block, grid))
         if block == self.launch.width:
-            return _starting(lambda launching, _: launching.as_written())
+            return Under(lambda launching, _: launching.as_written())
         covering = grids.Covering(self.launch, block)
-        return _starting(
+        return Under(
             lambda launching, args: launching.under(block, launching.covering(covering, args))
         )
 
@@ -96,26 +96,39 @@ class Blocks:
         )
 
 
-def _starting(launch: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> Start:
-    """Launches what is found for a launch and its arguments, once for each size that is stated."""
-    number = next(_numbers)
+class Under:
+    """What launches a kernel under one block, found once for a launch and a size that is stated."""
 
-    def start(arguments: Sequence[Any], stream: int) -> Any:
+    __slots__ = ("_find", "_number")
+
+    def __init__(self, find: Callable[[Any, tuple[Any, ...]], Callable[..., Any]]) -> None:
+        """Launch what is found for a launch and its arguments."""
+        self._find, self._number = find, next(_numbers)
+
+    def __call__(self, arguments: Sequence[Any], stream: int) -> Any:
         del stream  # a launch has its own
         launching, args, stated = arguments
         try:
-            found = launching.found.get((number, stated))
-            if found is None:
-                found = launch(launching, args)
-                make_room(launching.found, _MOST_FOUND)
-                launching.found[number, stated] = found
-            return found(*args)
+            return self.found(launching, args, stated)(*args)
         except Exception as error:
-            if type(error).__name__ in _REFUSED:
+            if is_refused(error):
                 raise Raised(error) from error
             raise
 
-    return start
+    def found(self, launching: Any, args: tuple[Any, ...], stated: Any) -> Callable[..., Any]:
+        """What launches it with arguments."""
+        key = self._number, stated
+        found: Callable[..., Any] | None = launching.found.get(key)
+        if found is None:
+            found = self._find(launching, args)
+            make_room(launching.found, _MOST_FOUND)
+            launching.found[key] = found
+        return found
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether it says that a launch could not be made."""
+    return type(error).__name__ in _REFUSED
 
 
 def runs(kernel: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]:

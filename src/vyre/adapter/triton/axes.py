@@ -11,12 +11,13 @@ import dis
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter, is_, itemgetter
+from operator import attrgetter, is_
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import triton
+
+from vyre.adapter.written import written
 
 Axes = tuple[Any, Any, Any]
 
@@ -24,7 +25,6 @@ Fact = tuple[Mapping[str, Any], str, Any]
 """A mapping, a name in it, and what has to be there."""
 
 _PLAIN = frozenset((int, bool, type(None)))
-_HELD = _PLAIN | {ModuleType}  # by a closure: functions import, too
 _PURE = (triton, math, triton.cdiv, triton.next_power_of_2, math.ceil, min, max, int, abs)
 _ATTRIBUTES = {
     "cdiv": (triton, triton.cdiv),
@@ -55,31 +55,13 @@ _content = attrgetter("cell_contents")
 _MOST_SEEN, _MOST_SAID = 256, 4096
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A code of a grid's functions, and what it said.
-
-    Args:
-        code: it, which thereby stays where it is.
-        scope: the globals that were looked into.
-        held: what the closure held.
-        facts: what else has to hold for it to say the same again.
-        picks: what it reads of what a launch is given.
-        said: by that, and by what another closure of it held; None where it may do more than count.
-    """
-
-    code: CodeType
-    scope: Any = None
-    held: Sequence[Any] = ()
-    facts: Sequence[Fact] = ()
-    picks: Callable[[Sequence[Any]], Any] = len
-    said: dict[Any, Axes] | None = None
+Count = Callable[[Any, Sequence[Any]], Axes]
 
 
 class Counting:
     """How many blocks launches of a kernel have, by their grid and by what they are given."""
 
-    __slots__ = ("_places", "_plain", "_seen", "_told")
+    __slots__ = ("_known", "_places", "_plain", "_told", "count")
 
     def __init__(
         self,
@@ -98,74 +80,131 @@ class Counting:
         self._places = {name: at for at, (name, _) in enumerate(given)}
         types = {**{name: type(value) for name, value in constants.items()}, **dict(given)}
         self._plain = {name for name, kind in types.items() if kind in _PLAIN}
-        self._seen: dict[int, _Seen] = {}  # by the address of a code
+        # By the address of a code, which is kept and so stays there, what counts for functions.
+        self._known: dict[int, tuple[CodeType, Count | None]] = {}
+        self.count: Count = self.of
+        """The same as `of`, and sooner for functions of the code that came last."""
 
     def of(self, grid: Any, values: Sequence[Any]) -> Axes:
         """The blocks of a launch along each axis."""
         if type(grid) is not FunctionType:
             return _axes(grid(self._told(values)) if callable(grid) else grid)
-        seen = self._seen.get(id(grid.__code__)) or self._look(grid)
-        said, closure = seen.said, grid.__closure__
-        if said is None or grid.__globals__ is not seen.scope:
-            return _axes(grid(self._told(values)))
-        picked, held = seen.picks(values), seen.held
-        if closure is not None:
-            try:
-                for cell, what in zip(closure, held):  # noqa: B905  # the word takes 0.1 us
-                    if cell.cell_contents is not what:  # each call may make one
-                        held = tuple(map(_content, closure))
-                        types = tuple(map(type, held))
-                        if not _HELD.issuperset(types):
-                            return _axes(grid(self._told(values)))
-                        picked = (picked, held, types)
-                        break
-            except ValueError:  # it holds nothing yet, as the function will say
-                return _axes(grid(self._told(values)))
-        found = said.get(picked)
-        if found is None:
-            return self._asked(grid, seen, picked, held, values)
-        for where, name, what in seen.facts:
-            if where.get(name, _MISSING) is not what:
-                self._seen[id(seen.code)] = _Seen(seen.code)  # what changed once may do so again
-                return _axes(grid(self._told(values)))
-        return found
+        found = self._known.get(id(grid.__code__)) or self._look(grid)
+        count = found[1]
+        if count is None:
+            return self._ask(grid, values)
+        self.count = count
+        return count(grid, values)
 
-    def _look(self, grid: FunctionType) -> _Seen:
-        """What is to be known of a function before it is asked."""
-        code, held = grid.__code__, _held(grid.__closure__ or ())
+    def _ask(self, grid: FunctionType, values: Sequence[Any]) -> Axes:
+        """What a function says that may do more than count."""
+        return _axes(grid(self._told(values)))
+
+    def _look(self, grid: FunctionType) -> tuple[CodeType, Count | None]:
+        """What counts for functions of a code, of which none was asked yet."""
+        held, count = _held(grid.__closure__ or ()), None
         found = None if held is None else _found(grid)
-        seen = _Seen(code)
         if held is not None and found is not None and self._plain.issuperset(found[0]):
             places = [self._places[name] for name in found[0] if name in self._places]
-            picks = itemgetter(*places) if places else len
-            seen = _Seen(code, grid.__globals__, held, found[1], picks, {})
-        if len(self._seen) >= _MOST_SEEN:
-            self._seen.clear()
-        self._seen[id(code)] = seen
-        return seen
+            count = self._counting(grid, held, found[1], places)
+        return self._keep(grid.__code__, count)
 
-    def _asked(
+    def _keep(self, code: CodeType, count: Count | None) -> tuple[CodeType, Count | None]:
+        if len(self._known) >= _MOST_SEEN:
+            self._known.clear()
+        kept = self._known[id(code)] = code, count
+        return kept
+
+    def _counting(
         self,
         grid: FunctionType,
-        seen: _Seen,
-        picked: Any,
         held: Sequence[Any],
-        values: Sequence[Any],
-    ) -> Axes:
-        """What a function says, which is kept; unless another thread changed what it finds."""
-        assert seen.said is not None, "it only counts"
-        says = grid(self._told(values))
-        found = _axes(says)
-        whole = type(says) is tuple and {int}.issuperset(map(type, says))
-        now = _held(grid.__closure__ or ())
-        holds = all(where.get(name, _MISSING) is what for where, name, what in seen.facts)
-        if whole and holds and now is not None and all(map(is_, now, held)):
-            if len(seen.said) >= _MOST_SAID:
-                seen.said.clear()
-            seen.said[picked] = found
-        else:
-            self._seen[id(seen.code)] = _Seen(seen.code)
-        return found
+        facts: Sequence[Fact],
+        places: Sequence[int],
+    ) -> Count:
+        """What finds what functions of a code said before, in lines that are written for it.
+
+        A number that a closure holds may be another at each call; a module may not. Written out it
+        takes 0.2 us, where walking over closure and facts took 0.4 (Python 3.11).
+
+        Args:
+            grid: one of them.
+            held: what its closure holds.
+            facts: what else has to hold for it to say the same again.
+            places: of what it reads, among what a launch is given.
+        """
+        code, said = grid.__code__, dict[Any, Axes]()
+
+        def forget() -> None:
+            self._keep(code, None)
+            self.count = self.of
+
+        def asked(grid: FunctionType, values: Sequence[Any], key: Any, held: Sequence[Any]) -> Axes:
+            """What it says, which is kept; unless another thread changed what it finds."""
+            says = grid(self._told(values))
+            found = _axes(says)
+            whole = type(says) is tuple and {int}.issuperset(map(type, says))
+            now = _held(grid.__closure__ or ())
+            holds = all(where.get(name, _MISSING) is what for where, name, what in facts)
+            if whole and holds and now is not None and all(map(is_, now, held)):
+                if len(said) >= _MOST_SAID:
+                    said.clear()
+                said[key] = found
+            else:
+                forget()
+            return found
+
+        def changed(grid: FunctionType, values: Sequence[Any]) -> Axes:
+            """What it says now that it finds something else: what changed once may do so again."""
+            forget()
+            return self._ask(grid, values)
+
+        modules = [at for at, one in enumerate(held) if type(one) is ModuleType]
+        numbers = [at for at in range(len(held)) if at not in modules]
+        cells = "".join(f"c{at}, " for at in range(len(held)))
+        contents = "; ".join(f"h{at} = c{at}.cell_contents" for at in range(len(held)))
+        others = [f"h{at} is not w{at}" for at in modules]
+        others += [f"type(h{at}) is not w{at}" for at in numbers]
+        parts = [*(f"values[{at}]" for at in places), *(f"h{at}" for at in numbers)]
+        key = parts[0] if len(parts) == 1 else f"({''.join(f'{one}, ' for one in parts)})"
+        broken = [f"f{n}({fact[1]!r}, missing) is not s{n}" for n, fact in enumerate(facts)]
+        lines = (
+            "def count(grid, values):",
+            "    if type(grid) is not function: return of(grid, values)",
+            "    if grid.__code__ is not code: return of(grid, values)",
+            "    if grid.__globals__ is not scope: return ask(grid, values)",
+            *(
+                (
+                    f"    {cells}= grid.__closure__",
+                    f"    try: {contents}",
+                    "    except ValueError: return ask(grid, values)",  # as it will say itself
+                    f"    if {' or '.join(others)}: return ask(grid, values)",
+                )
+                if held
+                else ()
+            ),
+            f"    key = {key}",
+            "    found = said.get(key)",
+            f"    if found is None: return asked(grid, values, key, ({cells.replace('c', 'h')}))",
+            *((f"    if {' or '.join(broken)}: return changed(grid, values)",) if facts else ()),
+            "    return found",
+        )
+        means = {
+            "function": FunctionType,
+            "code": code,
+            "scope": grid.__globals__,
+            "said": said,
+            "missing": _MISSING,
+            "of": self.of,
+            "ask": self._ask,
+            "asked": asked,
+            "changed": changed,
+            **{f"w{at}": one if at in modules else type(one) for at, one in enumerate(held)},
+            **{f"f{n}": where.get for n, (where, _, _) in enumerate(facts)},
+            **{f"s{n}": what for n, (_, _, what) in enumerate(facts)},
+        }
+        made: Count = written(lines, means)
+        return made
 
 
 def _axes(grid: Any) -> Axes:

@@ -9,16 +9,20 @@ from typing import Any
 from triton.language import dtype
 from triton.runtime.jit import JITCallable, KernelParam
 
+from vyre.adapter.written import written
+
 _ALIGNED = 15
+
+_MOST_KNOWN = 4096
+"""Calls of one form that are known at sight."""
+
 _EXACT = (int, bool, str, type(None), dtype)
 """What is told apart by its value; its type is told apart anyway."""
 
 Key = tuple[Any, ...]
 """What tells calls of one form apart: the whole numbers among it stand first."""
 
-Look = Callable[[Sequence[Any], Any], tuple[Key, tuple[Any, ...]]]
-
-See = Callable[[Sequence[Any], Any], tuple[Key, tuple[Any, ...]] | None]
+Look = Callable[[Sequence[Any], Sequence[Any]], tuple[Key, tuple[Any, ...]]]
 
 Picks = Callable[[Sequence[Any]], tuple[Any, ...]]
 
@@ -49,13 +53,16 @@ class Form:
         "_doublings",
         "_whole",
         "alike",
+        "devices",
+        "key",
         "known",
         "look",
         "names",
         "quick",
-        "see",
+        "sights",
         "tensors",
         "typed",
+        "types",
     )
 
     def __init__(
@@ -71,6 +78,7 @@ class Form:
         self.names, self.quick, self._doublings = tuple(names), True, doublings
         self.known: dict[Hashable, Any] = {}  # by what `look` gives
         self.alike: dict[Hashable, Any] = {}  # by what `like` gives
+        self.sights: dict[Hashable, Callable[..., Any]] = {}  # what makes calls, by the same
         tensors, exact, whole, words, devices = [], [], [], [], True
         for at, (name, value) in enumerate(zip(names, given, strict=True)):
             parameter = parameters.get(name)
@@ -88,21 +96,70 @@ class Form:
             else:
                 self.quick = False
         self._whole = len(whole)
+        self.types, self.tensors = tuple(map(type, given)), tuple(tensors)
         self.typed = tuple(
             (name, None if at in tensors else type(value))
             for at, (name, value) in enumerate(zip(names, given, strict=True))
         )
         """What is given, by its name, with its type; None for tensors."""
-        lines = _looking(len(given), tensors, whole, (exact, words), devices=devices)
-        self.look: Look = _written(lines, {})
-        """What tells such calls apart, some state among it, and what is passed on in their place.
+        self.devices = devices
+        """Whether each tensor says whether it is on a GPU."""
+        self.key = _key(tensors, whole, exact, words)
+        """What tells such calls apart but for some state, in words for what is given, and where."""
+        self.look: Look = written(self._looking(), {})
+        """The same with that state, and what is passed on in the place of what is given.
 
         That is addresses for tensors; one that is not on a GPU is passed on itself, for Triton to
         look at or to refuse.
         """
-        types = {f"T{at}": type(one) for at, one in enumerate(given)}
-        self.see: See = _written([*_guarding(len(given)), *lines], types)
-        """The same of any call; nothing where it has another form, as values of other types."""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Words for what is given."""
+        return tuple(f"a{at}" for at in range(len(self.names)))
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """Words for what is passed on where all tensors are on a GPU."""
+        return tuple(f"p{at}" if at in self.tensors else f"a{at}" for at in range(len(self.names)))
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The lines that find the addresses of tensors."""
+        return tuple(f"p{at} = a{at}.data_ptr()" for at in self.tensors)
+
+    @property
+    def on_gpu(self) -> str:
+        """Whether all tensors are on a GPU, in words."""
+        return " and ".join(f"a{at}.is_cuda" for at in self.tensors) or "True"
+
+    def _looking(self) -> Iterable[str]:
+        """The lines of `look`."""
+        passed = listed(self.passed)
+        yield "def look(given, state):"
+        yield f"    ({listed(self.given)}) = given"
+        yield from (f"    {line}" for line in self.addresses)
+        yield f"    key = ({self.key}*state, )"
+        if self.devices and self.tensors:
+            yield f"    if {self.on_gpu}:"
+            yield f"        return key, ({passed})"
+        for at in self.tensors:
+            yield f"    p{at} = p{at} if getattr(a{at}, 'is_cuda', False) else a{at}"
+        yield f"    return key, ({passed})"
+
+    def find(self, key: Key) -> Any:
+        """What is known of calls with this key; with new numbers they may be like others."""
+        found = self.known.get(key)
+        if found is None:
+            found = self.alike.get(self.like(key))
+            if found is not None:
+                keep(self.known, key, found)
+        return found
+
+    def keep(self, key: Key, found: Any) -> None:
+        """Know calls at sight from now on."""
+        keep(self.known, key, found)
+        keep(self.alike, self.like(key), found)
 
     def like(self, key: Key) -> Key:
         """The same, of whole numbers only what Triton compiles for, and their doublings if asked.
@@ -114,71 +171,41 @@ class Form:
         return (tuple(map(row_of, whole)), doublings, *key[self._whole :])
 
 
-def _looking(
-    count: int,
-    tensors: Sequence[int],
-    whole: Sequence[int],
-    rest: tuple[Sequence[int], Sequence[int]],
-    *,
-    devices: bool,
-) -> list[str]:
-    """The lines that look at calls of a form.
+def _key(
+    tensors: Sequence[int], whole: Sequence[int], exact: Sequence[int], words: Sequence[int]
+) -> str:
+    """What tells calls of a form apart, in words.
 
     Args:
-        count: of what is given.
         tensors: the places of tensors.
         whole: those of whole numbers, of which little is compiled for.
-        rest: those of what counts exactly, and of what counts by its text.
-        devices: whether each tensor says whether it is on a GPU.
+        exact: those of what counts exactly.
+        words: those of what counts by its text.
     """
     addresses = [f"p{at}" for at in tensors]
-    odd = f"({' | '.join(addresses)}) & 15 and ({_listed(f'{one} & 15 == 0' for one in addresses)})"
-    exact, words = rest
-    key = [
-        *(f"a{at}" for at in whole),
-        *([odd] if tensors else ()),
-        *(f"a{at}.dtype" for at in tensors),
-        *(f"a{at}" for at in exact),
-        *(f"repr(a{at})" for at in words),
-        "state",
-    ]
-    passed = _listed(f"p{at}" if at in tensors else f"a{at}" for at in range(count))
-    lines = [
-        f"    ({_listed(f'a{at}' for at in range(count))}) = given",
-        *(f"    p{at} = a{at}.data_ptr()" for at in tensors),
-        f"    key = ({_listed(key)})",
-    ]
-    if devices and tensors:
-        lines.append(f"    if {' and '.join(f'a{at}.is_cuda' for at in tensors)}:")
-        lines.append(f"        return key, ({passed})")
-    if tensors:
-        lines.extend(
-            f"    p{at} = p{at} if getattr(a{at}, 'is_cuda', False) else a{at}" for at in tensors
+    odd = f"({' | '.join(addresses)}) & 15 and ({listed(f'{one} & 15 == 0' for one in addresses)})"
+    return listed(
+        (
+            *(f"a{at}" for at in whole),
+            *([odd] if tensors else ()),
+            *(f"a{at}.dtype" for at in tensors),
+            *(f"a{at}" for at in exact),
+            *(f"repr(a{at})" for at in words),
         )
-    lines.append(f"    return key, ({passed})")
-    return lines
+    )
 
 
-def _guarding(count: int) -> list[str]:
-    """The lines before those that give nothing for calls of another form."""
-    others = "".join(f" or a{at}.__class__ is not T{at}" for at in range(count))
-    return [
-        f"    if len(given) != {count}: return None",
-        f"    ({_listed(f'a{at}' for at in range(count))}) = given",
-        *([f"    if {others.removeprefix(' or ')}: return None"] if count else []),
-    ]
+def keep(known: dict[Hashable, Any], key: Hashable, found: Any) -> None:
+    """Keep one more; a stream of ever-new ones is forgotten."""
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known[key] = found
 
 
-def _written(lines: Sequence[str], scope: dict[str, Any]) -> Any:
-    """A function of such lines."""
-    exec("\n".join(("def look(given, state):", *lines)), scope)  # noqa: S102  # of places alone
-    return scope["look"]
-
-
-def _listed(parts: Iterable[str]) -> str:
+def listed(parts: Iterable[str]) -> str:
     """The inside of a tuple.
 
-    >>> _listed([]), _listed("ab")
+    >>> listed([]), listed("ab")
     ('', 'a, b, ')
     """
     return "".join(f"{one}, " for one in parts)

@@ -16,11 +16,12 @@ from vyre.adapter.failure import Raised
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.trial.portable import portable_call
 from vyre.adapter.triton.axes import Counting
-from vyre.adapter.triton.binding import Form, Picks, Standin, is_tensor, picking
+from vyre.adapter.triton.binding import Form, Standin, is_tensor, picking
 from vyre.adapter.triton.compile import Bound, Debugs, bind, compiled, job, kept, on
 from vyre.adapter.triton.configs import Settings
 from vyre.adapter.triton.launcher import KNOWN, Wait
 from vyre.adapter.triton.place import Apart, compiled_late
+from vyre.adapter.written import written
 from vyre.errors import VyreError
 from vyre.model import Knobs
 
@@ -139,7 +140,7 @@ class Launches:
             return as_triton
         if self.worked[config]:
             return self._by_heuristics(config, as_triton)
-        return _prepared(self.jit, kernel, self._binding(config), as_triton, self.form.typed)
+        return Prepared(self.jit, kernel, self._binding(config), as_triton, self.form.typed)
 
     def _by_heuristics(self, config: Knobs, as_triton: Start) -> Start:
         """What asks the heuristics at each launch, and passes on what they say of that call.
@@ -158,7 +159,7 @@ class Launches:
                 kernel = compiled(self.jit, self.device, bound)
             if kernel is None:
                 return as_triton
-            return _prepared(self.jit, kernel, bound, as_triton, (*form.typed, *answers.typed))
+            return Prepared(self.jit, kernel, bound, as_triton, (*form.typed, *answers.typed))
 
         def start(arguments: Any, stream: int) -> Any:
             passed, given, grid, args, kwargs = arguments
@@ -171,7 +172,7 @@ class Launches:
                 answers = forms[kinds] = Form(tuple(said), values, parameters, ())
             if not answers.quick:
                 return as_triton(arguments, stream)
-            seen, passed_too = answers.look(values, None)
+            seen, passed_too = answers.look(values, ())
             like = answers.like(seen)
             found = answers.known.get(like)
             if found is None:
@@ -185,79 +186,104 @@ class Launches:
         return start
 
 
-def _prepared(
-    jit: JITFunction,
-    kernel: Any,
-    bound: Bound,
-    as_triton: Start,
-    typed: Sequence[tuple[str, type | None]],
-) -> Start:
+IS_PLAIN = (
+    "not (entering or leaving or hooks or used and changed())"
+    " and runtime.launch_enter_hook is enter and runtime.launch_exit_hook is leave"
+)
+"""Whether Triton would do no more than launch, in words that a `Prepared` has."""
+
+
+class Prepared:
     """What launches a kernel as `JITFunction.run` does, with all that is known looked up before.
 
     Triton's own way is taken wherever it would do more: hooks of launches are set, or a global that
     the kernel was compiled with has changed, which it refuses.
-
-    Args:
-        jit: the kernel as its author wrote it.
-        kernel: the same, compiled and loaded.
-        bound: what it was compiled for; what no call gives is passed on from here.
-        as_triton: Triton's own way.
-        typed: the names of what a launch is given, and the types, None for tensors; of two names
-            that are the same the last one counts.
     """
-    runtime, names = knobs.runtime, tuple(bound.values)
-    given_names = [name for name, _ in typed]
-    own = [name for name in names if name not in given_names]
-    constants = tuple(bound.values[name] for name in own)
-    had = (*given_names, *own)
-    ordered = None if had == names else _ordering(names, had)
-    used, hooks = jit.used_global_vals, jit.pre_run_hooks
-    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
-    entering, leaving = _hooks_in(enter), _hooks_in(leave)
-    launch, before = _launcher(kernel)
-    missing = object()
 
-    def told(given: Sequence[Any]) -> dict[str, Any]:
-        whole = (*given, *constants)
-        return dict(zip(names, whole if ordered is None else ordered(whole), strict=True))
+    __slots__ = (
+        *("_as_triton", "_is_plain"),
+        *("blocks", "constants", "kernel", "ordered", "sights", "words"),
+    )
 
-    axes = Counting(typed, {name: bound.values[name] for name in own}, told).of
+    def __init__(
+        self,
+        jit: JITFunction,
+        kernel: Any,
+        bound: Bound,
+        as_triton: Start,
+        typed: Sequence[tuple[str, type | None]],
+    ) -> None:
+        """Launch a kernel of Triton's.
 
-    def start(arguments: Any, stream: int) -> Any:
+        Args:
+            jit: the kernel as its author wrote it.
+            kernel: the same, compiled and loaded.
+            bound: what it was compiled for; what no call gives is passed on from here.
+            as_triton: Triton's own way.
+            typed: the names of what a launch is given, and the types, None for tensors; of two
+                names that are the same the last one counts.
+        """
+        names, given = tuple(bound.values), [name for name, _ in typed]
+        own = {name: value for name, value in bound.values.items() if name not in given}
+        at = {name: place for place, name in enumerate((*given, *own))}
+        self._as_triton, self.kernel = as_triton, kernel
+        self.constants = tuple(own.values())
+        """What no call gives."""
+        self.ordered = ordered = picking([at[name] for name in names])
+        """All that the launcher is given, of what is passed on and the constants after it."""
+        self.words = _words(jit, kernel)
+        """What the words mean in which a launch is written down."""
+        self._is_plain = written(("def is_plain():", f"    return {IS_PLAIN}"), dict(self.words))
+
+        def told(values: Sequence[Any]) -> dict[str, Any]:
+            return dict(zip(names, ordered((*values, *self.constants)), strict=True))
+
+        self.blocks = Counting(typed, own, told)
+        self.sights: dict[Form, Callable[..., Any]] = {}  # what makes calls of it, once written
+
+    def __call__(self, arguments: Any, stream: int) -> Any:
         passed, given, grid, _, _ = arguments
-        if entering or leaving or hooks:
-            return as_triton(arguments, stream)
-        if runtime.launch_enter_hook is not enter or runtime.launch_exit_hook is not leave:
-            return as_triton(arguments, stream)
-        if used:
-            for (name, _), (value, found) in used.items():
-                if found.get(name, missing) != value:
-                    return as_triton(arguments, stream)
-        x, y, z = axes(grid, given)
+        if not self._is_plain():
+            return self._as_triton(arguments, stream)
+        x, y, z = self.blocks.count(grid, given)
+        values = self.ordered((*passed, *self.constants))
         try:
-            if ordered is None:
-                launch(x, y, z, stream, *before, *passed, *constants)
-            else:
-                launch(x, y, z, stream, *before, *ordered((*passed, *constants)))
+            self.words["launch"](x, y, z, stream, *self.words["before"], *values)
         except RuntimeError as error:
-            if _is_blamed(error):
+            if is_blamed(error):
                 raise Raised(error) from error
             raise
-        return kernel
+        return self.kernel
 
-    return start
+
+def _words(jit: JITFunction, kernel: Any) -> dict[str, Any]:
+    """What the words mean in which a launch is written down."""
+    runtime = knobs.runtime
+    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+    used, missing = jit.used_global_vals, object()
+
+    def changed() -> bool:
+        return any(found.get(name, missing) != value for (name, _), (value, found) in used.items())
+
+    launch, before = _launcher(kernel)
+    return {
+        "runtime": runtime,
+        "enter": enter,
+        "leave": leave,
+        "entering": _hooks_in(enter),
+        "leaving": _hooks_in(leave),
+        "hooks": jit.pre_run_hooks,
+        "used": used,
+        "changed": changed,
+        "launch": launch,
+        "before": before,
+    }
 
 
 def _hooks_in(chain: Any) -> Sequence[Any]:
     """The hooks that are set, as a list that changes with them."""
     found: Sequence[Any] = () if chain is None else getattr(chain, "calls", (chain,))
     return found
-
-
-def _ordering(names: Sequence[str], had: Sequence[str]) -> Picks:
-    """What picks the values of all parameters in order, out of what a launch has."""
-    at = {name: place for place, name in enumerate(had)}
-    return picking([at[name] for name in names])
 
 
 def _launcher(kernel: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -292,7 +318,7 @@ def _as_triton(launches: Launches, config: Config, settings: Settings) -> Start:
         try:
             kernel = launched(function, config, settings, grid, *args, **kwargs)
         except (TritonError, RuntimeError) as error:
-            if _is_blamed(error):
+            if is_blamed(error):
                 raise Raised(error) from error
             raise
         ran[:] = (True,)
@@ -311,7 +337,7 @@ def launched(
     return function.run(*args, grid=grid, warmup=False, **kwargs, **settings)
 
 
-def _is_blamed(error: Exception) -> bool:
+def is_blamed(error: Exception) -> bool:
     """Whether a config is to blame: for what compiler and driver say, and not for a caller's."""
     return isinstance(error, TritonError) or str(error).startswith(_CUDA)
 

@@ -71,7 +71,7 @@ class Gpu:
 
 
 def device_of(active: Any) -> Callable[[], int]:
-    """What tells the number of a driver's current device.
+    """What tells the number of a driver's current device; where there is one, nobody is asked.
 
     Torch's own, which Triton asks, first sees whether torch has come up: 0.3 us of every launch.
     """
@@ -79,6 +79,8 @@ def device_of(active: Any) -> Callable[[], int]:
     torch = sys.modules.get("torch")
     if torch is None or asked is not torch.cuda.current_device:
         return asked
+    if torch.cuda.device_count() == 1:
+        return int
     quick: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", asked)  # whose last step it is
     return quick
 
