@@ -456,3 +456,30 @@ def test_what_is_stored_apart_is_stored_alone():
     assert len(lines(text, "float4 row_x")) == 1
     assert "*(float4*)" not in text
     assert len(lines(text, "p_out[")) == 8
+
+
+def kinds_of_loads(*places) -> str:
+    """What lanes that pass elements on load of a window: of its ends (e), and in vectors (v)."""
+    loads = [y(Y + row - 1, X + column - 1) for row, column in places]
+    made = Program.wrapped(
+        [
+            BufferDecl.read("y", 0, F32).with_shape(0, 0),
+            BufferDecl.write("out", 1, F32).with_shape(0, 0),
+        ],
+        (64, 1, 1),
+        [ir.store("out", ir.flat_index("out", Y, X), sum(loads[1:], loads[0]))],
+    )
+    code = Code(items=4, vector=4, checked=False, fitted=True, group=(32, 4, 1))
+    body = emit(made, code, CUDA, analyse(made)).body
+    loaded = (line for line in lines(body, " row_y") if "shfl" not in line)
+    kinds = {"const float4 row_y": "v", "const f32 row_y": "e"}
+    return "".join(kind for line in loaded for what, kind in kinds.items() if line.startswith(what))
+
+
+def test_ends_come_first_where_each_row_of_several_has_them():
+    around = [(row, column) for row in range(3) for column in range(3)]
+    cross = [(0, 1), (1, 0), (1, 1), (1, 2), (2, 1)]
+
+    assert kinds_of_loads(*around) == "eeeeeevvv"
+    assert kinds_of_loads(*cross) == "vveev"
+    assert kinds_of_loads((0, 0), (0, 1), (0, 2)) == "vee"

@@ -16,9 +16,10 @@ static __device__ __forceinline__ f32 f32_from_f16(u16 h) {
 
 static __device__ __forceinline__ f32 hide_f32(f32 a, u32 zero) { return __uint_as_float(__float_as_uint(a) ^ zero); }
 
-static __device__ __forceinline__ f32 min_f32(f32 a, f32 b) {
-    const f32 one = (a < b) | (b != b) ? a : b;
-    return a == b ? __uint_as_float(__float_as_uint(a) | __float_as_uint(b)) : one;
+static __device__ __forceinline__ f32 min_at_once_f32(f32 a, f32 b) {
+    f32 r;
+    asm("min.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
 }
 
 static __device__ __forceinline__ u16 bf16_from_f32(f32 a) {
@@ -69,7 +70,7 @@ extern "C" __global__ void vyre_kernel(
     const u32 n_x = words.w[4];
     const u32 zero = words.w[5];
     if ((blockIdx.x * blockDim.x + threadIdx.x) >= n_x) return;
-    if ((blockIdx.x * blockDim.x + threadIdx.x) < len_y) p_y[blockIdx.x * blockDim.x + threadIdx.x] = bf16_from_f32(min_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), tanhf(hide_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero))));
+    if ((blockIdx.x * blockDim.x + threadIdx.x) < len_y) p_y[blockIdx.x * blockDim.x + threadIdx.x] = bf16_from_f32(min_at_once_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), tanhf(hide_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero))));
     if ((u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x) < len_m) p_m[(u64)(i64)(i32)(blockIdx.x * blockDim.x + threadIdx.x)] = (i64)hide_i16(floor_div_i16((blockIdx.x * blockDim.x + threadIdx.x) < len_k ? p_k[blockIdx.x * blockDim.x + threadIdx.x] : 0, (blockIdx.x * blockDim.x + threadIdx.x) < len_k ? p_k[blockIdx.x * blockDim.x + threadIdx.x] : 0), zero);
     i64 v_old = atomic_max_i64(p_m, 0u, len_m, i64_from_f32(f32_from_f16((blockIdx.x * blockDim.x + threadIdx.x) < len_x ? p_x[blockIdx.x * blockDim.x + threadIdx.x] : 0)));
 }

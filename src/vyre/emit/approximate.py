@@ -94,19 +94,9 @@ def _name(op: UnaryOp | BinaryOp) -> str:
 def _instruction(
     helpers: Helpers, op: UnaryOp | BinaryOp, instruction: str = "", name: str = ""
 ) -> str:
-    """One instruction in the assembler of the device, which no compiler rewrites."""
-    instruction = instruction or helpers.dialect.approximate[op]
-    if isinstance(op, UnaryOp):
-        given, places, parameters = '"f"(a)', "%0, %1", "f32 a"
-    else:
-        given, places, parameters = '"f"(a), "f"(b)', "%0, %1, %2", "f32 a, f32 b"
-    return helpers.define(
-        name or _name(op),
-        "f32",
-        parameters,
-        "f32 r;",
-        f'asm("{instruction} {places};" : "=f"(r) : {given});',
-        "return r;",
+    """An instruction of the device's own for `op`."""
+    return helpers.instruction(
+        name or _name(op), op, instruction or helpers.dialect.approximate[op]
     )
 
 

@@ -79,6 +79,10 @@ class Dialect:
     meet: str  # the same of the lanes of a team's row
     float_functions: Mapping[UnaryOp | BinaryOp, str]
     double_functions: Mapping[UnaryOp | BinaryOp, str]
+    extremes: Mapping[BinaryOp, str]  # instructions on f32 that order zeros and pass NaN over
+    divides_slowly: (
+        bool  # a quotient of f32 takes a dozen instructions, of which most are divisor's
+    )
     inverse_sqrt: str  # of f32, at most 3 units in the last place away; empty where there is none
     approximate: Mapping[UnaryOp | BinaryOp, str]  # instructions on f32, for fast_math kernels
     approximate_normal: Mapping[UnaryOp | BinaryOp, str]  # the same, for no subnormal arguments
@@ -218,6 +222,8 @@ OPENCL = Dialect(
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     float_functions=_NAMES,
     double_functions=_NAMES,
+    extremes={},  # what fmin gives of zeros is up to a driver
+    divides_slowly=False,
     inverse_sqrt="",
     approximate={},  # native_* promise nothing
     approximate_normal={},
@@ -329,6 +335,8 @@ CUDA = Dialect(
     meet="__syncwarp();",
     float_functions={op: f"{name}f" for op, name in _NAMES.items()},
     double_functions=_NAMES,
+    extremes={BinaryOp.MIN: "min.f32", BinaryOp.MAX: "max.f32"},
+    divides_slowly=True,
     inverse_sqrt="rsqrtf",
     approximate=_PTX,
     approximate_normal={

@@ -10,10 +10,11 @@ from math import prod
 from vyre.analysis import Facts
 from vyre.emit.accesses import Accesses, parts_of
 from vyre.emit.approximate import quicker_quotient
-from vyre.emit.helpers import U32, unsigned
+from vyre.emit.helpers import F32, U32, unsigned
 from vyre.emit.here import Here
 from vyre.emit.names import Kind
 from vyre.emit.operations import Operand, Operations, bare
+from vyre.emit.quotients import is_shared, quick_quotient, shared_quotient
 from vyre.emit.terms import Terms
 from vyre.emit.unknown import Unknowable
 from vyre.errors import UnsupportedFeature
@@ -161,10 +162,31 @@ class Expressions:
     def _operation(self, expr: Binary | Unary, here: Here) -> Operand:
         first, *others = [self.expr(part, here) for part in operands(expr)]
         unknown = all(map(self.is_unknown, operands(expr)))
+        if first[1] == F32 and (name := self._of_here(expr, here)) is not None:
+            return f"{name}({bare(first[0])}, {bare(others[0][0])})", F32
         if isinstance(expr, Unary):
             return self.operations.unary(expr.op, first, expr.operand, unknown=unknown)
         (second,) = others
         return self.operations.binary(expr.op, first, second, unknown=unknown)
+
+    @property
+    def shares_divisors(self) -> bool:
+        """Whether quotients cost less where several have one divisor."""
+        return self.terms.dialect.divides_slowly and not self.operations.is_fast
+
+    def _of_here(self, expr: Binary | Unary, here: Here) -> str | None:
+        """The function of two f32 that costs less where a text stands, if there is one."""
+        helpers = self.terms.helpers
+        match expr:
+            case Binary(BinaryOp.MIN | BinaryOp.MAX as op) if not here.rolled:
+                return helpers.extreme(op)
+            case Binary(BinaryOp.DIV) if self.shares_divisors and expr in here.quick:
+                return quick_quotient(helpers)
+            case Binary(BinaryOp.DIV) if self.shares_divisors:
+                shared = is_shared(expr, here, self.terms.buffers)
+                return shared_quotient(helpers) if shared else None
+            case _:
+                return None
 
     def _from_lane(self, value: Operand, form: str, lane: int, other: str) -> Operand:
         """What another lane has, in a form of words, or through memory by the bits that differ."""

@@ -279,6 +279,30 @@ class Helpers:
             case _:
                 return functions[op]
 
+    def extreme(self, op: BinaryOp) -> str:
+        """The function for the larger or the smaller of two f32, by an instruction if there is one.
+
+        Compilers write fewer rounds out of a loop of those: one that loads is slower by it.
+        """
+        if op not in self.dialect.extremes:
+            return self.binary(op, F32)
+        return self.instruction(f"{op.name.lower()}_at_once_f32", op, self.dialect.extremes[op])
+
+    def instruction(self, name: str, op: UnaryOp | BinaryOp, instruction: str) -> str:
+        """One instruction on f32 in the assembler of the device, which no compiler rewrites."""
+        if isinstance(op, UnaryOp):
+            given, places, parameters = '"f"(a)', "%0, %1", "f32 a"
+        else:
+            given, places, parameters = '"f"(a), "f"(b)', "%0, %1, %2", "f32 a, f32 b"
+        return self.define(
+            name,
+            "f32",
+            parameters,
+            "f32 r;",
+            f'asm("{instruction} {places};" : "=f"(r) : {given});',
+            "return r;",
+        )
+
     def hide(self, t: DataType) -> str:
         """A number as it is, but nothing to a compiler: it cannot know that `zero` is 0."""
         text = f"return ({t})(a ^ zero);"

@@ -97,11 +97,14 @@ class Jam:
                 yield from self.in_chunks(self.shelves, node, here)
             case Loop(var, start, stop, body):
                 head, dtype = writer.loop_head(var, start, stop, here)
-                yield from writer.unrolled(node, here)
-                yield from self.braced(head, body, here.counting(var, dtype))
+                lines = list(writer.unrolled(node, here))
+                yield from lines
+                inside = here.counting(node, dtype, rolled=not lines)
+                yield from self.braced(head, body, inside)
             case While(cond):
                 text, _ = expr(cond, here)
-                yield from self.braced(f"while ({bare(text)})", writer.turn(node), here)
+                inside = here.turning(node)
+                yield from self.braced(f"while ({bare(text)})", writer.turn(node), inside)
             case Block(body) | Region(_, body):
                 if self.terms.program.entry == (node,):
                     yield from self.body(body, here)
@@ -114,7 +117,7 @@ class Jam:
         """A loop whose rounds read what the workgroup has brought."""
         start, dtype = self.expressions.expr(loop.start, here)
         stop, _ = self.expressions.expr(loop.stop, here)
-        inside = here.counting(loop.var, dtype).deeper(ROUNDS_INSIDE)
+        inside = here.counting(loop, dtype, rolled=True).deeper(ROUNDS_INSIDE)
         body = list(self.body(loop.body, inside))
         yield from shelves.loop(Rounds(loop.var, dtype, start, stop, body), here)
 

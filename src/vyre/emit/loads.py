@@ -202,10 +202,13 @@ class Loads:
         lines, pointers = self.pointers.to(twice, here)
         yield Loaded(lines, {})
         late: list[str] = []  # what lanes pass on comes after all loads: it waits for them
-        for row in rows:
-            inside = frozenset().union(*(one.inside for one in rows[row]))
+        found: list[tuple[bool, list[Loaded]]] = []  # by rows: whether neighbours look elsewhere
+        for row, members in rows.items():
+            inside = frozenset().union(*(one.inside for one in members))
             place = _Place(here, pointers.get(row), inside - {len(row.outer)})
-            yield from self._row(parts[row], late, place)
+            moves = any(one.in_vectors and not one.is_fixed for one in members)
+            found.append((moves, list(self._row(parts[row], late, place))))
+        yield from _ends_first(found)
         yield Loaded(late, {})
 
     def _parts(self, members: list[Wanted]) -> _Parts:
@@ -262,7 +265,7 @@ class Loads:
         own = terms.names.fresh(Kind.ROW, one.load.buffer)
         text = self._text(one, row, first=f"{lane} == {end}u")
         found = {one.element: f"({lane} == {end}u ? {own} : {name})"}
-        loaded = Loaded([f"{pad}const {stored} {own} = {text};"], found)
+        loaded = Loaded([f"{pad}const {stored} {own} = {text};"], found, is_end=True)
         return loaded, f"{pad}const {stored} {name} = {passed};"
 
     def _single(self, one: Wanted, row: _Place) -> Loaded:
@@ -338,6 +341,20 @@ class Loads:
         lines.append(f"{pad}}}")
         elements = (one.element for one in members)
         return Loaded(lines, dict(zip(elements, names, strict=True)))
+
+
+def _ends_first(rows: list[tuple[bool, list[Loaded]]]) -> list[Loaded]:
+    """What rows load; of those that move, what lanes at ends do comes first where each has ends.
+
+    Measured on one H200: the best of 3x3 filters took 0 to 2 % less so from 2^18 to 2^24 elements.
+    Where the first row and the last have no ends, as of a 5-point stencil, it took up to 4 % more.
+    """
+    still = [one for moves, row in rows if not moves for one in row]
+    moving = [row for moves, row in rows if moves]
+    if len(moving) < 2 or not all(any(one.is_end for one in row) for row in moving):
+        return [one for _, row in rows for one in row]
+    several = [one for row in moving for one in row]
+    return [*still, *sorted(several, key=lambda one: not one.is_end)]
 
 
 def _want(wanted: dict[Element, Wanted], one: Wanted) -> None:

@@ -29,6 +29,7 @@ class Loaded:
 
     lines: list[str]
     elements: dict[Element, str]
+    is_end: bool = False  # whether only the lane at an end of several loads it
 
 
 class Shelves:

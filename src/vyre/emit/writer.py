@@ -12,10 +12,11 @@ from vyre.emit.helpers import U32
 from vyre.emit.here import Here
 from vyre.emit.names import Kind
 from vyre.emit.operations import bare
+from vyre.emit.quotients import all_leave_room, of_elements
 from vyre.emit.terms import Terms
 from vyre.errors import UnsupportedFeature
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Ahead, Array, Expr, IdKind, Lit, Put, Var
+from vyre.ir.expr import Ahead, Array, Binary, Element, Expr, IdKind, Lit, Put, Var
 from vyre.ir.loops import is_innermost, is_of_elements, rounds_of, turn_of
 from vyre.ir.node import (
     Arrive,
@@ -99,13 +100,15 @@ class Writer:
                     lines[-1] = f"{pad}}} else {{"
                     lines += list(self.braced("", otherwise, here))[1:]
                 yield from lines
-            case Loop(var, start, stop, body):
-                head, dtype = self.loop_head(var, start, stop, here)
-                yield from self.unrolled(node, here)
-                yield from self.braced(head, body, here.counting(var, dtype))
+            case Loop():
+                if quotients := self.quotients_of_elements(node, here):
+                    yield from self.with_quotients(node, quotients, here)
+                else:
+                    yield from self.rounds(node, here)
             case While(cond):
                 text, _ = expr(cond, here)
-                yield from self.braced(f"while ({bare(text)})", self.turn(node), here)
+                inside = here.turning(node)
+                yield from self.braced(f"while ({bare(text)})", self.turn(node), inside)
             case Break() | Continue():
                 yield f"{pad}{type(node).__name__.lower()};"
             case Return():
@@ -132,6 +135,44 @@ class Writer:
                     f"{statement_text(node)}: no device code for {type(node).__name__}",
                     "leave it out, or run the program elsewhere",
                 )
+
+    def rounds(self, loop: Loop, here: Here) -> Iterator[str]:
+        """A counted loop."""
+        head, dtype = self.loop_head(loop.var, loop.start, loop.stop, here)
+        lines = list(self.unrolled(loop, here))
+        yield from lines
+        yield from self.braced(head, loop.body, here.counting(loop, dtype, rolled=not lines))
+
+    def quotients_of_elements(self, loop: Loop, here: Here) -> list[Binary]:
+        """Those of a loop that one branch before it decides about."""
+        if here.quick or here.item is not None or not self.expressions.shares_divisors:
+            return []
+        return of_elements(loop, here, self.terms.buffers)
+
+    def with_quotients(self, loop: Loop, quotients: list[Binary], here: Here) -> Iterator[str]:
+        """A loop twice: with quotients that exponents are known to leave room for, and without."""
+        pad, inner = here.pad, here.deeper()
+        yield f"{pad}{{"
+        yield f"{inner.pad}bool room = true;"
+        for quotient in quotients:
+            assert isinstance(quotient.left, Element)
+            assert isinstance(quotient.left.array, Var)
+            divisor, array = self.expressions.expr(quotient.right, inner)[0], quotient.left.array
+            lines = all_leave_room(
+                self.terms.helpers,
+                self.name(array.name, inner),
+                prod(here.scope[array.name].params),
+                bare(divisor),
+                inner.deeper().pad,
+            )
+            yield from (f"{inner.pad}{{", *lines, f"{inner.pad}}}")
+        known = replace(inner.deeper(), quick=frozenset(quotients))
+        yield f"{inner.pad}if (room) {{"
+        yield from self.rounds(loop, known.inner())
+        yield f"{inner.pad}}} else {{"
+        yield from self.rounds(loop, inner.deeper().inner())
+        yield f"{inner.pad}}}"
+        yield f"{pad}}}"
 
     def keep_distance(self, name: str, value: Expr, here: Here) -> None:
         """Note of a name, which keeps its number, how far ahead of another's that is."""

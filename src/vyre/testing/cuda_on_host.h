@@ -111,6 +111,14 @@ extern "C" double fma(double, double, double);
 static inline float rsqrtf(float a) { return (float)(1.0 / sqrt((double)a)); }
 
 // One instruction each of PTX, to the last bit here: a device's own bits differ.
+static inline float vyre_min_f32(float a, float b) {
+    if (a != a || b != b) return a != a ? b : a;
+    return a < b || (a == b && __builtin_signbit(a)) ? a : b;
+}
+static inline float vyre_max_f32(float a, float b) {
+    if (a != a || b != b) return a != a ? b : a;
+    return a > b || (a == b && !__builtin_signbit(a)) ? a : b;
+}
 static inline float vyre_div_full(float a, float b) { return a / b; }
 static inline float vyre_rcp_approx(float a) { return 1.0f / a; }
 static inline float vyre_sqrt_approx(float a) { return sqrtf(a); }
