@@ -8,10 +8,10 @@ knows nothing: no choice is remembered and no code is kept. Every launch is note
 schedule that was launched is timed beside the best of a recording (or of a sweep, where there is
 none), all in turns, in the same process. A figure is the device time of the launches over that of
 as many of the best. Calls come flat out, without ever waiting, and paced, one a millisecond: there
-each schedule is timed as such calls are made, alone after a pause, since the best of launches in a
-row need not be the best of those (`in_a_row` says what it would come to by their times). `in
-turn` is one process that calls six sizes one after the other, a hundred times each. Processes get
-ready beside each other and have the device one by one.
+each schedule is timed as such calls are made, alone, a pause after one of the same, since the best
+of launches in a row need not be the best of those (`in_a_row` says what it would come to by their
+times). `in turn` is one process that calls six sizes one after the other, a hundred times each.
+Processes get ready beside each other and have the device one by one.
 """
 
 from __future__ import annotations

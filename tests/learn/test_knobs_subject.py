@@ -183,6 +183,28 @@ def test_the_best_is_found_from_the_calls_alone():
     assert twice.ran.count(BEST) >= 15
 
 
+def test_what_a_launch_takes_after_another_config_is_not_taken_for_its_time(monkeypatch):
+    """Of caches that others have left in order, every try would profit, and no choice."""
+    quick = replace(PACE, led_ns=1e7, led_within=2.0)
+    monkeypatch.setattr(sys.modules[__name__], "PACE", quick)
+    slow = SPACE[0]
+    twice = Twice(times={DEFAULT: 1_000_000, slow: 1_100_000})
+    twice.subject = Table((DEFAULT, slow))
+    plain = Twice.run
+
+    def run(self, knobs):
+        follows = bool(self.ran) and self.ran[-1] == knobs
+        plain(self, knobs)
+        return Elapsed(self.times[knobs] if follows or knobs == DEFAULT else 700_000)
+
+    monkeypatch.setattr(Twice, "run", run)
+    call_until(twice, lambda: False, 300)
+
+    assert twice.site.chosen == DEFAULT
+    pairs = sum(a == b == slow for a, b in zip(twice.ran, twice.ran[1:], strict=False))
+    assert 2 <= pairs <= twice.ran.count(slow) - 2
+
+
 def test_what_was_learned_is_explained():
     twice = Twice()
     assert call_until(twice, lambda: twice.site.chosen == BEST)

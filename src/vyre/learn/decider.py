@@ -110,6 +110,7 @@ class Decider:
         self.standing = Standing.of(workload, default, known, opening)
         self.best = self.standing.decision.config
         self.asked: deque[Config] = deque()
+        self._leads: set[Config] = set()  # of what is asked, which are asked once more after that
         self._opening = opening.timed if known is None and opening is not None else ()
         self._tally = Tally(self._reached)
         self.tick = self._tally.tick
@@ -178,7 +179,9 @@ class Decider:
 
     def ran(self, config: Config, ticket: Ticket, size: int, share: float = 1.0) -> None:
         """A launch that was asked for is under way, so much of it as was asked."""
-        if self._begins_later:
+        if config in self._leads:  # its time would be that after another config
+            self._leads.discard(config)
+        elif self._begins_later:
             self._ran_before.append((config, ticket, size, share))
         else:
             self._post(lambda: self._watch(config, ticket, size, share))
@@ -270,6 +273,7 @@ class Decider:
         self._fetching, self._came_in, self._ran_before = [], [], []
         self._prepares = False
         self.asked.clear()
+        self._leads.clear()
         self.standing = self.standing.anew()
         self._begin()
 
@@ -364,6 +368,7 @@ class Decider:
             self._launch(standing.decision.config)
         if standing.wanted is None or standing.wanted.phase is Phase.PLANNED:
             self.asked.clear()  # nothing that was asked for before is wanted any more
+            self._leads.clear()
         if standing.is_over:
             self._opening, self._begins_later = (), False
             for fetching in self._fetching:
@@ -374,7 +379,10 @@ class Decider:
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
-            case Ask(config):
+            case Ask(config, led):
+                if led:
+                    self._leads.add(config)
+                    self.asked.append(config)
                 self.asked.append(config)
             case Fetch(configs):
                 self._fetch(configs)

@@ -164,6 +164,7 @@ class Ask:
     """Let the next call launch this, and time it."""
 
     config: Config
+    led: bool = False  # by a launch of the same right before, which nobody times
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class Wanted:
 
     config: Config
     phase: Phase = Phase.PLANNED
+    led: bool = False  # by a launch of the same, which is not timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

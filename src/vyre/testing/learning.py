@@ -106,6 +106,7 @@ class World:
     worked_s: float = 0.0
     dispatches: int = 0
     asked: Config | None = None
+    led: bool = False  # by a launch of the same that is still to come
     ready: set[Config] = field(default_factory=lambda: {DEFAULT})
     fetched: list[tuple[Config, ...]] = field(default_factory=list)
     fetching: list[tuple[Config, ...]] = field(default_factory=list)
@@ -136,11 +137,11 @@ class World:
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
-            case Ask(config):
-                assert self.asked is None, "one launch is wanted at a time"
+            case Ask(config, led):
+                assert self.asked is None or self.pace.at_once > 1, "one is wanted at a time"
                 assert config not in self.standing.failures
                 assert config in self.standing.ready
-                self.asked = config
+                self.asked, self.led = config, led
             case Fetch(configs):
                 self.fetched.append(configs)
                 self.fetching.append(configs)
@@ -182,6 +183,10 @@ class World:
             if self.asked is None:
                 config = self.standing.decision.config
                 self.launch(config)
+            elif self.led:
+                self.led = False
+                self.tell(Took())
+                self.launch(self.asked)
             else:
                 config, self.asked = self.asked, None
                 self.tell(Took())

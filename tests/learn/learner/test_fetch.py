@@ -35,6 +35,26 @@ class TestCompiling:
 
         assert len(world.fetched) == 1
 
+    def test_many_calls_with_pauses_serve_as_well_for_the_first(self):
+        pace = replace(AT_ONCE, enough_s=1e9, used=40, used_s=0.02)
+        world = self.settled(pace, timings=39)
+        world.now_s = 0.03
+        assert world.fetched == []
+
+        world.timed(DEFAULT)
+
+        assert len(world.fetched) == 1
+        world.delivers = True
+        world.deliver()
+        for _ in range(50):
+            world.timed(DEFAULT)
+        assert len(world.fetched) == 1
+
+    def test_many_calls_without_pauses_do_not(self):
+        world = self.settled(replace(AT_ONCE, enough_s=1e9, used=40, used_s=10.0), timings=99)
+
+        assert world.fetched == []
+
     def test_nothing_is_compiled_before_the_default_was_timed(self):
         world = World(delivers=False)
         world.begin()

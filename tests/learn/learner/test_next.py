@@ -229,7 +229,7 @@ class TestPace:
 
         assert (pace.share, pace.advance_s, pace.cores) == (0.03, 0.1, 0)
         assert (pace.unfelt_ns, pace.shortest_ns) == (5, 7)
-        assert Pace.beside(DEVICE) == Pace(at_once=2, loaded_ns=50_000.0)
+        assert Pace.beside(DEVICE) == Pace(at_once=2, loaded_ns=50_000.0, led_ns=50_000.0, used=100)
 
     @pytest.mark.parametrize(("units", "cores"), [(8, 8), (0, 1)])
     def test_on_a_cpu_it_is_slow_and_compiling_shares_the_cores(self, units, cores):

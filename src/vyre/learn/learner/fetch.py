@@ -24,7 +24,7 @@ def fetch_ahead(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         seen_s = policy.budget.spent * default_s
     else:
         return standing, ()
-    if seen_s < pace.enough_s:
+    if seen_s < pace.enough_s and (ledger.fetches or not _is_used(standing, at, pace)):
         return standing, ()
     cost_s, charge = ledger.fetch_cost_s(pace.first_fetch_s), 0.0
     if not ledger.fetches:
@@ -44,6 +44,13 @@ def fetch_ahead(standing: Standing, at: Moment, pace: Pace) -> Advanced:
         return standing, ()
     standing = replace(standing, policy=policy.paid(0.0, charge))
     return fetching(standing, wanted)
+
+
+def _is_used(standing: Standing, at: Moment, pace: Pace) -> bool:
+    """Whether calls go on for long enough that more are to come, however little each takes."""
+    assert standing.began_s is not None, "something was told by now"
+    lived_s = at.now_s - standing.began_s
+    return at.dispatches >= pace.used and lived_s >= pace.used_s
 
 
 def fetching(standing: Standing, configs: tuple[Config, ...]) -> Advanced:

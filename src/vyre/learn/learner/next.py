@@ -7,10 +7,11 @@ from dataclasses import replace
 from vyre.learn.events import Moment, Wake, Woke
 from vyre.learn.learner.fetch import fetch_ahead
 from vyre.learn.learner.guess import bounded, default_is_overdue, without_failed
+from vyre.learn.learner.led import is_led
 from vyre.learn.learner.settle import kept, settled, unproven
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Phase, Standing, Wanted, then
-from vyre.model import Config, Reason
+from vyre.model import Reason
 from vyre.policy.base import NothingToTry
 
 
@@ -43,12 +44,17 @@ def decide_next(standing: Standing, at: Moment, pace: Pace) -> Advanced:
             standing = replace(standing, wanted=None)
     probing = choice.reason is Reason.PROBE
     standing = replace(standing, next=ask, because=choice.detail, probing=probing)
+    # What is asked for instead is what calls launch, or what is to be weighed as it comes.
+    led = ask == choice.config and is_led(standing, choice, keep, standing.decision.config, pace)
     resting = not (choice.measures or overdue or standing.ledger.fetching)
-    return then(_planned(standing, ask, at, pace, resting=resting), effects)
+    return then(_planned(standing, Wanted(config=ask, led=led), at, pace, resting=resting), effects)
 
 
-def _planned(standing: Standing, ask: Config, at: Moment, pace: Pace, *, resting: bool) -> Advanced:
+def _planned(
+    standing: Standing, wanted: Wanted, at: Moment, pace: Pace, *, resting: bool
+) -> Advanced:
     """Plan to ask for this where it is ready and nothing else is waited for."""
+    ask = wanted.config
     if standing.wanted is not None:
         return standing, ()
     if ask in standing.ready:
@@ -56,7 +62,7 @@ def _planned(standing: Standing, ask: Config, at: Moment, pace: Pace, *, resting
         standing, when_s = _when(standing, at, pace, resting=resting)
         # What no call has taken by now is not wanted any more: there is a better question.
         under_way = tuple(one for one in standing.beside if one.phase is Phase.LAUNCHED)
-        standing = replace(standing, wanted=Wanted(config=ask), beside=under_way, asks=asks)
+        standing = replace(standing, wanted=wanted, beside=under_way, asks=asks)
         return standing, (Wake(when_s, Woke(asks)),)
     if standing.broken and not standing.ledger.fetching:
         return standing.over(f"{ask.text} cannot be compiled: {standing.broken}"), ()

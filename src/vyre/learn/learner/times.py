@@ -32,6 +32,7 @@ def heard(standing: Standing, times: tuple[Ran, ...], at: Moment, pace: Pace) ->
 def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
     """The standing after the time of one launch."""
     config, elapsed = event.config, event.elapsed_ns
+    led = any(one.led for one in standing.asked_for if one.config == config)
     standing = given_up(standing, config)
     assert standing.policy is not None
     if config in standing.failures:  # one that was launched before it was dropped
@@ -58,7 +59,7 @@ def _told(standing: Standing, event: Ran, at: Moment, pace: Pace) -> Advanced:
             return standing, ()
         short = f"{elapsed / 1e3:.1f} us are too short for an idle device's timer"
         return left_alone(standing, short, pace)
-    standing = replace(_learned(standing, event, at), trouble=0)
+    standing = replace(_learned(standing, event, at, led=led), trouble=0)
     record = Record(Timed(config, float(elapsed), clock=event.clock), event.size)
     guesses = standing.guesses
     took = elapsed if guesses else standing.ledger.default_ns
@@ -106,14 +107,16 @@ def _clocked(standing: Standing, event: Ran, pace: Pace) -> tuple[Standing, bool
     )
 
 
-def _learned(standing: Standing, event: Ran, at: Moment) -> Standing:
-    """The standing after a time that compares with others."""
+def _learned(standing: Standing, event: Ran, at: Moment, *, led: bool) -> Standing:
+    """The standing after a time that compares with others, and the launch that led to it."""
     policy, config, elapsed = standing.policy, event.config, event.elapsed_ns
     assert policy is not None
     best, told = standing.decision.config, standing.told
-    untimed = at.dispatches - 1 - told
+    untimed = at.dispatches - 1 - told - led
     if untimed > 0:
         policy, told = policy.ran(best, untimed), told + untimed
+    if led:
+        policy, told = policy.ran(config, 1), told + 1
     trend = standing.trend.told(config, event.size, log(elapsed))
     comparable = exp(log(elapsed) - trend.level(event.size))
     idle_ns = _idle_ns(standing.last_at, at, elapsed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vyre.learn.events import Ask, Looked, Moment, Wake
+from vyre.learn.learner.led import is_led
 from vyre.learn.learner.next import decide_next
 from vyre.learn.pace import Pace
 from vyre.learn.standing import Advanced, Phase, Standing, Wanted
@@ -22,12 +23,19 @@ def ask(standing: Standing, number: int, at: Moment, pace: Pace) -> Advanced:
     more: tuple[Wanted, ...] = ()
     if pace.at_once > 1 and not beside:
         assert standing.policy is not None
-        batch = [
-            choice.config for choice in standing.policy.choose_batch(pace.at_once, standing.mask)
-        ]
-        able = (config for config in batch[1:] if config in standing.ready)
-        more = tuple(Wanted(config=config, phase=Phase.ASKED) for config in able)
-    effects = tuple(Ask(one.config) for one in (asked, *more))
+        batch = standing.policy.choose_batch(pace.at_once, standing.mask)
+        keep = standing.policy.incumbent(standing.mask)
+        able = [choice for choice in batch[1:] if choice.config in standing.ready]
+        before = (wanted.config, *(choice.config for choice in able))
+        more = tuple(
+            Wanted(
+                config=choice.config,
+                phase=Phase.ASKED,
+                led=is_led(standing, choice, keep, after, pace),
+            )
+            for choice, after in zip(able, before, strict=False)
+        )
+    effects = tuple(Ask(one.config, one.led) for one in (asked, *more))
     return replace(standing, wanted=asked, beside=beside or more), effects
 
 

@@ -32,8 +32,10 @@ MACHINES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "memory": ("memory", "scattered"),
         "waiting": ("near_wait", "far_wait", "start", "guard", "warp"),
         "loops": ("chained", "round", "round_load", "round_alone", "round_held", "wander"),
-        "own time": ("own", "near_round"),
-        "bringing": ("brought", "ends", "near_load", "chunk", "bring", "ragged", "ended"),
+        "own time": ("own", "near_round", "each", "alone"),
+        "bringing": (
+            *("brought", "ends", "near_load", "coming", "chunk", "bring", "ragged", "ended"),
+        ),
         "groups": ("group",),
         "drain": ("drain",),
         "counters": ("near_atomic", "clear", "far_add", "barrier"),

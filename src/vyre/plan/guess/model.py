@@ -52,6 +52,7 @@ class Constants:
     turn: float  # instructions for one more round of a loop, whatever it does
     turning: float  # the same of a loop that only computes, for each of its operations
     leaving: float  # of a loop that lanes leave one by one, each time that it goes back
+    longest: float  # more rounds there than one lane has: a warp goes on until its last has left
     wasted: float  # more instructions there, where rounds are written out: for lanes that have left
     item: float
     thread: float
@@ -93,7 +94,10 @@ class Constants:
     own: float  # ns for an instruction in a thread's own time
     beside: float  # the power of items by which that is less: those side by side overlap
     near_beside: float  # and more of it, where they read a group's own memory
+    each: float  # ns for one that computes: all items take turns
+    alone: float  # more, for what it waits for, unless items beside it go on meanwhile
     near_round: float  # ns for a read of a group's own memory, in each round
+    coming: float  # ns until what is brought next comes: no launch hides it, as it does the first
     chunk: float  # ns for waiting for each other, each time that it is filled
     bring: float  # ns in the time of a thread that brings, for each load
     ragged: float  # more, where not all have as many
@@ -207,8 +211,8 @@ def _bound(a: Amounts, device: Figures) -> Numbers:
     return np.where(told > 0.0, most, 255.0)
 
 
-def _instructions(a: Amounts, c: Any) -> Numbers:
-    """Of one position, without what a thread does once."""
+def _arithmetic(a: Amounts, c: Any) -> Numbers:
+    """Instructions of one position that compute."""
     exact = c.fast**a.fast
     arithmetic = (
         a.operations
@@ -216,9 +220,16 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
         + c.conversion * a.converted
     )
     arithmetic = arithmetic * (1.0 + c.wasted * a.looped * (a.written > 1.0))
+    arithmetic = arithmetic * _longest(a, c)
     arithmetic = arithmetic * (1.0 + c.wide * a.wide) * (1.0 + c.part * a.parted * (a.items - 1.0))
+    return c.operation * arithmetic
+
+
+def _instructions(a: Amounts, c: Any) -> Numbers:
+    """Of one position, without what a thread does once."""
+    arithmetic = _arithmetic(a, c)
     return (
-        c.operation * arithmetic
+        arithmetic
         + c.placing * a.placing
         + c.load * a.loads
         + c.store * a.stores
@@ -226,11 +237,16 @@ def _instructions(a: Amounts, c: Any) -> Numbers:
         + c.check * a.checks
         + c.check_run * a.check_runs
         + c.turn * (a.rounds - 1.0) / a.at_once / (a.items + a.looped * (1.0 - a.items))
-        + c.turning * a.chain / a.at_once
+        + c.turning * a.chain / a.at_once * _longest(a, c)
         + c.passed * a.passed
         + c.near_load * a.near_loads
         + c.item
     )
+
+
+def _longest(a: Amounts, c: Any) -> Numbers:
+    """Rounds of a warp over those of a lane, in a loop that lanes leave one by one."""
+    return 1.0 + c.longest * a.looped * (a.chain > 0.0)
 
 
 def _waiting(
@@ -242,7 +258,7 @@ def _waiting(
     )
     at_once = np.maximum(a.held_loads / c.flight, 1.0)
     turning = c.turning / a.at_once + c.leaving * a.looped / a.written
-    dependent = c.chained * a.chain * (1.0 + turning)
+    dependent = c.chained * a.chain * (1.0 + turning) * _longest(a, c)
     chain = c.wander * a.wandered + c.round * (a.rounds - 1.0) / a.ahead_of**c.asked
     each = c.round_load * (a.rounds - 1.0)
     begin = (
@@ -254,6 +270,7 @@ def _waiting(
     near = 1.0 * (a.chunks > 0.0)
     beside = np.maximum(a.items / together, 1.0)
     overlapped = beside ** (c.beside + c.near_beside * near)
+    arithmetic = _arithmetic(a, c)
     computing = (
         chain * together
         + each * a.round_loads
@@ -261,16 +278,21 @@ def _waiting(
         + c.near_round * (a.rounds - 1.0) * a.near_loads * a.items / a.rounds / overlapped
         # What waits for the last result leaves turns for the items beside it.
         + _slowest(
-            c.overlap, dependent * together + _LEAST, c.own * instructions * a.items / overlapped
+            c.overlap,
+            dependent * together + _LEAST,
+            c.own * (instructions - arithmetic) * a.items / overlapped
+            + (c.each + c.alone / beside) * arithmetic * a.items,
         )
     )
     staged = 1.0 * (a.chunks > 0.0)
     bringing = a.chunks * (wait + c.bring * a.turns + c.ragged * a.ragged + c.ended * a.ended)
+    bringing = bringing + c.coming * np.maximum(a.chunks - 1.0, 0.0)
     bringing = bringing / (1.0 + 1.0 * (a.loaders > 0.0))  # they are further ahead
     in_chunks = a.chunks * c.chunk + _slowest(c.overlap, computing, bringing)
     full = begin + wait * at_once + computing + staged * (in_chunks - computing)
     one = wait + chain + each * a.single_round
-    one = one + _slowest(c.overlap, dependent + _LEAST, c.own * single)
+    computed = c.own * (single - arithmetic) + (c.each + c.alone) * arithmetic
+    one = one + _slowest(c.overlap, dependent + _LEAST, computed)
     alone = begin + (1.0 + c.one_by_one * (a.items > 1.0)) * a.left * one
     waves = waves + c.last_wave * (np.ceil(waves) - waves)
     waiting = waves * (full + a.partial * (alone - full))
