@@ -292,6 +292,20 @@ class TestFailing:
         assert "too much of it" in str(kernel.explain())
         assert "out of resource: shared memory" in str(kernel.explain())
 
+    @pytest.mark.parametrize("too_large", [64, 128, 256])
+    def test_what_does_not_fit_is_left_out_by_calls_of_another_kind_too(
+        self, bench, compiler, driver, too_large
+    ):
+        """Triton keeps a kernel that failed to load, and raises the same at its next launch."""
+        compiler.shared_bytes = lambda constants: 10**6 if constants["BLOCK"] == too_large else 0
+        kernel = made()
+
+        for n in (200, 100):
+            call(bench, lambda n=n: kernel[grid](X, n, 2.0), times=12)
+            assert "out of resource" in str(kernel.explain())
+
+        assert set(blocks(driver)) == {64, 128, 256} - {too_large}
+
     def test_one_that_fails_later_is_dropped(self, bench, compiler):
         def refuse(constants, options):
             if constants["BLOCK"] == 256:

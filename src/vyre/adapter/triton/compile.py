@@ -101,7 +101,9 @@ def compiled(
         kernel = kernel.result()
     if kernel is not None:
         launcher()
-        kernel.run  # noqa: B018  # loads it, and says whether the device has room for it
+        run = kernel.run  # loads it, and says whether the device has room for it
+        if getattr(kernel, "module", run) is None:
+            run()  # raises what was said when it was loaded before
     return kernel
 
 

@@ -30,6 +30,8 @@ Arguments = tuple[tuple[Any, ...], tuple[Any, ...], Any, tuple[Any, ...], dict[s
 written."""
 
 _CUDA = "Triton Error [CUDA]"
+FELL = (TritonError, RuntimeError)
+"""What a launch raises: the driver's, and what Triton kept of a load that failed before."""
 
 
 def heuristics_of(function: Any) -> tuple[tuple[Heuristics, ...], Any]:
@@ -249,7 +251,7 @@ class Prepared:
         values = self.ordered((*passed, *self.constants))
         try:
             self.words["launch"](x, y, z, stream, *self.words["before"], *values)
-        except RuntimeError as error:
+        except FELL as error:
             if is_blamed(error):
                 raise Raised(error) from error
             raise
@@ -317,7 +319,7 @@ def _as_triton(launches: Launches, config: Config, settings: Settings) -> Start:
             compiled_late()
         try:
             kernel = launched(function, config, settings, grid, *args, **kwargs)
-        except (TritonError, RuntimeError) as error:
+        except FELL as error:
             if is_blamed(error):
                 raise Raised(error) from error
             raise

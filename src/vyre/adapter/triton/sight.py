@@ -13,7 +13,7 @@ from triton.runtime.driver import driver
 from vyre.adapter.calls import Entry
 from vyre.adapter.failure import Raised
 from vyre.adapter.triton.binding import Form, Key, listed
-from vyre.adapter.triton.launch import IS_PLAIN, Prepared, is_blamed
+from vyre.adapter.triton.launch import FELL, IS_PLAIN, Prepared, is_blamed
 from vyre.adapter.written import written
 from vyre.learn import rules
 
@@ -44,7 +44,7 @@ def sight(grid, {{placed}}/, *more, {{named}}**others):
             along_x, along_y, along_z = blocks.count(grid, given)
             try:
                 launch(along_x, along_y, along_z, stream, {{launched}})
-            except RuntimeError as error:
+            except FELL as error:
                 if not is_blamed(error): raise
                 fell = error
             else:
@@ -147,6 +147,7 @@ def sight(
         "best": best,
         "blocks": best.blocks,
         "kernel": best.kernel,
+        "FELL": FELL,
         "is_blamed": is_blamed,
         "unseen": unseen,
         "counted": counted,
