@@ -67,6 +67,7 @@ def tried(given: Mapping[str, Any]) -> dict[str, Any]:
         if time.monotonic() - began_s < _QUICK_S and not call.gives(first, problem_of):
             raise Spoiled from raised
         raise raised
+    del written  # which may be large
     if time.monotonic() - ran_s < _AGAIN_S:
         # What it has freed or spoilt that was not its own, it meets now; others might as well.
         problem = problem_of(call.run(config))
