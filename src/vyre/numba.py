@@ -1,5 +1,6 @@
 """Kernels of Numba's, their block learned from their launches: `vyre.numba.tuned`."""
 
+from contextlib import suppress
 from importlib import import_module, metadata
 
 _NUMPY = 2, 5
@@ -21,7 +22,10 @@ def _ails() -> str | None:
 
 
 def _unfit(said: str) -> ImportError:
-    found = {name: metadata.version(name) for name in ("numba-cuda", "numba", "numpy")}
+    found = {}
+    for name in ("numba-cuda", "numba", "numpy"):
+        with suppress(metadata.PackageNotFoundError):  # an older Numba has what is for CUDA itself
+            found[name] = metadata.version(name)
     listed = ", ".join(f"{name} {version}" for name, version in found.items())
     numpy = tuple(map(int, found["numpy"].split(".")[:2]))
     fix = 'pip install "numpy<2.5"' if numpy >= _NUMPY else 'pip install --upgrade "vyre[numba]"'

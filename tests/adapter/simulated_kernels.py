@@ -149,9 +149,26 @@ def beside():
     return answer.wait(600).reason
 
 
+@cuda.jit
+def moved(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = x[(i + 1) % n] + 1
+
+
+def of_the_host():
+    """An array of the host given twice: a launch brings it to the device twice."""
+    made, x = vyre.numba.tuned(moved, (32, 128), check=True), np.arange(128)
+    made[2, 64](x, x, 128)
+    assert x.tolist() == [*range(2, 129), 1]
+    (entry,) = set(made.calls._entries.values())
+    taken = entry.made.variants.portable(made[2, 64].arguments((x, x, 128)))
+    return [type(one).__name__ for one in taken.arguments]
+
+
 if __name__ == "__main__":
     device._LIMITS = replace(device._LIMITS, max_threads=256)  # each is a thread of Python's
     with learning(Bench()):
         told = {name: offered(*case) for name, case in CASES.items()}
-        told |= {one.__name__: one() for one in (tasks, tried, beside)}
+        told |= {one.__name__: one() for one in (tasks, tried, beside, of_the_host)}
         sys.stdout.write(json.dumps(told))

@@ -396,6 +396,20 @@ class TestRawKernels:
         assert len(refused) == 1
 
     @pytest.mark.usefixtures("bench")
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize(
+        ("grid", "block"),
+        [(300, np.uint8(64)), (np.uint8(200), np.uint8(100)), (2**31 - 1, np.int32(64))],
+    )
+    def test_numbers_of_numpy_s_are_not_added_up(self, adapter, kernel, launches, grid, block):
+        made, x = adapter.tuned(kernel()), floats()
+        with vyre.mode("off"):
+            for _ in range(4):
+                made((grid,), (block,), (x, 1))
+
+        assert [(one.grid[0], one.block[0]) for one in launches.made] == [(grid, block)] * 4
+
+    @pytest.mark.usefixtures("bench")
     def test_a_size_of_nothing_is_launched_as_it_is(self, adapter, kernel, launches):
         made = adapter.tuned(kernel(), size=lambda _, n: n)
 

@@ -129,6 +129,24 @@ def test_a_numpy_that_numba_cannot_compile_with_is_said_with_what_to_do(version,
     assert fix == f"Fix: pip install {wanted}"
 
 
+def test_a_numpy_that_an_older_numba_refuses_is_said_as_well():
+    pytest.importorskip("numba.cuda")
+    code = (
+        "import numpy; from importlib import metadata; usual = metadata.version\n"
+        "def version(name):\n"
+        "    if name == 'numba-cuda': raise metadata.PackageNotFoundError(name)\n"
+        "    return usual(name)\n"
+        "metadata.version, numpy.__version__ = version, '2.7.0'\n"
+        "try:\n    import vyre.numba\n"
+        "except ImportError as error:\n    print(type(error).__name__, error)"
+    )
+
+    problem, fix = printed(code).splitlines()
+
+    assert problem.startswith("ImportError vyre.numba cannot use what is installed, numba 0.")
+    assert fix.startswith("Fix: pip install ")
+
+
 def test_tuning_a_function_loads_no_library_of_others():
     code = (
         "import sys, vyre\n"

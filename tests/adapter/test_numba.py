@@ -137,6 +137,24 @@ def test_arrays_that_share_memory_do_so_in_copies(monkeypatch):
     )
 
 
+def test_a_part_that_cannot_be_copied_is_called_by_its_number(monkeypatch):
+    held = np.arange(8, dtype="f4")
+
+    class Own(stand_ins.ndarray):
+        def copy_to_host(self):
+            return self.held.copy()
+
+        @property
+        def __cuda_array_interface__(self):
+            steps = None if self.held.flags.c_contiguous else self.held.strides
+            return {"data": (self.held.ctypes.data, False), "strides": steps}
+
+    monkeypatch.setattr(arrays, "is_array", lambda one: isinstance(one, stand_ins.ndarray))
+
+    with pytest.raises(vyre.InvalidInput, match="argument 2 is a part of an array"):
+        arrays.on_copies((None, (8, Own(held), (3, Own(held[::2]))), None))
+
+
 def test_the_next_process_starts_with_what_was_learned(bench, launches):
     made, x = tuned(kernel()), floats()
     assert bench.call(

@@ -71,3 +71,7 @@ def test_a_block_that_is_named_and_gives_something_else_is_found_out_on_copies(t
         "block=32": "it differs from block=64: argument 0 has 64 of 128 elements that differ, "
         "such as 0 at 32, where it should be 32",
     }
+
+
+def test_arrays_of_the_host_share_nothing_where_they_are_tried(told):
+    assert told["of_the_host"] == ["ndarray", "ndarray", "int"]

@@ -540,6 +540,17 @@ def test_what_equals_a_whole_number_and_is_none_is_refused(queue, kernel, sizes)
     )
 
 
+@pytest.mark.usefixtures("bench", "ran")
+@pytest.mark.filterwarnings("error")
+def test_sizes_of_numpy_s_are_not_added_up(queue, kernel):
+    made, x = tuned(kernel("bounded")), ones(queue)
+    for _ in range(4):
+        made(queue, (512,), (np.uint8(32),), x.data, 64)
+    queue.finish()
+
+    assert x.get().tolist() == [16.0] * 64
+
+
 class TestTrials:
     """Local sizes are tried on copies, in a process that may die."""
 

@@ -416,7 +416,8 @@ class TestInside:
         with pytest.raises(vyre.InvalidInput) as caught:
             tried_module.tried(self.given(folder, "wrong"))
 
-        assert runs == ["first", "first", "right", "right", "wrong"]
+        # Then it is seen whether the process may judge others: what differs may have spoilt it.
+        assert runs == ["first", "first", "right", "right", "wrong", "first"]
         assert str(caught.value) == (
             "it differs from how=first: x has 2 of 2 elements that differ, such as 2.0 at 0, "
             "where it should be 1.0\nFix: mend the kernel"
@@ -438,11 +439,11 @@ class TestInside:
             return [given + (runs.count("right") > 1)]
 
         monkeypatch.setattr(tried_module, "entry", lambda _: lambda _: run)
-        with pytest.raises(vyre.InvalidInput) as caught:
+        with pytest.raises(Spoiled) as caught:  # by whatever it did, others would be judged there
             tried_module.tried(self.given(self.folder_of(tmp_path), "right"))
 
         assert runs == ["first", "right", "right"]
-        assert str(caught.value) == (
+        assert str(caught.value.__cause__) == (
             "it differs from how=first when it runs again: x has 2 of 2 elements that differ, such "
             "as 2.0 at 0, where it should be 1.0\nFix: mend the kernel"
         )
@@ -519,7 +520,37 @@ class TestWhatIsTaken:
 
         shown = self.run(self.kept(np.zeros(4), function=run))
 
-        assert shown.reason.startswith("the process that tried it died with signal ")
+        # It dies, unless somebody has been given by then what it frees for a second time.
+        died, differs = "the process that tried it died with signal ", "it differs from how=first"
+        assert shown.reason.startswith((died, f"{differs} when it runs again: "))
+        assert self.run(self.kept(np.zeros(2))) == {}
+
+    def test_one_is_not_blamed_for_what_one_that_differs_has_left_behind(self):
+        def run(x, how):
+            import sys
+
+            if how == "spoils":
+                sys.spoilt = True
+                return x
+            return x + 1 + hasattr(sys, "spoilt")
+
+        made = self.kept(np.zeros(4), function=run)
+
+        assert self.run(made, "spoils").reason.startswith("it differs from how=first: ")
+        assert self.run(made, "right") == {}
+
+    def test_nor_for_what_one_leaves_that_differs_when_it_runs_again(self):
+        def run(x, how):
+            import sys
+
+            if how == "spoils":
+                sys.times = getattr(sys, "times", -1) + 1
+            return x + getattr(sys, "times", 0)
+
+        made = self.kept(np.zeros(4), function=run)
+
+        assert "when it runs again" in self.run(made, "spoils").reason
+        assert self.run(made, "right") == {}
 
     def test_a_function_of_a_module_that_only_this_process_has_is_taken(self):
         assert self.run(self.kept(np.zeros(2))) == {}

@@ -3,6 +3,7 @@
 # Kernels have the arguments that Triton gives them.
 # ruff: noqa: ARG001, N803
 
+import gc
 import threading
 
 import pytest
@@ -16,6 +17,7 @@ import triton.language as tl  # noqa: E402  # it needs triton
 
 from vyre.adapter.triton import sight as adapter  # noqa: E402
 from vyre.adapter.triton import tuner  # noqa: E402
+from vyre.adapter.triton.binding import Form  # noqa: E402
 from vyre.adapter.triton.place import Gpu  # noqa: E402
 from vyre.testing.foreign import Bench, TablePlace, learning  # noqa: E402
 from vyre.testing.triton_driver import FakeDriver, QuickCompiler, fresh, triton_on  # noqa: E402
@@ -261,6 +263,27 @@ def test_other_configs_are_those_of_the_next_call(driver):
 
     assert driver.launches[-1].constants["BLOCK"] == 128
     assert [both.call((1,), *placed(usual())) for _ in range(3)][-1]
+
+
+def test_configs_that_are_put_there_again_and_again_leave_nothing_behind(driver):
+    kernel = autotune(CONFIGS[:1], key=[])(fresh(scaled))
+
+    def forms():
+        gc.collect()
+        return sum(type(one) is Form for one in gc.get_objects())
+
+    def call():
+        kernel.configs = list(kernel.configs)
+        for _ in range(3):
+            kernel[BLOCKS](*placed(usual()))
+
+    call()
+    call()
+    before = forms()
+    for _ in range(10):
+        call()
+
+    assert forms() <= before
 
 
 def test_another_driver_launches_its_own(driver, tmp_path):

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -129,10 +129,9 @@ class TunedKernel:
         entry: Entry | None = None
         try:
             if not g_times_l:
+                gcd(*global_size, *(local_size or ()))  # not of 64.0, which is found where 64 was
                 looked, by = self._looks.latest(args), rules.usual or rules.rule()
                 entry = self._again[by, self._queues[queue], global_size, local_size, looked]
-                if type(sum((*global_size, *(local_size or ())))) is not int:
-                    entry = None  # 64.0 is found where 64 was
         except NOT_SEEN:  # or a queue that is new, sizes in a list
             pass
         if entry is None:

@@ -123,9 +123,13 @@ def on_host(array: Any) -> Any:
 def on_copies(arguments: Sequence[Any]) -> Sequence[Any]:
     """The same launch on copies of its arrays."""
     launching, args, stated = arguments
+    for number, one in enumerate(args):
+        for array in _arrays_in(one):
+            if hasattr(array, "copy_to_host"):
+                refuse_strided(number, array)
     held = [*_arrays_in(args)]
     made = {**shared_copies(held), **_own_shared(held)}
-    copies = tuple(_copied(number, one, made) for number, one in enumerate(args))
+    copies = tuple(_copied(one, made) for one in args)
     cuda.synchronize()  # its stream may be another one
     return launching, copies, stated
 
@@ -146,8 +150,6 @@ def _own_shared(arrays: Sequence[Any]) -> dict[int, Any]:
     own = [*{id(one): one for one in arrays if hasattr(one, "copy_to_host") and one.size}.values()]
     forms = {n: form_of(one, one) for n, one in enumerate(own)}
     for group in groups(forms):
-        for n in group:
-            refuse_strided(n, own[n])
         hosts = {n: own[n].copy_to_host() for n in group}
         together = Together.of({n: forms[n] for n in group}, hosts, 0)
         copies = together.within(cuda.to_device(together.held), sliced)
@@ -162,24 +164,23 @@ def form_of(array: Any, said: Any) -> Form:
     return Form.of(said, "the device" if address else id(array), address)
 
 
-def _copied(number: int, argument: Any, made: dict[int, Any]) -> Any:
+def _copied(argument: Any, made: dict[int, Any]) -> Any:
     """A copy, of which `made` has those that were made before: what was one stays one."""
     if isinstance(argument, tuple):
-        parts = [_copied(number, one, made) for one in argument]
+        parts = [_copied(one, made) for one in argument]
         return type(argument)(*parts) if hasattr(argument, "_fields") else tuple(parts)
     if isinstance(argument, _WRAPPED):
-        return type(argument)(_copied(number, argument.value, made))
+        return type(argument)(_copied(argument.value, made))
     if not is_array(argument):
         return argument
     if id(argument) not in made:
-        made[id(argument)] = _copy_of(number, argument)
+        made[id(argument)] = _copy_of(argument)
     return made[id(argument)]
 
 
-def _copy_of(number: int, array: Any) -> Any:
+def _copy_of(array: Any) -> Any:
     if not hasattr(array, "copy_to_host"):
         return copied(array)
-    refuse_strided(number, array)
     made = cuda.device_array_like(array)
     made.copy_to_device(array)
     return made

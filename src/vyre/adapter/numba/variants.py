@@ -19,7 +19,14 @@ from vyre.adapter.grids import Launch
 from vyre.adapter.kept import make_room
 from vyre.adapter.kind import Job, Portable, Start
 from vyre.adapter.numba import device
-from vyre.adapter.numba.arrays import address_of, form_of, is_array, on_host, refuse_strided
+from vyre.adapter.numba.arrays import (
+    address_of,
+    form_of,
+    is_array,
+    is_copied,
+    on_host,
+    refuse_strided,
+)
 from vyre.adapter.numba.device import options_of
 from vyre.adapter.trial import copying
 from vyre.adapter.trial.around import BESIDE, Given, lies_at, surrounded
@@ -87,7 +94,9 @@ class Blocks:
             "arrays": [[number, lies_at(address_of(args[number]))] for number in arrays],
         }
         hosts = [on_host(one) if is_array(one) else one for one in args]
-        forms = {n: form_of(args[n], hosts[n]) for n in arrays if hosts[n].size}
+        # Arrays of the host have memory of their own where a launch takes them.
+        there = [n for n in arrays if hosts[n].size and not is_copied(args[n])]
+        forms = {n: form_of(args[n], hosts[n]) for n in there}
         return Portable(
             entry="vyre.adapter.numba.variants:runs",
             kernel=taken,

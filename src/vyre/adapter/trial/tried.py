@@ -32,8 +32,9 @@ def tried(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         InvalidInput: they do not.
-        Spoiled: it raised something, and after that the first no longer gives what it gave; another
-            process takes a second or more to come up, so it is asked for only then.
+        Spoiled: it raised something or gave something else, and after that the first no longer
+            gives what it gave; or it gave something else when it ran again. Another process takes a
+            second or more to come up, so it is asked for only then.
     """
     call = _call(given["folder"])
     first, config = (config_of(given[name]) for name in ("first", "config"))
@@ -60,13 +61,23 @@ def tried(given: Mapping[str, Any]) -> dict[str, Any]:
         raised = error.__cause__
     if raised is not None:
         raise raised
-    problem, again = problem_of(written), ""
-    if problem is None and time.monotonic() - ran_s < _AGAIN_S:
-        # What it has freed or spoilt that was not its own, it meets now.
-        problem, again = problem_of(call.run(config)), " when it runs again"
+    problem = problem_of(written)
     if problem is not None:
-        raise InvalidInput(f"it differs from {first.text}{again}: {problem}", "mend the kernel")
+        raised = _differs(first, problem)
+        if time.monotonic() - began_s < _QUICK_S and not call.gives(first, problem_of):
+            raise Spoiled from raised
+        raise raised
+    del written  # which may be large
+    if time.monotonic() - ran_s < _AGAIN_S:
+        # What it has freed or spoilt that was not its own, it meets now; others might as well.
+        problem = problem_of(call.run(config))
+        if problem is not None:
+            raise Spoiled from _differs(first, problem, " when it runs again")
     return {}
+
+
+def _differs(first: Knobs, problem: str, when: str = "") -> InvalidInput:
+    return InvalidInput(f"it differs from {first.text}{when}: {problem}", "mend the kernel")
 
 
 @dataclass(slots=True)

@@ -63,6 +63,7 @@ class Form:
         "tensors",
         "typed",
         "types",
+        "written",
     )
 
     def __init__(
@@ -79,6 +80,7 @@ class Form:
         self.known: dict[Hashable, Any] = {}  # by what `look` gives
         self.alike: dict[Hashable, Any] = {}  # by what `like` gives
         self.sights: dict[Hashable, Callable[..., Any]] = {}  # what makes calls, by the same
+        self.written: dict[Hashable, Callable[..., Any]] = {}  # the same, by what launches them
         tensors, exact, whole, words, devices = [], [], [], [], True
         for at, (name, value) in enumerate(zip(names, given, strict=True)):
             parameter = parameters.get(name)

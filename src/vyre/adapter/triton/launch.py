@@ -204,7 +204,7 @@ class Prepared:
 
     __slots__ = (
         *("_as_triton", "_is_plain"),
-        *("blocks", "constants", "kernel", "ordered", "sights", "words"),
+        *("blocks", "constants", "kernel", "ordered", "words"),
     )
 
     def __init__(
@@ -241,7 +241,6 @@ class Prepared:
             return dict(zip(names, ordered((*values, *self.constants)), strict=True))
 
         self.blocks = Counting(typed, own, told)
-        self.sights: dict[Form, Callable[..., Any]] = {}  # what makes calls of it, once written
 
     def __call__(self, arguments: Any, stream: int) -> Any:
         passed, given, grid, _, _ = arguments

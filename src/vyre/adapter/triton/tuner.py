@@ -153,10 +153,10 @@ class Tuner(Autotuner):  # type: ignore[misc]  # Triton has no types
         kernel = entry.launch(arguments, active.get_current_stream(device))
         best = entry.site.best
         if type(best) is Prepared:
-            at_sight = best.sights.get(form)
+            at_sight = form.written.get(best)
             if at_sight is None:
-                made = sight(self, forms, form, key, entry, best, len(args))
-                at_sight = best.sights[form] = made or self._launch
+                at_sight = sight(self, forms, form, key, entry, best, len(args)) or self._launch
+                keep(form.written, best, at_sight)
             keep(form.sights, key, at_sight)
             forms.call = at_sight
         return kernel
