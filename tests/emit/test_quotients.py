@@ -203,6 +203,52 @@ def test_kept_rows_of_all_sizes_have_the_bits_of_the_reference(of, length):
     assert (np.signbit(found) == np.signbit(expected))[expected == 0].all()
 
 
+@vyre.kernel(workgroup=64)
+def passed_on(x: In[f32], by: In[f32], out: Out[f32]):
+    i, lane = vyre.gid(), vyre.local_id()
+    divisor = by[i]
+    cell = vyre.shared(f32, 64)
+    own = vyre.local(f32, 16)
+    for k in range(16):
+        own[k] = x[i] * f32(k + 1)
+    s = 0.0
+    for k in range(16):
+        cell[lane] = own[k] / divisor
+        vyre.barrier()
+        s += cell[63 - lane]
+        vyre.barrier()
+    out[i] = s
+
+
+@vyre.kernel
+def arrays_inside(x: In[f32], by: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    divisor = by[i]
+    s = 0.0
+    for k in range(16):
+        own = vyre.local(f32, 16)
+        for j in range(16):
+            own[j] = x[i] + f32(j)
+        s += own[k] / divisor
+    out[i] = s
+
+
+@pytest.mark.skipif(compiler() is None, reason="it takes g++")
+@pytest.mark.parametrize("kernel", [passed_on, arrays_inside])
+def test_lanes_that_wait_in_a_loop_go_one_way_and_arrays_may_begin_in_it(kernel):
+    rng = np.random.default_rng(2)
+    x, by = rng.random((2, 128), np.float32)
+    x[5], x[70], by[9], by[10] = 1e-42, np.inf, 0.0, 2.0**-120  # what only some lanes have
+    expected = np.zeros_like(x)
+    with np.errstate(all="ignore"):
+        inputs = {"x": x, "by": by, "out": expected}
+        reference.run(kernel.program, inputs, (len(x), 1, 1))
+        device = Device("cuda-on-host", CudaOnHost())
+        found = np.asarray(kernel(device.array(x), device.array(by)))
+
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_extremes_are_an_instruction_but_in_loops_that_compilers_write_out():
     @vyre.kernel
     def clamped(x: In[f32], out: Out[f32]):

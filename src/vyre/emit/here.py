@@ -9,9 +9,9 @@ from vyre.emit.items import ONE_ITEM, Items
 from vyre.emit.lanes import ALIKE, Differences
 from vyre.ir.expr import Expr
 from vyre.ir.loops import rounds_of
-from vyre.ir.node import Assign, Let, Loop, While
+from vyre.ir.node import Loop, While
 from vyre.ir.types import DataType
-from vyre.ir.walk import statements
+from vyre.ir.walk import names_of
 
 MANY = 8
 """Rounds that make up for what is computed once for all of them, where a text knows how many.
@@ -82,9 +82,7 @@ class Here:
 
     def around(self, loop: Loop | While) -> frozenset[str] | None:
         """The names that stay as they are in a loop, or in the one around where rounds are few."""
-        nodes = statements(loop.body)
-        given = {node.name for node in nodes if isinstance(node, (Assign, Let))}
-        given |= {loop.var} if isinstance(loop, Loop) else set()
+        given = frozenset(names_of((loop,)))
         rounds = rounds_of(loop)
         few = rounds is not None and rounds < MANY
         if few and self.lasting is None:

@@ -16,6 +16,7 @@ from vyre.emit.helpers import F32, Helpers
 from vyre.emit.here import Here
 from vyre.ir.declare import BufferDecl
 from vyre.ir.expr import (
+    Alike,
     Binary,
     BinaryOp,
     Bitcast,
@@ -25,17 +26,19 @@ from vyre.ir.expr import (
     Element,
     Expr,
     Fma,
+    FromLane,
     Id,
     Lit,
     Load,
     Select,
+    Subgroup,
     Unary,
     UnaryOp,
     Var,
 )
 from vyre.ir.loops import is_of_elements, rounds_of
-from vyre.ir.node import Assign, Loop
-from vyre.ir.walk import all_expressions, expressions, statements
+from vyre.ir.node import Arrive, Barrier, Loop, Meet
+from vyre.ir.walk import all_expressions, expressions, names_of, statements
 
 LEAST, MOST = 2.0**-100, 2.0**100
 """Divisors between these have a reciprocal that is a normal number, and leave dividends room."""
@@ -57,21 +60,23 @@ def is_shared(quotient: Binary, here: Here, buffers: Buffers) -> bool:
 def of_elements(loop: Loop, here: Here, buffers: Buffers) -> list[Binary]:
     """Of a loop over elements that an invocation keeps, their quotients by one that they share.
 
-    All elements can be looked at before the loop, and one branch decides for all of them.
+    All elements can be looked at before the loop, and one branch decides for all of them. Lanes
+    that wait for each other in it all have to go one way, whatever their elements are.
     """
     if not isinstance(loop.start, Lit) or loop.start.value or not is_of_elements(loop):
+        return []
+    if _meets(loop):
         return []
     inside = here.counting(loop, loop.start.dtype)
     if inside.lasting is None:
         return []
-    changed = {node.name for node in statements(loop.body) if isinstance(node, Assign)}
+    given = set(names_of(loop.body))
 
     def is_kept(expr: Expr) -> bool:
         match expr:
-            case Element(Var(name), (Var(at),)):
+            case Element(Var(name), (Var(at),)) if name not in given and at == loop.var:
                 held = here.scope[name]
-                whole = held.element == F32 and prod(held.params) == rounds_of(loop)
-                return whole and at == loop.var and name not in changed
+                return held.element == F32 and prod(held.params) == rounds_of(loop)
             case _:
                 return False
 
@@ -83,6 +88,13 @@ def of_elements(loop: Loop, here: Here, buffers: Buffers) -> list[Binary]:
         and is_kept(part.left)
         and _lasts(part.right, inside, buffers)
     ]
+
+
+def _meets(loop: Loop) -> bool:
+    """Whether lanes wait for each other in a loop."""
+    waits = any(isinstance(node, (Arrive, Barrier, Meet)) for node in statements(loop.body))
+    parts = all_expressions(loop.body)
+    return waits or any(isinstance(part, (Alike, FromLane, Subgroup)) for part in parts)
 
 
 def _lasts(expr: Expr, here: Here, buffers: Buffers) -> bool:
