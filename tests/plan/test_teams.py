@@ -199,7 +199,7 @@ def test_the_space_of_a_gpu():
         *(f"{lanes}, unroll 32, teams of {lanes}" for lanes in (64, 128, 256, 512, 1024)),
         *(
             f"{threads}, {items} items blocked, {unroll}teams of {lanes}"
-            for items in (2, 4)
+            for items in (2, 4, 8)
             for unroll in ("", "unroll 8, ")
             for threads, lanes in ((64, 32), (128, 32), (256, 32), (128, 128))
         ),

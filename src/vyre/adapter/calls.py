@@ -256,7 +256,7 @@ class Entry:
 
     def _config_of(self, start: Start) -> Config:
         """The config that a start launches; another thread may have chosen anew since."""
-        made = tuple(self.made.starts.items())
+        made = tuple(self.made.starts.copy().items())
         return next((knobs for knobs, one in made if one is start), self.site.chosen)
 
     def _launch_default(

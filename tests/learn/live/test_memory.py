@@ -83,8 +83,9 @@ class TestMemory:
         assert decision.detail.startswith("the best guess, by other sizes or programs")
 
     def test_ever_different_sizes_of_one_bucket_converge(self, bench):
+        """Some of which are whole tiles: what is fitted runs at those alone."""
         live = bench(noise=Noise(spread=0.02))
-        for n in range(16_384, 17_200):
+        for n in range(16_384, 32_768, 16):
             live.call(1, n=n)
             if adopted(WINNER)(live.standing()):
                 break

@@ -265,7 +265,7 @@ def owners(count: int) -> list[int]:
     """The first lane of those that have each of so many numbers when they are dealt out.
 
     >>> owners(5)
-    [0, 4, 8, 16, 24]
+    [0, 4, 8, 16, 20]
     """
     lane_of = dict[int, int]()
     for lane in range(LANES):

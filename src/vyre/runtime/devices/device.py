@@ -170,10 +170,10 @@ class Device:
 
     def max_threads(self, program: Program) -> dict[Code, int]:
         """The widest workgroup of each code of a program that was compiled here, where it says."""
-        name = program.fingerprint()
+        name = program.fingerprint()  # and a copy: items() may let other threads in, and they build
         return {
             code: built.max_threads
-            for (known, code), built in tuple(self._built.items())
+            for (known, code), built in self._built.copy().items()
             if known == name and not isinstance(built, Unbuilt) and built.max_threads
         }
 
@@ -182,7 +182,7 @@ class Device:
         name = program.fingerprint()
         return frozenset(
             code
-            for (known, code), built in tuple(self._built.items())
+            for (known, code), built in self._built.copy().items()
             if known == name and not isinstance(built, Unbuilt)
         )
 

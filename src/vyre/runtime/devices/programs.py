@@ -97,7 +97,7 @@ class Programs:
     def explain(self, program: Program) -> Explanation:
         """What is proved of a program that was dispatched here, how it runs, and why."""
         wanted = program.fingerprint()
-        known = tuple(self._sites.items())  # other threads may be dispatching
+        known = tuple(self._sites.copy().items())  # other threads may be dispatching
         sites = [site for key, site in known if key[1] == wanted]
         return explanation(HandBuilt(program).name, self._device.facts(program), sites)
 
