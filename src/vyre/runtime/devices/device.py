@@ -170,21 +170,21 @@ class Device:
 
     def max_threads(self, program: Program) -> dict[Code, int]:
         """The widest workgroup of each code of a program that was compiled here, where it says."""
-        name = program.fingerprint()  # and a copy: items() may let other threads in, and they build
-        return {
-            code: built.max_threads
-            for (known, code), built in self._built.copy().items()
-            if known == name and not isinstance(built, Unbuilt) and built.max_threads
-        }
+        built = self._built_of(program)
+        return {code: one.max_threads for code, one in built.items() if one.max_threads}
 
     def codes(self, program: Program) -> frozenset[Code]:
         """The codes of a program that were built here."""
+        return frozenset(self._built_of(program))
+
+    def _built_of(self, program: Program) -> dict[Code, Any]:
         name = program.fingerprint()
-        return frozenset(
-            code
+        # Of a copy: items() may let a collection of garbage in, and so other threads, which build.
+        return {
+            code: built
             for (known, code), built in self._built.copy().items()
             if known == name and not isinstance(built, Unbuilt)
-        )
+        }
 
     def usual_code(self, program: Program) -> Code:
         """The code of the default schedule, of launches of many elements, with all its checks."""
