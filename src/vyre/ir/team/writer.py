@@ -87,8 +87,13 @@ class Writer(Serial):
                 access=Access.WORKGROUP,
                 kind=MemoryKind.SHARED,
                 element=dtype,
-                count=LANES,
+                count=self.meeting_size,
             )
+
+    @property
+    def meeting_size(self) -> int:
+        """Elements of an array in which rows, or lanes, meet."""
+        return LANES
 
     def nested(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         """A round is one lane's, and so are the reductions in it."""
@@ -130,12 +135,12 @@ class Writer(Serial):
             yield bound
             ready.append(replace(node, then=(stored,)) if isinstance(node, If) else stored)
         yield from self.waited()
-        yield from ready
+        yield from map(self.by_its_lane, ready)
 
     def bound_before(self, store: Store) -> tuple[Let, Store]:
         """A name for what is stored, and a store of that."""
         value = self.fresh("value")
-        bound = Let(value, Alike(FromLane(store.value, 0)))
+        bound = Let(value, self.alike(store.value))
         stored = replace(store, value=Var(value))
         self.note(store, bound)
         self.note(store, stored)
@@ -149,7 +154,15 @@ class Writer(Serial):
         bound, stored = self.bound_before(store)
         yield bound
         yield from self.waited()
-        yield stored
+        yield self.by_its_lane(stored)
+
+    def alike(self, value: Expr) -> Expr:
+        """What all lanes of a team have alike."""
+        return Alike(FromLane(value, 0))
+
+    def by_its_lane(self, store: Node) -> Node:
+        """A store of what all lanes have: each of them does it, as one access to memory."""
+        return store
 
     def waited(self) -> Iterator[Node]:
         """Lets all lanes of a team wait for each other."""
@@ -367,14 +380,25 @@ class Writer(Serial):
             inner += self.round_of_blocks(totals, turn, first, some, own, each, copies=copies)
             turns = some if self.rows == 1 else up(some, self.rows)
         yield Loop(turn, u32(0), turns, tuple(inner))
-        if self.rows > 1 and level == 1:
-            own = yield from self.of_their_rows(own)
+        if level == 1:
+            own = yield from self.behind_blocks(own)
         several = (*self.agreed(own), *self.all_put_alike(whole, own))
-        if self.rows == 1 or level > 1:  # where each lane has what the only block came to
+        if self.hears_of_blocks or level > 1:  # each lane has what the only block came to
             one = Binary(BinaryOp.LE, Var(left), u32(1))
             yield If(one, tuple(self.all_put(whole, each)), several)
         else:
             yield from several
+
+    @property
+    def hears_of_blocks(self) -> bool:
+        """Whether each lane has what a block of rounds came to."""
+        return self.rows == 1
+
+    def behind_blocks(self, own: list[Names]) -> Generator[Node, None, list[Names]]:
+        """What lanes have behind a loop over blocks, where each row has it."""
+        if self.rows > 1:
+            own = yield from self.of_their_rows(own)
+        return own
 
     def round_of_blocks(
         self,
