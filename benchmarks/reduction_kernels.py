@@ -36,6 +36,14 @@ def column_means(x: In[f32, 2], out: Out[f32]):
 
 
 @vyre.kernel
+def column_spreads(x: In[f32, 2], out: Out[f32]):
+    """The variance of each column."""
+    j = vyre.gid()
+    mean = sum(x[i, j] for i in range(len(x))) / f32(len(x))
+    out[j] = sum((x[i, j] - mean) ** 2 for i in range(len(x))) / f32(len(x))
+
+
+@vyre.kernel
 def matrix_vector(a: In[f32, 2], v: In[f32], out: Out[f32]):
     """A matrix times a vector."""
     i = vyre.gid()
@@ -74,5 +82,8 @@ def nbody_sums(
 
 KERNELS: dict[str, vyre.Kernel] = {
     kernel.name: kernel
-    for kernel in (total, peak, row_totals, column_means, matrix_vector, nearest_of, nbody_sums)
+    for kernel in (
+        *(total, peak, row_totals, column_means, column_spreads),
+        *(matrix_vector, nearest_of, nbody_sums),
+    )
 }

@@ -580,6 +580,8 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
     "short_row_totals": (reduction_kernels.row_totals, lambda n: _summed(_of_rows(n, 64))),
     "long_row_totals": (reduction_kernels.row_totals, lambda n: _summed(_of_rows(n, n // 16))),
     "column_means": (reduction_kernels.column_means, lambda n: _summed(_square(n), 1)),
+    "feature_means": (reduction_kernels.column_means, lambda n: _summed(_of_rows(n, 64), 1)),
+    "column_spreads": (reduction_kernels.column_spreads, lambda n: _summed(_square(n), 1)),
     "matrix_vector": (
         reduction_kernels.matrix_vector,
         lambda n: Called(arrays=(_square(n), _reals(n // isqrt(n))), shape=(isqrt(n),)),

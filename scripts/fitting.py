@@ -41,6 +41,10 @@ def files_of(data: Path, *, reductions: bool = False) -> list[Path]:
     return [path for path in every if path.name.endswith("-reductions.json.gz") == reductions]
 
 
+BUNDLED = frozenset(kernel.name for kernel in kernels.ALL)
+"""What people call without writing it."""
+
+
 @dataclass(frozen=True)
 class Recorded:
     """One space: what every schedule took, and how much there is of what a model counts."""
@@ -279,8 +283,7 @@ def missed(outcomes: list[Outcome]) -> tuple[float, float]:
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:
     ratios = np.array([one.ratio for one in outcomes])
-    bundled = {kernel.name for kernel in kernels.ALL}
-    own = np.array([one.kernel in bundled for one in outcomes])
+    own = np.array([one.kernel in BUNDLED for one in outcomes])
     sizes = sorted({one.size for one in outcomes})
 
     def mean(chosen: np.ndarray) -> float:

@@ -45,6 +45,7 @@ class Tally:
     shared: int = 0  # of the schedules
     keeping: int = 0
     beside: int = 0
+    abreast: int = 0
     schedules: int = 0
     calls: int = 0
     bad: list[str] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Tally:
         self.shared += other.shared
         self.keeping += other.keeping
         self.beside += other.beside
+        self.abreast += other.abreast
         self.schedules += other.schedules
         self.calls += other.calls
         self.bad += other.bad
@@ -64,7 +66,7 @@ class Tally:
             f"{self.programs} programs, {self.in_teams} of them in teams, and {self.calls} calls "
             f"under {self.schedules} schedules, {self.shared} of them with several teams for a "
             f"result, {self.keeping} with rounds that are kept, {self.beside} with several results "
-            f"of a team, {len(self.bad)} differences"
+            f"of a team, {self.abreast} abreast, {len(self.bad)} differences"
         )
 
     def count(self, drawn: Sequence[Schedule]) -> None:
@@ -73,6 +75,7 @@ class Tally:
         self.shared += sum(one.code.shares > 1 for one in drawn)
         self.keeping += sum(one.code.keeps > 0 for one in drawn)
         self.beside += sum(one.code.lanes > 1 and one.code.items > 1 for one in drawn)
+        self.abreast += sum(one.code.abreast > 1 for one in drawn)
 
 
 def opened(name: str) -> Device:

@@ -105,8 +105,8 @@ def test_a_code_takes_whole_numbers_and_a_known_order():
     with pytest.raises(InvalidInput) as caught:
         Code(items=2.5)
     assert str(caught.value) == (
-        "a code of items 2.5, vector 1, unroll 1, rows 1, lines 1, planes 1, lanes 1, shares 1\n"
-        "Fix: give whole numbers of at least 1"
+        "a code of items 2.5, vector 1, unroll 1, rows 1, lines 1, planes 1, lanes 1, shares 1, "
+        "abreast 1\nFix: give whole numbers of at least 1"
     )
     with pytest.raises(InvalidInput) as caught:
         Code(order="zigzag")
@@ -229,7 +229,7 @@ class TestParts:
                 Schedule((64, 2, 1), Code(**ODD)),
                 "64x2, 2 items blocked, vectors of 2, 2 rows, staged, 2 lines, 2 planes, depth 2,"
                 " loaders 2, fitted, streamed, unroll 2, teams of 2, across rows, 2 shares,"
-                " 2 kept",
+                " 2 kept, 2 abreast",
             ),
         ],
     )

@@ -52,6 +52,7 @@ class Parts:
     across: bool = False  # a team, or one invocation, stands for a row of positions along x
     shares: int = 1  # teams that share the rounds of one invocation, the last of which goes on
     keeps: int = 0  # rounds of each lane of a team, of which it keeps what is computed again
+    abreast: int = 1  # teams that have a lane each in every row of a workgroup
 
     def parts(self) -> dict[str, Any]:
         """Every part by its name."""
@@ -87,6 +88,7 @@ WORDS = {
     "across": "across rows",
     "shares": "{} shares",
     "keeps": "{} kept",
+    "abreast": "{} abreast",
 }
 """How a text says a part that is not as usual; `items` and `order` are said in one."""
 
@@ -130,7 +132,7 @@ class Code(Parts):
         # is not here makes no two equal.
         blocked = self.order is Order.BLOCKED
         sizes = (self.items, self.vector, self.unroll, self.rows, self.lines)
-        team = (self.lanes, self.shares, self.keeps)
+        team = (self.lanes, self.shares, self.keeps, self.abreast)
         return hash((sizes, team, blocked, self.checked, self.staged, self.depth, self.group))
 
     def _said(self, names: Iterable[str]) -> str:
@@ -196,6 +198,8 @@ class Schedule:
         """The positions that one workgroup covers."""
         x, y, z = self.workgroup
         code = self.code
+        if code.abreast > 1:  # its rows are lanes
+            return x, 1, z
         if code.lanes > 1 or code.across:
             return U32_MAX + 1 if code.across else max(x // code.lanes, 1) * code.items, y, z
         return x * code.items, y * code.lines, z * code.planes
@@ -279,6 +283,7 @@ class Schedule:
             0.25 * code.across,
             0.5 * log2(code.shares),
             0.25 * log2(1 + code.keeps),
+            0.5 * log2(code.abreast),
         )
 
 

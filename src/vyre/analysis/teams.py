@@ -12,10 +12,12 @@ from vyre.ir.team import (
     covers_rows,
     team,
     why_no_team,
+    why_none_abreast,
     why_none_beside,
     why_not_shared,
     why_nothing_kept,
 )
+from vyre.ir.team.abreast import MOST_ABREAST
 from vyre.model import Code, Order
 
 
@@ -40,7 +42,7 @@ def formed(
             return in_order(program, facts)
         return facts.alone or (program, facts)
     refuse_teams(program, code)
-    made = team(program, code.lanes, code.shares, code.keeps, code.items)
+    made = team(program, code.lanes, code.shares, code.keeps, code.items, code.abreast)
     # Each round is gone through where it was proved that it may be, by whichever lane.
     accesses = tuple(
         replace(access, statement=text, index=index)
@@ -54,7 +56,8 @@ def formed(
 
 def is_team(code: Code) -> bool:
     """Whether lanes, or whole workgroups, share what an invocation does, or are said to."""
-    return (code.lanes, code.across, code.shares, code.keeps) != (1, False, 1, 0)
+    said = code.lanes, code.across, code.shares, code.keeps, code.abreast
+    return said != (1, False, 1, 0, 1)
 
 
 def refuse_teams(program: Program, code: Code) -> None:
@@ -85,6 +88,8 @@ def refuse_teams(program: Program, code: Code) -> None:
         _refuse_keeping(program, code)
     if code.items > 1:
         _refuse_beside(program, code)
+    if code.abreast > 1:
+        _refuse_abreast(program, code)
     if code.shares > 1 and (why_not := why_not_shared(program)) is not None:
         raise UnsupportedFeature(f"{code.shares} shares of a result: {why_not}", "use shares=1")
 
@@ -129,6 +134,25 @@ def _refuse_beside(program: Program, code: Code) -> None:
         raise InvalidInput(f"{what}, {code.order.value}", fix)
     if code.items > MOST_BESIDE:
         raise InvalidInput(what, f"use at most {MOST_BESIDE}")
+
+
+def _refuse_abreast(program: Program, code: Code) -> None:
+    """Refuse teams abreast where they would not all go the same way, or have no row of lanes.
+
+    Raises:
+        UnsupportedFeature: teams of a workgroup may part.
+        InvalidInput: there are no such teams.
+    """
+    what = f"{code.abreast} teams abreast"
+    if (why_not := why_none_abreast(program)) is not None:
+        raise UnsupportedFeature(f"{what}: {why_not}", "use abreast=1")
+    if code.abreast & (code.abreast - 1) or code.abreast > MOST_ABREAST:
+        raise InvalidInput(what, f"use a power of two up to {MOST_ABREAST}")
+    if code.lanes != LANES:
+        raise InvalidInput(f"{what}, of {code.lanes} lanes each", f"use lanes={LANES}")
+    if code.keeps or code.items > 1:
+        has = f"{code.keeps} rounds kept" if code.keeps else f"{code.items} results"
+        raise InvalidInput(f"{what}, of {has} each", "use abreast=1")
 
 
 MOST_BESIDE = 8

@@ -238,6 +238,9 @@ class _Kernel:
     def head(self) -> str:
         """What stands before the kernel's name."""
         code = self.code
+        if code.abreast > 1:
+            x, y = code.abreast, code.lanes
+            return self.dialect.kernel_for.format(x=x, y=y, z=1, bounds=f"{x * y}")
         if code.lanes > LANES:  # a team is a workgroup of its own
             lanes = code.lanes
             beside = _KEEPING // lanes if code.keeps else 0

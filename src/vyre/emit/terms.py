@@ -94,7 +94,16 @@ class Terms:
 
     def lane(self) -> str:
         """An invocation's number among the lanes of its team."""
+        if self.code.abreast > 1:
+            return f"({self.dialect.ids[IdKind.LOCAL][1]} & {self.code.lanes - 1}u)"
         return f"({self.dialect.ids[IdKind.LOCAL][0]} & {self.code.lanes - 1}u)"
+
+    def member(self) -> str:
+        """An invocation's number among those of its workgroup, all of which are of teams."""
+        if self.code.abreast > 1:
+            column, row, _ = self.dialect.ids[IdKind.LOCAL]
+            return f"({row} * {self.code.abreast}u + {column})"
+        return self.lane()
 
     def share(self) -> str:
         """A workgroup's number among those that share a result."""
@@ -106,6 +115,8 @@ class Terms:
         return name, self.helpers.exchange(dtype)
 
     def id(self, kind: IdKind, axis: int) -> str:
+        if self.code.abreast > 1 and kind is IdKind.INVOCATION and axis == 1:  # rows are lanes
+            return self.dialect.ids[IdKind.WORKGROUP][axis]
         if self.code.lanes > 1 and kind is IdKind.INVOCATION and axis == 0:
             # Not all lanes of a launch have numbers: of teams there may be 2**32.
             group, size, own = (
@@ -113,8 +124,12 @@ class Terms:
                 for one in (IdKind.WORKGROUP, IdKind.WORKGROUP_SIZE, IdKind.LOCAL)
             )
             lanes = f"{self.code.lanes}u"
-            if self.code.shares > 1:  # a workgroup is one team
-                return f"({group} / {self.code.shares}u)"
+            if self.code.shares > 1:  # a workgroup is one team, or several abreast
+                group = f"({group} / {self.code.shares}u)"
+            if self.code.abreast > 1:
+                return f"({group} * {self.code.abreast}u + {own})"
+            if self.code.shares > 1:
+                return group
             number = f"({group} * ({size} / {lanes}) + {own} / {lanes})"
             return f"({number} * {self.code.items}u)" if self.code.items > 1 else number
         if self.code.group is not None and kind in (IdKind.WORKGROUP_SIZE, IdKind.INVOCATION):

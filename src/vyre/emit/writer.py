@@ -128,7 +128,7 @@ class Writer:
                 counter = f"{self.terms.pointers[buffer]} + {expr(index, here)[0]}"
                 here.scope[name] = DataType.BOOL
                 arrive = self.terms.helpers.arrive()
-                given = f"{counter}, {self.terms.lane()}, {shares}u"
+                given = f"{counter}, {self.terms.member()}, {shares}u"
                 yield f"{pad}const bool {self.name(name, here)} = {arrive}({given});"
             case _:
                 raise UnsupportedFeature(
@@ -281,7 +281,7 @@ class Writer:
 
     def guard(self, axes: tuple[int, ...]) -> Iterator[str]:
         """Ends the invocations that lie beyond the dispatch along `axes`."""
-        if self.code.fitted:
+        if self.code.fitted or self.code.abreast > 1:  # who is beyond does the last one's work
             return
         outside = " || ".join(
             f"{self.terms.id(IdKind.INVOCATION, axis)} >= {self.terms.word_extent(axis)}"

@@ -109,7 +109,7 @@ def room_for(program: Program, code: Code, launch: Launch) -> tuple[int, ...]:
 
     return tuple(
         results * elements(one.elements, one.reduction) * STORAGE[one.dtype].itemsize
-        for one in team(program, code.lanes, code.shares).kept
+        for one in team(program, code.lanes, code.shares, columns=code.abreast).kept
     )
 
 

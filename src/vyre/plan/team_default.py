@@ -118,10 +118,18 @@ def shares_for(
     rounds = rounds_to_share(program, launch) if can_share(device) else None
     if rounds is None or why_not_shares(program, replace(code, shares=2), launch) is not None:
         return []
-    units, results = max(device.compute_units, 1), results_of(code, launch)
+    units, results = max(device.compute_units, 1), groups_of(code, launch)
     most = _power_near(ceil(max(rounds.values()) / (BLOCK * code.lanes // LANES)))
     wanted = (min(_power_near(units * wave / results), most) for wave in waves)
     return sorted({count for count in wanted if count > 1})
+
+
+def groups_of(code: Code, launch: Launch) -> int:
+    """How many workgroups find results in a launch, where each result has one team."""
+    x, *others = simd.extent_of(launch)
+    if code.abreast > 1:
+        return ceil(x / code.abreast) * prod(others)
+    return results_of(code, launch)
 
 
 def can_share(device: DeviceInfo) -> bool:

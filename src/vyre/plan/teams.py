@@ -19,10 +19,19 @@ from vyre.analysis.forms import Launch
 from vyre.analysis.reader import LOAD
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
-from vyre.ir.team import covers_rows, rounds_kept, team, why_no_team, why_none_beside
+from vyre.ir.team import (
+    covers_rows,
+    group_bytes,
+    rounds_kept,
+    team,
+    why_no_team,
+    why_none_abreast,
+    why_none_beside,
+)
 from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.guess.teams import log_times
+from vyre.plan.guess.teams.walks import walks_of
 from vyre.plan.launch_numbers import NumberNotKnown
 from vyre.plan.shares import results_of, rounds_of, why_not_shares
 from vyre.plan.space import Fit, Refused, Resources, Space
@@ -51,6 +60,7 @@ _ALONE = (64, 128, 256, 512)  # invocations of a workgroup that are alone
 _ITEMS = (2, 4)
 """Results of an invocation that is alone on a GPU, where all results read the same."""
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
+_ABREAST = (4, 8, 16, 32)  # teams of a row of lanes each: 128 to 1024 invocations
 _RESULTS = (2, 4, 8)
 """Results that a team has side by side: each takes registers for what a round computes."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
@@ -190,6 +200,8 @@ def _of_other_sizes(
 
 def _team_group(code: Code, extent: Dim3) -> Schedule:
     """A code of teams in a workgroup of four of one row, or of one that has more."""
+    if code.abreast > 1:
+        return Schedule(group_of(code), code)
     several = 1
     if code.lanes == LANES and code.shares == 1:
         several = min(4, extent[1] if code.across else extent[0])
@@ -246,6 +258,10 @@ def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:
         return f"{x} invocations along x, where each stands for all positions along it"
     if code.lanes == 1:
         return None
+    if code.abreast > 1:
+        if (x, y, z) == group_of(code):
+            return None
+        return f"{code.abreast} teams abreast are a workgroup, and so are lanes below each other"
     if code.shares > 1 and (x, y, z) != (code.lanes, 1, 1):
         return "teams that share a result are workgroups of their own"
     if x % code.lanes or (code.across and x != code.lanes):
@@ -254,6 +270,11 @@ def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:
     if device.simd is None and alone and (x, y, z) != (code.lanes, 1, 1):
         return f"a team of {code.lanes} lanes is a workgroup of its own"
     return None
+
+
+def group_of(code: Code) -> Dim3:
+    """The workgroup of a code that allows one alone, or the smallest."""
+    return (code.abreast, code.lanes, 1) if code.abreast > 1 else (code.lanes, 1, 1)
 
 
 def _holds(facts: Facts, launch: Launch) -> bool:
@@ -299,6 +320,7 @@ def _teams(
         return
     if device.limits.lockstep != LANES:  # they tell each other through memory
         yield Schedule((LANES, 1, 1), one)
+        yield from _abreast(one, program, launch, device)
         return
     several = extent[1] if one.across else extent[0]
     for unroll in _UNROLLS:
@@ -312,6 +334,7 @@ def _teams(
     for lanes in _SHARING:
         yield from _shared(replace(one, lanes=lanes), device, program, launch)
     yield from _beside(one, program, launch, device)
+    yield from _abreast(one, program, launch, device)
     kept = keeping_code(one, program, launch)
     if kept is not None:
         for count in SIDE_BY_SIDE if kept.lanes == LANES else (1,):
@@ -346,6 +369,27 @@ def _beside(one: Code, program: Program, launch: Launch, device: DeviceInfo) -> 
             yield Schedule((4 * LANES, 1, 1), replace(code, lanes=4 * LANES))
 
 
+def _abreast(one: Code, program: Program, launch: Launch, device: DeviceInfo) -> Iterator[Schedule]:
+    """Teams that stand abreast, where results lie closer in memory than rounds."""
+    if why_none_abreast(program) is not None or not walks_of(program, launch).longest.is_beside:
+        return
+    results, most = simd.extent_of(launch)[0], device.limits.group_bytes
+    for abreast in _ABREAST:
+        if abreast >= 2 * results:
+            break
+        code = replace(one, abreast=abreast)
+        if most and bytes_of_group(program, code) > most:
+            break
+        for unroll in _UNROLLS[:2]:
+            yield Schedule(group_of(code), replace(code, unroll=unroll))
+        yield from _shared(replace(code, unroll=_UNROLLS[1]), device, program, launch)
+
+
+def bytes_of_group(program: Program, code: Code) -> int:
+    """The workgroup memory through which lanes of teams that stand abreast tell each other."""
+    return group_bytes(team(program, code.lanes, code.shares, columns=code.abreast).program)
+
+
 def _rows(
     device: DeviceInfo, program: Program, launch: Launch, *, unchecked: bool
 ) -> Iterator[Schedule]:
@@ -360,7 +404,7 @@ def _rows(
 
 def _shared(code: Code, device: DeviceInfo, program: Program, launch: Launch) -> Iterator[Schedule]:
     for shares in shares_for(code, device, program, launch, _WAVES[device.kind]):
-        yield Schedule((code.lanes, 1, 1), replace(code, shares=shares))
+        yield Schedule(group_of(code), replace(code, shares=shares))
 
 
 def _of_teams(code: Code, extent: Dim3, results: float) -> Dim3:

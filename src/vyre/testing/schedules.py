@@ -16,6 +16,7 @@ from vyre.ir.program import Program
 from vyre.ir.team import (
     covers_rows,
     why_no_team,
+    why_none_abreast,
     why_none_beside,
     why_not_shared,
     why_nothing_kept,
@@ -26,7 +27,7 @@ from vyre.plan import default
 from vyre.plan.geometry import tile_grid
 from vyre.plan.shares import launches_of, room_for, why_not_shares
 from vyre.plan.space import Space, refuse_unbounded
-from vyre.plan.teams import written_by_teams
+from vyre.plan.teams import bytes_of_group, group_of, written_by_teams
 from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of
 from vyre.runtime.devices.device import Device
@@ -148,6 +149,31 @@ def besides(
     return [_grouped(code, program, rng) for code in _bounded(info, program, drawn)]
 
 
+def abreast(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules of teams that stand abreast; none where they would not go the same way."""
+    if why_none_abreast(program) is not None or info.simd:
+        return []
+    can_share = why_not_shared(program) is None and info.limits.lockstep == LANES
+    drawn = [
+        Code(
+            lanes=LANES,
+            abreast=rng.choice((2, 4, 8, 16, 32)),
+            shares=rng.choice((1, 1, 2, 8)) if can_share else 1,
+            unroll=rng.choice(UNROLLS),
+            checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
+        )
+        for _ in range(count)
+    ]
+    return [
+        Schedule(group_of(code), code)
+        for code in _bounded(info, program, drawn)
+        if why_not_shares(program, code, numbers) is None
+        and bytes_of_group(program, code) <= (info.limits.group_bytes or 1 << 15)
+    ]
+
+
 def unrolled(
     info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
 ) -> list[Schedule]:
@@ -170,7 +196,7 @@ def pinned(
     info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
 ) -> list[Schedule]:
     """A few schedules of each kind of teams, whatever they are worth."""
-    kinds = (sharing, keeping, besides, unrolled)
+    kinds = (sharing, keeping, besides, abreast, unrolled)
     return [one for kind in kinds for one in kind(info, program, numbers, rng, count=count)]
 
 

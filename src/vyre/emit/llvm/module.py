@@ -47,7 +47,7 @@ class Module:
 TEAM = LANES
 """Lanes of a processor's teams: what is wider would have to meet in memory."""
 
-_OF_GPUS = ("items", "lines", "planes", "depth", "loaders", "fitted")
+_OF_GPUS = ("items", "lines", "planes", "depth", "loaders", "fitted", "abreast")
 
 
 def emit_llvm(program: Program, code: Code, features: Features, facts: Facts) -> Module:

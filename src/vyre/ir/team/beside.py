@@ -82,14 +82,14 @@ def beside(program: Program, nodes: Sequence[Node], count: int, fresh: Fresh) ->
     left = fresh("left")
     behind = Binary(BinaryOp.SUB, _EXTENT, u32(1))
     made: list[Node] = [Let(left, Binary(BinaryOp.SUB, behind, _X))]
-    differ = _differing(nodes)
-    copies = [Copy(_X, {}, _called(nodes, nodes))]
+    differ = differing(nodes)
+    copies = [Copy(_X, {}, called(nodes, nodes))]
     for number in range(1, count):
         position, names = fresh("position"), {name: fresh(name) for name in sorted(differ)}
         away = Binary(BinaryOp.MIN, u32(number), Var(left))
         made.append(Let(position, Binary(BinaryOp.ADD, _X, away)))
         copy = Copy(Var(position), names, {})
-        copies.append(replace(copy, texts=_called(nodes, [copy.of(node) for node in nodes])))
+        copies.append(replace(copy, texts=called(nodes, [copy.of(node) for node in nodes])))
     waiting: list[Node] = []  # stores, behind all that does not read what they store
     for node in nodes:
         assert isinstance(node, (Let, Reduce, Store)), node
@@ -109,13 +109,13 @@ def beside(program: Program, nodes: Sequence[Node], count: int, fresh: Fresh) ->
     return Beside(replace(program, entry=(*made, *waiting)), tuple(copies))
 
 
-def _called(before: Sequence[Node], now: Sequence[Node]) -> dict[str, str]:
+def called(before: Sequence[Node], now: Sequence[Node]) -> dict[str, str]:
     """What statements are called now, by what they were called."""
     pairs = zip(statements(before), statements(now), strict=True)
     return {statement_text(old): statement_text(new) for old, new in pairs}
 
 
-def _differing(nodes: Sequence[Node]) -> set[str]:
+def differing(nodes: Sequence[Node]) -> set[str]:
     """The names whose values go by the position."""
     found, stored = set[str](), set(stored_to(nodes))
     for node in nodes:

@@ -27,6 +27,7 @@ from vyre.ir.node import (
 )
 from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, Serial, has_reductions
+from vyre.ir.team.abreast import Columns, abreast, why_not_abreast
 from vyre.ir.team.again import Again, again_in
 from vyre.ir.team.beside import Copy, beside, why_not_beside
 from vyre.ir.team.dealing import Dealing
@@ -93,11 +94,18 @@ class Team:
 
 
 @lru_cache(maxsize=256)
-def team(program: Program, lanes: int, shares: int = 1, keeps: int = 0, items: int = 1) -> Team:
+def team(
+    program: Program,
+    lanes: int,
+    shares: int = 1,
+    keeps: int = 0,
+    items: int = 1,
+    columns: int = 1,
+) -> Team:
     """The same program for teams of so many lanes, a multiple of 32; so many share a result.
 
     Lanes keep what they compute again of so many rounds of theirs, and have the rounds of so many
-    results side by side.
+    results side by side. In each row of a workgroup so many teams have a lane.
 
     Of a single lane it is an invocation that stands for a row of positions.
     """
@@ -112,7 +120,7 @@ def team(program: Program, lanes: int, shares: int = 1, keeps: int = 0, items: i
         row = replace(source, entry=alone.plain(source.entry))
         return Team(row, {**rows.texts, **alone.texts}, rows.x)
     kind: Callable[..., Writer] = Writer
-    if shares > 1:
+    if shares > 1 and columns == 1:
         parts = _relay(program, rows)
         assert parts is not None, program
         kind = partial(Sharing, shares=shares, relay=parts)
@@ -121,6 +129,15 @@ def team(program: Program, lanes: int, shares: int = 1, keeps: int = 0, items: i
         several = beside(source, unwrapped(source.entry), items, fresh)
         source, copies = several.program, several.copies
         kind = Dealing if kind is Writer else kind
+    if columns > 1:
+        within = abreast(unwrapped(source.entry), fresh)
+        source, copies = replace(source, entry=within.nodes), (within.copy,)
+        kind = partial(Columns, abreast=columns, shares=shares)
+        if shares > 1:
+            stores, scalars = Counter(stored_to(within.nodes)), _scalars(program)
+            parts = relay_through(within.nodes, None, stores, scalars)
+            assert parts is not None, program
+            kind = partial(kind, relay=parts)
     stored = Counter(stored_to(source.entry))
     x = None if rows is None else rows.x
     if keeps:
@@ -166,6 +183,15 @@ def why_none_beside(program: Program) -> str | None:
     return why_not_beside(unwrapped(program.entry))
 
 
+def why_none_abreast(program: Program) -> str | None:
+    """Why teams cannot stand abreast."""
+    if (why_not := why_no_team(program)) is not None:
+        return why_not
+    if covers_rows(program):
+        return "a team stands for a row of positions"
+    return why_not_abreast(unwrapped(program.entry))
+
+
 def why_nothing_kept(program: Program) -> str | None:
     """Why lanes of a team have nothing to keep of their rounds."""
     why_not = why_no_team(program)
@@ -183,10 +209,13 @@ def _again(program: Program, rows: Rows | None) -> Again | None:
 
 def _relay(program: Program, rows: Rows | None) -> Relay | None:
     source = program if rows is None else rows.program
-    scalars = frozenset(decl.name for decl in program.buffers if decl.is_scalar_argument)
     x = None if rows is None else rows.x
     nodes = unwrapped(source.entry)
-    return relay_through(nodes, x, Counter(stored_to(nodes)), scalars)
+    return relay_through(nodes, x, Counter(stored_to(nodes)), _scalars(program))
+
+
+def _scalars(program: Program) -> frozenset[str]:
+    return frozenset(decl.name for decl in program.buffers if decl.is_scalar_argument)
 
 
 @lru_cache(maxsize=256)

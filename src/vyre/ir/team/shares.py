@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from vyre.ir.declare import BufferDecl
-from vyre.ir.expr import Alike, Binary, BinaryOp, Expr, Id, IdKind, Lit, Load, Select, Share, Var
+from vyre.ir.expr import Binary, BinaryOp, Expr, Id, IdKind, Lit, Load, Select, Share, Var
 from vyre.ir.fold import BLOCK
 from vyre.ir.node import Arrive, Assign, Block, If, Let, Loop, Node, Store
 from vyre.ir.serial import U32_MAX, Held, Names, as_state, u32, up
@@ -116,7 +116,7 @@ class Sharing(Writer):
             yield from now
             return
         results = [
-            Let(reduction.name, Alike(Load(array, Var(self.result))))
+            Let(reduction.name, self.as_one(Load(array, Var(self.result))))
             for reduction, array in zip(leg.group.reductions, found, strict=True)
         ]
         here = Binary(BinaryOp.EQ, Load(self.phase, u32(0)), u32(number))

@@ -158,7 +158,11 @@ class Writer(Serial):
 
     def alike(self, value: Expr) -> Expr:
         """What all lanes of a team have alike."""
-        return Alike(FromLane(value, 0))
+        return self.as_one(FromLane(value, 0))
+
+    def as_one(self, value: Expr) -> Expr:
+        """A value that all lanes of a team have, for those who keep one of it."""
+        return Alike(value)
 
     def by_its_lane(self, store: Node) -> Node:
         """A store of what all lanes have: each of them does it, as one access to memory."""

@@ -40,7 +40,7 @@ from vyre.plan.space import (
     Space,
     refuse_unbounded,
 )
-from vyre.plan.teams import why_not_free, why_not_group, written_by_teams
+from vyre.plan.teams import group_of, why_not_free, why_not_group, written_by_teams
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
@@ -382,7 +382,10 @@ class Launcher:
         validate_launch_geometry(workgroup, grid, self.limits)
         tiles = tiles_of(numbers.extent, schedule)
         code = schedule.code
-        refuse_wrapping(schedule.workgroup, tiles, code.items_by_axis, lanes=code.lanes)
+        if code.abreast > 1:
+            refuse_wrapping(schedule.tile, tiles)
+        else:
+            refuse_wrapping(schedule.workgroup, tiles, code.items_by_axis, lanes=code.lanes)
         if binary.max_threads and prod(workgroup) > binary.max_threads:
             raise InvalidInput(
                 f"workgroup {workgroup} is {prod(workgroup)} threads; {self.kernel.name} compiled "
@@ -410,7 +413,7 @@ class Launcher:
         if (no_team := why_not_group(schedule, self.device.info)) is not None:
             raise InvalidInput(
                 f"workgroup {schedule.workgroup} for this call of {name}: {no_team}",
-                f"use ({code.lanes}, 1, 1)",
+                f"use {group_of(code)}",
             )
         if (no_shares := why_not_shares(self.program, code, numbers)) is not None:
             raise InvalidInput(

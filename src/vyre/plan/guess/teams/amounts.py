@@ -65,6 +65,7 @@ class Amounts:
     agreed: Numbers = 0.0  # times that the lanes of a row tell each other, for each number
     met: Numbers = 0.0  # numbers of rows that all others look at
     meetings: Numbers = 0.0  # of rows
+    gathered: Numbers = 0.0  # numbers that one lane has of all others, of teams abreast
     walks: Numbers = 0.0
     ordered: Numbers = 0.0  # of those, walks by blocks
     placed: Numbers = 0.0  # turns of a loop over positions
@@ -107,6 +108,7 @@ class _Teams:
     unroll: Vector
     keeps: Vector
     items: Vector  # results of a team
+    abreast: Vector  # teams that have a lane each in every row
 
     @property
     def rows(self) -> Vector:
@@ -164,6 +166,7 @@ def _teams(work: Walks, schedules: Sequence[Schedule]) -> _Teams:
         unroll=column([code.unroll for code in codes]),
         keeps=column([code.keeps for code in codes]),
         items=items,
+        abreast=column([code.abreast for code in codes]),
     )
 
 
@@ -201,7 +204,8 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
     if walk.is_ordered:
         dealt = t.items > 1.0
         states, looked = np.where(dealt, _dealt(states), states), np.where(dealt, 1.0, states)
-    found.agreed += met * states
+    found.agreed += met * states * (t.abreast == 1.0)
+    found.gathered += (met + 1.0) * states * (t.abreast > 1.0)
     found.met += several * met * t.rows * looked
     found.meetings += several * met
     found.walks += times
@@ -254,21 +258,46 @@ def _is_far(access: Access) -> bool:
 
 def _accessed(found: Amounts, access: Access, t: _Teams, rounds: Vector, own: Vector) -> None:
     """Adds the accesses of rounds, by all rows of lanes and by one of them."""
-    beside = np.where(t.alone, _apart(access.apart), _apart(access.step))
+    beside = _beside(access, t)
     # What does not go by the result is read once for all results of a team.
     count = rounds * access.times * (t.items if access.apart != 0 else 1.0)
-    lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
+    lines = beside.pieces(LINE)
     found.loads += count
     found.lines += count * lines
     found.spread += own * access.times * (lines - 1.0)
     _moved(found, access, t, count, beside)
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """How lanes of a row lie in memory: runs of some of them, each so many bytes from the next."""
+
+    apart: Vector
+    run: Vector | float = float(LANES)  # lanes
+    runs: Vector | float = 1.0
+
+    def pieces(self, size: float) -> Vector:
+        """How many pieces of memory of a size all lanes touch."""
+        found: Vector = self.runs * np.clip(np.ceil(self.apart * self.run / size), 1.0, self.run)
+        return found
+
+
+def _beside(access: Access, t: _Teams) -> _Beside:
+    """How the lanes of a row lie in memory where each has a round, or a result, or some of both."""
+    usual = np.where(t.alone, _apart(access.apart), _apart(access.step))
+    if not access.apart:  # those abreast read the same
+        run = np.where(t.abreast > 1.0, LANES / t.abreast, LANES)
+        return _Beside(usual, run)
+    apart = np.where(t.abreast > 1.0, _apart(access.apart), usual)
+    run = np.where(t.abreast > 1.0, t.abreast, LANES)
+    return _Beside(apart, run, LANES / run)
+
+
 def _apart(distance: int | None) -> float:
     return SECTOR * 4.0 if distance is None else float(distance)
 
 
-def _moved(found: Amounts, access: Access, t: _Teams, count: Vector, beside: Vector) -> None:
+def _moved(found: Amounts, access: Access, t: _Teams, count: Vector, beside: _Beside) -> None:
     """Adds what comes to units: all bytes of a line that some lane uses, sooner or later."""
     size = float(access.size)
     if access.again and _is_far(access):
@@ -276,13 +305,13 @@ def _moved(found: Amounts, access: Access, t: _Teams, count: Vector, beside: Vec
         found.row += access.array / t.results * t.threads / t.lanes
     if access.kind == LOAD and not _is_far(access):
         return
-    lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
+    lines, sectors = beside.pieces(LINE), beside.pieces(SECTOR) * SECTOR
     # Of every sector that lanes touch, what others of them, or later rounds, use.
-    sectors = np.clip(np.ceil(beside * LANES / SECTOR), 1.0, LANES) * SECTOR
-    used = np.minimum(np.maximum(beside, size / LANES) * LANES, size * LANES)
+    used = np.minimum(np.maximum(beside.apart * beside.run, size) * beside.runs, size * LANES)
     used = np.maximum(used, size)
     other = np.where(t.alone, _apart(access.step), _apart(access.apart))
     near = np.where(t.alone, SECTOR / size, t.threads / t.lanes)  # of them, at once
+    near = np.where(t.abreast > 1.0, 1.0, near)  # they are in one row already
     once = np.minimum(np.maximum(SECTOR / np.maximum(other, 1.0), 1.0), SECTOR / size)
     shared = np.where(t.alone, once, np.minimum(once, near))
     least = np.maximum(sectors / shared, used)
@@ -303,9 +332,11 @@ def _placed(found: Amounts, work: Walks, t: _Teams, *, spreads: bool) -> None:
     found.operations += rows * work.operations
     found.functions += rows * work.functions
     for access in work.accesses:
-        beside = np.where(t.across | t.alone, _apart(access.apart), 0.0)
-        lines = np.clip(np.ceil(beside * LANES / LINE), 1.0, LANES)
-        count = rows * access.times
+        near = t.across | t.alone | (t.abreast > 1.0)
+        run = np.where(t.abreast > 1.0, t.abreast, LANES)
+        beside = _Beside(np.where(near, _apart(access.apart), 0.0), run)
+        lines = beside.pieces(LINE)
+        count = np.where(t.abreast > 1.0, t.results / t.abreast, rows) * access.times
         found.loads += count
         found.lines += count * lines
         _moved(found, access, t, count, beside)

@@ -48,6 +48,7 @@ class Constants:
     agreed: float
     met: float
     meeting: float
+    gathered: float
     walk: float
     ordered: float
     placed: float
@@ -155,6 +156,7 @@ def _own(a: Amounts, c: Any, missing: Numbers) -> Numbers:
         + c.agreed * a.agreed
         + c.met * a.met
         + c.meeting * a.meetings
+        + c.gathered * a.gathered
         + c.walk * a.walks
         + c.ordered * a.ordered
         + c.placed * a.placed
