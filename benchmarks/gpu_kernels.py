@@ -47,6 +47,7 @@ REDUCTIONS: dict[str, vyre.Kernel] = {
     **reduction_kernels.KERNELS,
     "row_softmax_fast": kernels.row_softmax,
     "layer_norm_fast": kernels.layer_norm,
+    "feature_means": reduction_kernels.column_means,
     "nearest2": reduction_kernels.nearest_of,
     "nearest4": reduction_kernels.nearest_of,
 }

@@ -26,7 +26,8 @@ POWERS: dict[str, tuple[int, ...]] = {
     "dot": (20, 26),
     "peak": (20, 26),
     "matrix_vector": (24,),
-    "column_means": (24,),
+    "column_means": (20, 24, 26),
+    "feature_means": (24,),
 }
 FAST = ("nbody_sums", "row_softmax_fast", "layer_norm_fast")
 """Cells that are run with `fast_math`, as their peers take the same freedoms."""
@@ -41,7 +42,7 @@ def written(kernel: str) -> str:
     return kernel.removesuffix("_fast")
 
 
-CENTRES, EPS = 64, 1e-5
+CENTRES, FEATURES, EPS = 64, 64, 1e-5
 SAME, APPROXIMATE = 1e-4, 1e-3
 """How far off a result may be, as a share of the results' root mean square; by `fast_math`."""
 
@@ -95,6 +96,7 @@ PEERS: Mapping[str, tuple[str, ...]] = {
     "peak": ("torch_eager",),
     "matrix_vector": ("torch_eager",),
     "column_means": ("torch_eager", "torch_compile"),
+    "feature_means": ("torch_eager", "torch_compile"),
 }
 """Who is measured beside Vyre."""
 
@@ -129,6 +131,8 @@ def make(torch: Any, kernel: str, power: int, where: str = "cuda") -> Cell:
             return cell((normal(n),), (floats(1),))
         case "row_totals" | "column_means":
             return cell((normal(rows, rows),), (floats(rows),))
+        case "feature_means":
+            return cell((normal(n // FEATURES, FEATURES),), (floats(FEATURES),))
         case "row_softmax":
             return cell((normal(rows, rows),), (floats(rows, rows),))
         case "layer_norm":
@@ -161,7 +165,7 @@ def expected(torch: Any, cell: Cell) -> tuple[Any, ...]:
             found = (torch.dot(x.double(), cell.arrays[1].double()),)
         case "row_totals":
             found = (x.sum(1, dtype=torch.float64),)
-        case "column_means":
+        case "column_means" | "feature_means":
             found = (x.mean(0, dtype=torch.float64),)
         case "matrix_vector":
             found = (x.double() @ cell.arrays[1].double(),)

@@ -32,7 +32,7 @@ def eager(cell: Cell) -> Run:
             return lambda: torch.dot(*cell.arrays)
         case "row_totals":
             return lambda: torch.sum(x, 1, out=out)
-        case "column_means":
+        case "column_means" | "feature_means":
             return lambda: torch.mean(x, 0, out=out)
         case "matrix_vector":
             return lambda: torch.mv(*cell.arrays, out=out)
@@ -72,6 +72,7 @@ def nearest(points: Array, centres: Array) -> Array:
 FORMULAS: dict[str, Callable[..., Any]] = {
     "row_totals": row_totals,
     "column_means": column_means,
+    "feature_means": column_means,
     "row_softmax": row_softmax,
     "layer_norm": layer_norm,
     "nearest2": nearest,

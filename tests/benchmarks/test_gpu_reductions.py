@@ -165,7 +165,7 @@ def test_every_limit_names_peers_that_are_measured(suite):
     held = [(kernel, of.limit_of(kernel, power)) for kernel, power in cells(suite)]
 
     assert {kernel for kernel, limit in held if limit is None} == {
-        *("dot", "peak", "matrix_vector", "column_means")
+        *("dot", "peak", "matrix_vector", "column_means", "feature_means")
     }
     assert all(set(limit.peers) <= set(of.PEERS[kernel]) for kernel, limit in held if limit)
 
