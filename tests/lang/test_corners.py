@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -221,3 +222,21 @@ def test_one_name_may_mean_a_variable_in_several_functions(translate: Translate)
         out[0] = t
 
     assert names_bound(translate(kernel)) == ["t", "t_2", "t_3", "t_4"]
+
+
+def test_the_least_and_the_greatest_of_known_numbers_are_the_languages_own(run: Run):
+    """Python takes the first of zeros, and goes by NaN where that comes first."""
+
+    def kernel(out: Out[f32]):
+        out[0] = max(-0.0, 0.0)
+        out[1] = min(0.0, -0.0)
+        out[2] = max(math.nan, 1.0)
+        out[3] = min(math.nan, 2, 3.5)
+        out[4] = max(0, -0.0)
+        out[5] = min(3, 2)
+
+    out = np.zeros(6, np.float32)
+    run(kernel, out=out)
+
+    assert out.tolist() == [0, 0, 1, 2, 0, 2]
+    assert np.signbit(out).tolist() == [False, True, False, False, False, False]

@@ -8,7 +8,9 @@ import inspect
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
+from math import copysign, isnan
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -243,10 +245,16 @@ class Calls(Reductions):
     def on_host_call(
         self, node: ast.Call, target: object, numbers: Sequence[Number | None]
     ) -> Value:
-        """Python's own function of numbers known while translating is computed by Python."""
+        """Python's own function of numbers known while translating is computed by Python.
+
+        The least and the greatest are those of the language: NaN loses, and -0 is less than 0.
+        """
         assert callable(target)
         try:
-            result = target(*numbers)
+            if target in (builtins.min, builtins.max) and len(numbers) > 1:
+                result = target(numbers, key=_rank if target is builtins.max else _rank_below)
+            else:
+                result = target(*numbers)
         except (ArithmeticError, ValueError, TypeError):
             listed = ", ".join(repr(number) for number in numbers)
             raise self.error(
@@ -480,3 +488,21 @@ def _kind_of(target: object) -> str:
     if (getattr(target, "__module__", None) or "").partition(".")[0] == "numpy":
         return "a function of NumPy"
     return f"a {type(target).__name__}"
+
+
+def _rank(number: Any) -> tuple[bool, Any, float]:
+    """By what the greatest of some numbers is found."""
+    return not _is_nan(number), number, _sign(number)
+
+
+def _rank_below(number: Any) -> tuple[bool, Any, float]:
+    """By what the least is."""
+    return _is_nan(number), number, _sign(number)
+
+
+def _is_nan(number: Any) -> bool:
+    return isinstance(number, float) and isnan(number)
+
+
+def _sign(number: Any) -> float:
+    return copysign(1.0, number) if isinstance(number, float) else 1.0
