@@ -95,6 +95,9 @@ SHORT_DOT = launch((1, 1, 1), x=(20_000,), y=(20_000,), out=(1,))
 UNKNOWN = launch((1, 1, 1), x=(9,), sizes=(1,), out=(1,))
 MANY_NEAREST = launch((40_000, 1, 1), points=(40_000, 16), centres=(64, 16), out=(40_000,))
 NEAREST = launch((1000, 1, 1), points=(1000, 16), centres=(64, 16), out=(1000,))
+SHORT_MEANS = launch((1000, 1, 1), x=(256, 1000), out=(1000,))
+FEW_MEANS = launch((64, 1, 1), x=(1 << 20, 64), out=(64,))
+UNROLLED = "unroll 8, teams of 32"
 WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
 
 
@@ -105,7 +108,12 @@ WEIGHTED = launch((1000, 1, 1), x=(512, 1000), w=(512,), out=(1000,))
         (GPU, reducers.residual, MATRIX, "128, teams of 32"),
         (GPU, reducers.residual, LONG_MATRIX, "128, teams of 128"),
         (GPU, reducers.residual, WIDE_MATRIX, "256, teams of 256"),
-        (GPU, reducers.column_means, MEANS, "128, teams of 32"),
+        (GPU, reducers.column_means, MEANS, "16x32, teams of 32, 16 abreast"),
+        (GPU, reducers.column_means, SHORT_MEANS, "128, teams of 32"),
+        (GPU, reducers.column_means, FEW_MEANS, f"16x32, {UNROLLED}, 64 shares, 16 abreast"),
+        (SMALL, reducers.column_means, MEANS, "4x32, teams of 32, 4 abreast"),
+        (APART, reducers.column_means, MEANS, "16x32, teams of 32, 16 abreast"),
+        (APART, reducers.column_means, FEW_MEANS, "16x32, teams of 32, 16 abreast"),
         (GPU, reducers.column_means, MANY_MEANS, "256"),
         (GPU, reducers.nearest, NEAREST, "128, teams of 32"),
         (GPU, reducers.nearest, MANY_NEAREST, "256"),

@@ -21,7 +21,6 @@ from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
     covers_rows,
-    group_bytes,
     rounds_kept,
     team,
     why_no_team,
@@ -38,7 +37,9 @@ from vyre.plan.space import Fit, Refused, Resources, Space
 from vyre.plan.team_default import (
     SIDE_BY_SIDE,
     WIDE,
+    bytes_of_group,
     can_share,
+    group_of,
     keeping_code,
     shared_by_default,
     shares_for,
@@ -272,11 +273,6 @@ def why_not_group(schedule: Schedule, device: DeviceInfo) -> str | None:
     return None
 
 
-def group_of(code: Code) -> Dim3:
-    """The workgroup of a code that allows one alone, or the smallest."""
-    return (code.abreast, code.lanes, 1) if code.abreast > 1 else (code.lanes, 1, 1)
-
-
 def _holds(facts: Facts, launch: Launch) -> bool:
     try:
         return facts.unchecked_for(launch)
@@ -383,11 +379,6 @@ def _abreast(one: Code, program: Program, launch: Launch, device: DeviceInfo) ->
         for unroll in _UNROLLS[:2]:
             yield Schedule(group_of(code), replace(code, unroll=unroll))
         yield from _shared(replace(code, unroll=_UNROLLS[1]), device, program, launch)
-
-
-def bytes_of_group(program: Program, code: Code) -> int:
-    """The workgroup memory through which lanes of teams that stand abreast tell each other."""
-    return group_bytes(team(program, code.lanes, code.shares, columns=code.abreast).program)
 
 
 def _rows(

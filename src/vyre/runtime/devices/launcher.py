@@ -40,7 +40,8 @@ from vyre.plan.space import (
     Space,
     refuse_unbounded,
 )
-from vyre.plan.teams import group_of, why_not_free, why_not_group, written_by_teams
+from vyre.plan.team_default import group_of
+from vyre.plan.teams import why_not_free, why_not_group, written_by_teams
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
 from vyre.plan.workload import workload_of
