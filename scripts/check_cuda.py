@@ -1,6 +1,7 @@
-"""Checks a CUDA device: --only kernels,programs,arrays,timing,cost --count 5000 --json PATH.
+"""Checks a CUDA device: --only kernels,teams,programs,arrays,timing,cost --count 5000 --json PATH.
 
 kernels   every bundled kernel, every schedule of its space, at odd sizes, against the reference
+teams     kernels with reductions by teams of every kind, against the reference
 programs  generated programs against the reference, the codes taking turns
 arrays    CuPy and torch without copies, streams in order, captures, out=, errors that say so
 timing    times behind a gate against those of many launches in a row, and that nothing hangs
@@ -43,10 +44,10 @@ from vyre.model import Code, Order
 from vyre.plan.geometry import tile_grid
 from vyre.runtime.arrays import foreign
 from vyre.runtime.devices.launcher import words_of
-from vyre.testing import provenance
+from vyre.testing import provenance, reducers
 from vyre.testing.compare import apart, differences, provable
 from vyre.testing.programs import Case, generate
-from vyre.testing.schedules import space_for
+from vyre.testing.schedules import in_teams, space_for
 
 CODES = (
     Code(),
@@ -189,6 +190,30 @@ def check_kernels(given: argparse.Namespace) -> Section:
         section.checked += checked
         section.failed += failed
         section.figures |= figures
+    return section
+
+
+# -- teams
+
+
+def check_calls(place: str, seed: int) -> tuple[int, list[str]]:
+    """Kernels with reductions on some arrays, under a few schedules of each kind of teams."""
+    device, checked, failed = vyre.open(place), 0, list[str]()
+    for call in reducers.calls(seed):
+        rng = Random(f"{seed} {call}")
+        drawn = [*in_teams(call.space(device), rng), *call.pinned(device, rng)]
+        checked += len(drawn)
+        failed += reducers.deviations(call, device, drawn)
+    return checked, failed
+
+
+def check_teams(given: argparse.Namespace) -> Section:
+    section = Section("teams")
+    seeds = range(given.seed, given.seed + (1 if given.small else 12))
+    work = [(given.device, seed) for seed in seeds]
+    for checked, failed in in_processes(check_calls, work, given, section):
+        section.checked += checked
+        section.failed += failed
     return section
 
 
@@ -738,6 +763,7 @@ def first_dispatch_ms() -> float:
 SALT = float(np.float32(int.from_bytes(os.urandom(3), "little")))
 SECTIONS = {
     "kernels": check_kernels,
+    "teams": check_teams,
     "programs": check_programs,
     "arrays": check_arrays,
     "timing": check_timing,
