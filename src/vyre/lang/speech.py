@@ -75,6 +75,8 @@ class Speech(Assignments):
             for part in ast.walk(node):
                 if part is not node and hasattr(part, "lineno"):
                     ast.copy_location(part, node)
+                if part is not node and isinstance(part, ast.expr):
+                    self.frame.source.spelled[part] = ast.unparse(part)
         parts: list[str | _Shown] = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
