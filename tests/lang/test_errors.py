@@ -302,7 +302,32 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
             "write x[i] = ..., or use another name",
         ),
         ("b = x", "'x' is a whole array", "index it: x[i]"),
-        ("b = math.pie", "math has no 'pie'", "use a name that math has"),
+        ("b = math.pie", "math has no 'pie'", "write math.pi"),
+        ("b = np.sqr(a)", "np has no 'sqr'", "write np.sqrt"),
+        ("b = vyre.sqr(a)", "vyre has no 'sqr'", "write vyre.sqrt"),
+        ("b = vyre.inf", "vyre has no 'inf'", "write math.inf"),
+        ("b = vyre.zebra(a)", "vyre has no 'zebra'", "use a name that vyre has"),
+        ("b = u8.maximum", "u8 has no 'maximum'", "use a name that u8 has"),
+        *(
+            (
+                f"b = {word}",
+                f"no name {word!r} here",
+                f"write {meant}, or give {word!r} a value before this line, or make it a parameter",
+            )
+            for word, meant in (
+                ("sqrt", "vyre.sqrt"),
+                ("sqr", "vyre.sqrt"),
+                ("argmax", "vyre.argmax"),
+                ("inf", "math.inf"),
+                ("ARAY", "'ARRAY'"),
+            )
+        ),
+        ("b = numpy.sqrt(a)", "no name 'numpy' here", "write import numpy at the top of the file"),
+        (
+            "b = zebra",
+            "no name 'zebra' here",
+            "give 'zebra' a value before this line, or make it a parameter",
+        ),
         (
             "b = ARRAY",
             "ARRAY is a whole array outside the kernel",

@@ -34,7 +34,7 @@ from vyre.lang.edges import at_edge, place_at
 from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
 from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators, whole
-from vyre.lang.params import Edge, spell
+from vyre.lang.params import Edge
 from vyre.lang.scopes import (
     Alias,
     Bound,
@@ -46,6 +46,7 @@ from vyre.lang.scopes import (
     Missing,
 )
 from vyre.lang.tables import Table, is_table
+from vyre.lang.unknown import fix_for_member
 from vyre.lang.values import Value, fits, zero
 
 SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
@@ -294,11 +295,9 @@ class Expressions(Operators, ABC):
                 f"{self.text(node.value)} is a number, and numbers have no attributes here",
                 "use a function such as vyre.abs(x)",
             )
-        raise self.error(
-            node,
-            f"{self.text(node.value)} has no {node.attr!r}",
-            f"use a name that {spell(getattr(owner, '__name__', owner))} has",
-        )
+        text = self.text(node.value)
+        fix = fix_for_member(node.attr, owner, text)
+        raise self.error(node, f"{text} has no {node.attr!r}", fix)
 
     def length(self, node: ast.expr, held: Held) -> Value:
         """The number of elements of an array."""
