@@ -29,7 +29,14 @@ def told(written: Written, refusal: Refusal) -> Callable[..., str]:
 
     def told(lines: str, **options: object) -> str:
         body = "".join(f"    {line}\n" for line in lines.splitlines())
-        names = {"math": math, "np": np, "ARRAY": np.zeros(3), "plain": plain, "TEXT": "a"}
+        names = {
+            "math": math,
+            "np": np,
+            "ARRAY": np.zeros(3),
+            "plain": plain,
+            "TEXT": "a",
+            "NONE": 0,
+        }
         return str(refusal(written(HEAD + body, **names), **options))
 
     return told
@@ -398,6 +405,11 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         (
             "for k in range(0, 4, 0):\n    pass",
             "the step 0 is not a constant other than 0",
+            "write a number, or count with while",
+        ),
+        (
+            "for k in range(0, 4, NONE):\n    pass",
+            "the step NONE, which is 0, is not a constant other than 0",
             "write a number, or count with while",
         ),
         (

@@ -202,7 +202,7 @@ class Arrays(Tuples):
         if isinstance(node, ast.Tuple):
             found = [self.expression(part).constant for part in node.elts]
         elif isinstance(static, tuple):
-            found = list(static)
+            found = [self.constant(node, part).constant for part in static]
         else:
             found = [self.expression(node).constant]
         extents = tuple(
@@ -211,9 +211,11 @@ class Arrays(Tuples):
             if isinstance(extent, int) and not isinstance(extent, bool) and extent >= 1
         )
         if len(extents) != len(found) or not 1 <= len(extents) <= MAX_RANK:
+            known = tuple(found) if isinstance(static, tuple) or len(found) != 1 else found[0]
+            shape = self.known_as(node, None if None in found else known)
             raise self.error(
                 node,
-                f"the shape {self.text(node)} is not 1 to {MAX_RANK} constant whole numbers from 1",
+                f"the shape {shape} is not 1 to {MAX_RANK} constant whole numbers from 1",
                 "write vyre.local(f32, 4) or vyre.local(f32, (4, 4))",
             )
         return extents

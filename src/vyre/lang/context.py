@@ -126,6 +126,11 @@ class Context:
     def text(self, node: ast.expr) -> str:
         return self.frame.source.text(node)
 
+    def known_as(self, node: ast.expr, known: object) -> str:
+        """What the author wrote for a constant, and what it is where that does not show it."""
+        text = self.text(node)
+        return text if known is None or text == repr(known) else f"{text}, which is {known!r},"
+
     @contextmanager
     def nested(self) -> Iterator[list[Node]]:
         """Statements go into a list of their own, with names of their own."""
