@@ -277,6 +277,21 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         ("b = int(a)", "int() converts on the host, not in a kernel", "write i32(a)"),
         ("b = bool(a)", "bool() converts on the host, not in a kernel", "write bool_(a)"),
         ("b = np.uint8(a)", "np.uint8() converts on the host, not in a kernel", "write u8(a)"),
+        *(
+            (f"b = {text}", f"{name}() converts on the host, not in a kernel", f"write {meant}")
+            for text, name, meant in (
+                ("float('inf')", "float", "math.inf"),
+                ('a * float("-Infinity")', "float", "-math.inf"),
+                ("float('nan')", "float", "math.nan"),
+                ("np.float64('1e3')", "np.float64", "1000.0"),
+            )
+        ),
+        ("b = f32('inf')", "a string is not part of the kernel language", "write math.inf"),
+        (
+            "b = f32('red')",
+            "a string is not part of the kernel language",
+            "compute with numbers; make text of them on the host",
+        ),
         # Names
         (
             "out[i] = w\nw = 2",

@@ -49,6 +49,7 @@ from vyre.lang.params import MAX_RANK, instead_of
 from vyre.lang.reductions import Reductions
 from vyre.lang.scopes import Buffer, Held, Local
 from vyre.lang.several import Parts, count_of, form_of
+from vyre.lang.unknown import fix_for_text
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, fits, literal
 
 _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
@@ -200,12 +201,11 @@ class Calls(Reductions):
         text = self.text(node.func)
         inside = self.text(node.args[0]) if node.args else "x"
         if isinstance(target, type) and issubclass(target, (float, int, np.generic)):
-            instead = _numpy_spelling(target) or instead_of(target)
-            raise self.error(
-                node,
-                f"{text}() converts on the host, not in a kernel",
-                f"write {instead}({inside})",
-            )
+            instead = f"write {_numpy_spelling(target) or instead_of(target)}({inside})"
+            given = node.args[0] if node.args else None
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                instead = fix_for_text(given.value) or instead
+            raise self.error(node, f"{text}() converts on the host, not in a kernel", instead)
         same = next((name for thing, name in _NAN_KEEPING if thing is target), None)
         if same is not None:
             raise self.error(

@@ -46,7 +46,7 @@ from vyre.lang.scopes import (
     Missing,
 )
 from vyre.lang.tables import Table, is_table
-from vyre.lang.unknown import fix_for_member
+from vyre.lang.unknown import fix_for_member, fix_for_text
 from vyre.lang.values import Value, fits, zero
 
 SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
@@ -209,7 +209,7 @@ class Expressions(Operators, ABC):
             raise self.error(
                 node,
                 "a string is not part of the kernel language",
-                "compute with numbers; make text of them on the host",
+                fix_for_text(value) or "compute with numbers; make text of them on the host",
             )
         text = self.text(node)
         if isinstance(value, DataType):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from math import isinf, isnan
 from types import ModuleType
 
 from vyre.ir.types import SCALARS
@@ -36,6 +37,23 @@ def fix_for_name(name: str, around: Iterable[str]) -> str:
         meant = repr(close[0]) if close[0] in known else f"vyre.{close[0]}"
     either = f"write {meant}, or " if meant else ""
     return f"{either}give {name!r} a value before this line, or make it a parameter"
+
+
+def fix_for_text(text: str) -> str | None:
+    """How a number that a text holds is written in a kernel; of other texts nothing.
+
+    >>> fix_for_text("-inf"), fix_for_text("NaN"), fix_for_text("1e3"), fix_for_text("red")
+    ('write -math.inf', 'write math.nan', 'write 1000.0', None)
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if isnan(number):
+        return "write math.nan"
+    if isinf(number):
+        return f"write {'-' if number < 0 else ''}math.inf"
+    return f"write {number!r}"
 
 
 def fix_for_member(name: str, owner: object, written: str) -> str:
