@@ -147,6 +147,41 @@ REFUSED = {
         "write print(...) on a line of its own",
     ),
     "a whole array": ("print(x)", "'x' is a whole array", "index it: x[i]"),
+    "an old format": (
+        "print('%d of %f' % (i, x[i]))",
+        "'%d of %f' % (i, x[i]) is a text that a kernel does not make",
+        'write an f-string, for example print(f"{x:.3f} at {i}")',
+    ),
+    "a format of a named text": (
+        "print(TEXT % i)",
+        "TEXT % i is a text that a kernel does not make",
+        'write an f-string, for example print(f"{x:.3f} at {i}")',
+    ),
+    "a method of a text": (
+        "print('at {}'.format(i))",
+        "'at {}'.format(i) is a text that a kernel does not make",
+        'write an f-string, for example print(f"{x:.3f} at {i}")',
+    ),
+    "texts put together": (
+        "print('at ' + str(i))",
+        "'at ' + str(i) is a text that a kernel does not make",
+        'write an f-string, for example print(f"{x:.3f} at {i}")',
+    ),
+    "a text behind a value": (
+        "print(str(i) + ' of')",
+        "str(i) + ' of' is a text that a kernel does not make",
+        'write an f-string, for example print(f"{x:.3f} at {i}")',
+    ),
+    "a value as a text": (
+        "print(str(i))",
+        "str(i) is a text that a kernel does not make",
+        'write an f-string, for example print(f"{x:.3f} at {i}")',
+    ),
+    "one of two texts": (
+        "print('low' if x[i] < 0 else 'high')",
+        "'low' if x[i] < 0 else 'high' is a text that a kernel does not make",
+        "write if and else, with a print in each",
+    ),
     "several at once": (
         "print(*x)",
         "a starred value is not part of the kernel language",
