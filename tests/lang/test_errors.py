@@ -401,6 +401,13 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         ("b = x.shape[1]", "axis 1 of 'x', which has 1 axis", "use axis 0"),
         ("b = x.shape[i]", "the axis of a shape is not a constant", "write x.shape[0]"),
         ("b = len(a)", "len() of a, which is not an array", "use it on an array"),
+        ("b = len(x[i])", "len() of x[i], which is not an array", "use it on an array"),
+        ("b = len(x.shape)", "len() of x.shape, which is not an array", "write x.ndim"),
+        (
+            "t = vyre.local(f32, (3, 4))\nb = len(t[0])",
+            "len() of t[0], which is not an array",
+            "write t.shape[1]",
+        ),
         (
             "b = x.copy()",
             "arrays have no methods in a kernel, such as 'copy'",

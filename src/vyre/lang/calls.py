@@ -34,7 +34,7 @@ from vyre.ir.node import Let, ReduceOp
 from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
-from vyre.lang.expressions import SPLIT_EVERY
+from vyre.lang.expressions import SPLIT_EVERY, chain_of
 from vyre.lang.intrinsics import (
     INTRINSICS,
     Domain,
@@ -259,9 +259,24 @@ class Calls(Reductions):
         held = self.held(argument) or self.table(argument)
         if held is None:
             raise self.error(
-                node, f"len() of {self.text(argument)}, which is not an array", "use it on an array"
+                node,
+                f"len() of {self.text(argument)}, which is not an array",
+                self.instead_of_len(argument),
             )
         return self.axis_extent(node, held, 0)
+
+    def instead_of_len(self, argument: ast.expr) -> str:
+        """How the length of a row is written, and that of a shape."""
+        named, indices = chain_of(argument)
+        is_sliced = any(isinstance(index, ast.Slice) for index in indices)
+        held = self.held(named)
+        if held is not None and 0 < len(indices) < held.rank and not is_sliced:
+            return f"write {self.text(named)}.shape[{len(indices)}]"
+        match argument:
+            case ast.Attribute(value=base, attr="shape") if self.held(base) is not None:
+                return f"write {self.text(base)}.ndim"
+            case _:
+                return "use it on an array"
 
     def cast(self, node: ast.Call, target: DataType) -> Value:
         (argument,) = self.arguments(node, ("x",))
