@@ -417,7 +417,40 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         (
             "for k in x:\n    pass",
             "a loop runs over range() or a tuple, and x is neither",
-            "write for k in range(len(x)): and index with k",
+            "write for k in range(len(x)), and x[k]",
+        ),
+        (
+            "for part in acc[2:]:\n    pass",
+            "a loop runs over range() or a tuple, and acc[2:] is neither",
+            "write for k in range(2, len(acc)), and acc[k]",
+        ),
+        (
+            "for k in np.arange(2, m):\n    pass",
+            "a loop runs over range() or a tuple, and np.arange(2, m) is neither",
+            "write for k in range(2, m)",
+        ),
+        (
+            "for k in list(range(m)):\n    pass",
+            "a loop runs over range() or a tuple, and list(range(m)) is neither",
+            "write for k in range(m)",
+        ),
+        *(
+            (
+                f"for k in {over}:\n    pass",
+                f"a loop runs over range() or a tuple, and {over} is neither",
+                "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES",
+            )
+            for over in ("'abc'", "range(3) + range(4)", "sorted(TEXT)", "{1, 2}")
+        ),
+        (
+            "for k in m:\n    pass",
+            "a loop runs over range() or a tuple, and m is neither",
+            "write for k in range(m)",
+        ),
+        (
+            "for v in ARRAY[1:]:\n    pass",
+            "a loop runs over range() or a tuple, and ARRAY[1:] is neither",
+            "write for k in range(1, len(ARRAY)), and ARRAY[k]",
         ),
         (
             "for k in range(0, 4, m):\n    pass",

@@ -151,23 +151,30 @@ class Loops(Assignments):
             parts = self.several(node)
             if not isinstance(parts, Value):
                 return list(parts)
-        fix = "write for k in range(len(x)): and index with k"
-        if of_generator and self.is_part(node):
-            fix = self.instead_of_part(node)
-        elif of_generator:
-            fix = self.instead_of_other(node)
+        is_part = self.is_part(node)
         raise self.error(
             node,
             f"a {'generator' if of_generator else 'loop'} runs over range() or a tuple, and "
             f"{self.text(node)} is neither",
-            fix,
+            self.instead_of_part(node) if is_part else self.instead_of_other(node),
         )
 
     def instead_of_other(self, node: ast.expr) -> str:
-        """How a generator runs over what is no array and no tuple."""
+        """How a loop runs over what is no array and no tuple."""
+        match node:
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), keywords=[]) if (
+                called.endswith("range")  # NumPy's arange, prange and such
+            ):
+                return f"write for k in range({', '.join(map(self.short_text, node.args))})"
+            case ast.Call(args=[ast.Call(func=inner) as over]) if self.static(inner) is range:
+                return f"write for k in {self.short_text(over)}"
+            case _:
+                pass
         is_call = isinstance(node, ast.Call) and self.static(node.func) is not len
         of_values = (
-            isinstance(part, (ast.Tuple, ast.List, ast.Set, ast.Dict))
+            isinstance(part, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr))
+            or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+            or (isinstance(part, ast.Call) and self.static(part.func) is range)
             or isinstance(self.static(part), (tuple, list, dict, set, np.ndarray))
             for part in ast.walk(node)
             if isinstance(part, ast.expr)
