@@ -36,6 +36,7 @@ def told(written: Written, refusal: Refusal) -> Callable[..., str]:
             "plain": plain,
             "TEXT": "a",
             "NONE": 0,
+            "SETTINGS": {"steps": 3},
         }
         return str(refusal(written(HEAD + body, **names), **options))
 
@@ -354,6 +355,11 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
             "b = ARRAY",
             "ARRAY is a whole array outside the kernel",
             "index it: ARRAY[k], or pass it as ARRAY: In[f32]",
+        ),
+        (
+            "b = SETTINGS['steps']",
+            "SETTINGS is a dict, and a kernel computes with numbers",
+            "take what it needs of it out around the kernel, n = SETTINGS[...], and use n",
         ),
         ("b = math", "math is a module", "use a number or a function of it"),
         ("b = f32", "f32 is a type, not a value", "call it: f32(x)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from types import ModuleType
@@ -225,6 +226,12 @@ class Expressions(Operators, ABC):
         if isinstance(value, (tuple, list)):
             kind = type(value).__name__
             raise self.error(node, f"{text} is a whole {kind}", f"index it: {text}[k]")
+        if isinstance(value, Mapping):
+            raise self.error(
+                node,
+                f"{text} is a {type(value).__name__}, and a kernel computes with numbers",
+                f"take what it needs of it out around the kernel, n = {text}[...], and use n",
+            )
         if isinstance(value, ModuleType):
             raise self.error(node, f"{text} is a module", "use a number or a function of it")
         kind = "not a number" if value is None else f"a {type(value).__name__}"
