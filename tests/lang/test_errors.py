@@ -811,6 +811,16 @@ def test_workgroup_memory_is_declared_once_at_the_top(
             "leave the default out, and pass the array in the call",
         ),
         (
+            "a: In[f32] = None",
+            "'a' is an array, and only numbers have a default",
+            "leave the default out, and pass the array in the call",
+        ),
+        (
+            "a: Out[f32] = None",
+            "'a' is an array, and only numbers have a default",
+            "leave the default out: a call makes the outputs that it is not given",
+        ),
+        (
             "a: 'Nowhere'",
             "the type of 'a' is not known here: name 'Nowhere' is not defined",
             "import or define it before the function",
