@@ -30,7 +30,7 @@ class Arrays(Tuples):
         if isinstance(held, Table):
             return self.looked_up(held, indices, node)
         places, _ = self.places_of(held, indices, node)
-        return Value.typed(node, held.dtype, Element(Var(held.ir_name), places))
+        return Value.typed(node, held.dtype, self.noted(Element(Var(held.ir_name), places), node))
 
     def looked_up(self, table: Table, indices: list[ast.expr], node: ast.expr) -> Value:
         places, numbers = self.places_of(table, indices, node)
@@ -49,7 +49,7 @@ class Arrays(Tuples):
         return Value(
             node,
             None,
-            lambda dtype: Element(self.made(table, dtype), places),
+            lambda dtype: self.noted(Element(self.made(table, dtype), places), node),
             is_float,
             tuple(Constant(number, node) for number in dict.fromkeys(table.values)),
         )
@@ -114,7 +114,8 @@ class Arrays(Tuples):
         values = [self.once(value, "at") for value in self.values(*indices)]
         places = tuple(self.index(held, axis, value) for axis, value in enumerate(values))
         mark, before = len(self.out), self.effects
-        left = Value.typed(node.target, held.dtype, Element(Var(held.ir_name), places))
+        before_it = self.noted(Element(Var(held.ir_name), places), node.target)
+        left = Value.typed(node.target, held.dtype, before_it)
         right = self.expression(node.value)
         if self.effects != before:
             left = self.spill(left, "before", mark)
