@@ -54,6 +54,7 @@ def told(made: Callable[..., list[str]]) -> Callable[..., str]:
         ("print(i, sep=None, end=None)", r'print "{i}\n"'),
         ("print(f'{x[i]:.3f} of {i=} {TEXT:>6} {NUMBER:03d}')", None),
         ("print(f'{x[i]!r}{i!s}')", r'print "{x[i]}{i}\n"'),
+        ("print(f'{u8(m):c}')", r'print "{u8(m[0u32]):c}\n"'),
         ("print(TEXT, NUMBER, 1.5, True)", r'print "text 7 1.5 True\n"'),
         ("print(flag, i < 3)", r'print "{flag[0u32]} {i < 3u32}\n"'),
         ("other(m)", r'print "{m[0u32]}\n"'),
@@ -236,6 +237,11 @@ def test_a_mistake_is_named_with_its_line_and_a_way_out(told: Callable[..., str]
             "write the format out, for example {x:.3f}",
         ),
         ("print(f'{i!a}')", "!a is for texts, and this is a number", "leave it out"),
+        (
+            "print(f'{m:>3c}')",
+            "m is u32, which format '>3c' does not show: not every u32 is a letter, as every u8 is",
+            "use a format of Python's for such numbers, for example {x:.3f} or {n:4d}",
+        ),
         ("print(f'of {x.shape}')", "x.shape is a tuple", "take one axis: x.shape[0]"),
         (
             "print(f'{x[i] + n[i]}')",
