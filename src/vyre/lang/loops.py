@@ -31,6 +31,8 @@ from vyre.lang.values import Value, zero
 MOST_ROUNDS = 1024
 """Of loops over tuples in one kernel: each is spelled out, and loops in loops multiply."""
 
+_INDEXED = "write for k in range(...): and index with k"
+
 
 class Loops(Assignments):
     """Turns loops over tuples and the like into their rounds."""
@@ -207,6 +209,8 @@ class Loops(Assignments):
             return self.zipped(node, of_generator=of_generator)
         if target is reversed:
             (inner,) = self.arguments(node, ("x",))
+            if isinstance(inner, ast.Call) and self.static(inner.func) is range:
+                return self.known_range(inner, self.instead_of_reversed(inner))[::-1]
             return self.sequence(inner, of_generator=of_generator)[::-1]
         given = self.matched(node, ("iterable", "start"), ("start",))
         start = self.expression(given["start"]).constant if "start" in given else 0
@@ -220,21 +224,30 @@ class Loops(Assignments):
         items = self.sequence(given["iterable"], of_generator=of_generator)
         return [(Value.literal(node, start + n), item) for n, item in enumerate(items)]
 
-    def known_range(self, node: ast.Call) -> list[Parts]:
+    def instead_of_reversed(self, node: ast.Call) -> str:
+        """How a loop counts down to 0 from what only a call knows, below which u32 has nothing."""
+        match node.args:
+            case [ast.Name() | ast.Call() | ast.Attribute() | ast.Subscript() as stop]:
+                n = self.short_text(stop)
+                return f"write for j in range({n}): and in it k = {n} - 1 - j"
+            case _:
+                return _INDEXED
+
+    def known_range(self, node: ast.Call, fix: str = _INDEXED) -> list[Parts]:
         given = self.range_of(node, "a loop")
         start, stop = given.start.constant, given.stop.constant
         if not isinstance(start, int) or not isinstance(stop, int):
             raise self.error(
                 node,
                 f"{self.text(node)} is spelled out here, and its bounds are not constants",
-                "write for k in range(...): and index with k",
+                fix,
             )
         found = range(start, stop, given.step)
         if len(found) > MOST_ROUNDS:
             raise self.error(
                 node,
                 f"{self.text(node)} has {len(found):,} rounds; {MOST_ROUNDS:,} are spelled out",
-                "write for k in range(...): and index with k",
+                _INDEXED,
             )
         return [Value.literal(node, number) for number in found]
 
