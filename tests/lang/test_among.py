@@ -11,7 +11,7 @@ from vyre.errors import InvalidInput, LanguageError
 
 NUMBER = count()
 HEAD = "def k(x: In[f32], out: Out[f32]):\n    i, t = vyre.gid(), vyre.local_id()\n"
-NAMES = {"SHAPE": (4, 8), "FLAT": (), "DEEP": (2, 2, 2, 2), "N": 7}
+NAMES = {"SHAPE": (4, 8), "FLAT": (), "DEEP": (2, 2, 2, 2), "N": 7, "HALVES": 1.5}
 
 
 def told(body: str, workgroup: object, head: str = HEAD) -> str:
@@ -91,6 +91,16 @@ def test_a_list_of_among_is_no_workgroup_of_its_own():
             )
             for written in ("{}", "(4, {})")
             for wrong in ("0", "1.5", "True", "i", "len(x)", "i + vyre.workgroup_size()", "x[0]")
+        ),
+        (
+            "HALVES",
+            "the count HALVES, which is 1.5, is not a constant whole number from 1",
+            "write a number, a name from outside the kernel, or vyre.workgroup_size()",
+        ),
+        (
+            "(4, HALVES - 2)",
+            "the count HALVES - 2, which is -0.5, is not a constant whole number from 1",
+            "write a number, a name from outside the kernel, or vyre.workgroup_size()",
         ),
         (
             "(4, *SHAPE)",

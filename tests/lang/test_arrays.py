@@ -498,6 +498,15 @@ MISTAKES = [
     ("b = vyre.local(f32, (2, True))",
      "the shape (2, True) is not 1 to 3 constant whole numbers from 1",
      "write vyre.local(f32, 4) or vyre.local(f32, (4, 4))"),
+    ("b = vyre.local(f32, NONE)",
+     "the shape NONE, which is 0, is not 1 to 3 constant whole numbers from 1",
+     "write vyre.local(f32, 4) or vyre.local(f32, (4, 4))"),
+    ("b = vyre.local(f32, HALVES)",
+     "the shape HALVES, which is (2, 1.5), is not 1 to 3 constant whole numbers from 1",
+     "write vyre.local(f32, 4) or vyre.local(f32, (4, 4))"),
+    ("b = vyre.local(f32, (4, NONE - 1))",
+     "the shape (4, NONE - 1), which is (4, -1), is not 1 to 3 constant whole numbers from 1",
+     "write vyre.local(f32, 4) or vyre.local(f32, (4, 4))"),
     ("b = vyre.local(float, 4)", "float is not an element type of arrays",
      "write vyre.local(f32, 4)"),
     ("b = vyre.local(f64, 512)",
@@ -572,7 +581,8 @@ MISTAKES = [
 def test_a_mistake_is_named_with_a_way_out(written: Written, refusal, line, problem, fix):
     body = "".join(f"    {part}\n" for part in line.splitlines())
     names = {
-        "W": WEIGHTS, "K": SOBEL, "D": np.zeros(3), "BIG": BIG, "MIXED": (1, "two"),
+        "W": WEIGHTS, "K": SOBEL, "D": np.zeros(3), "BIG": BIG, "NONE": 0, "HALVES": (2, 1.5),
+        "MIXED": (1, "two"),
         "RAGGED": ((1, 2), (3,)), "BOTH": (True, 2), "EMPTY": (), "replaced": replaced,
         "COMPLEX": np.zeros(2, complex), "DEEP": np.zeros((1, 1, 1, 1), np.float32),
     }  # fmt: skip  # a few to a line
@@ -616,3 +626,17 @@ def test_a_name_may_be_an_array_again_where_the_one_before_has_ended():
     x = np.array([0, 1.5, 4], np.float32)
     for device in ("reference", "cpu"):
         assert np.asarray(again(vyre.open(device).array(x))).tolist() == [2, 3.5, 46]
+
+
+def test_the_sizes_of_a_small_array_may_be_numbers_of_numpys(written: Written, run: Run):
+    kernel = written(
+        "def kernel(out: Out[f32]):\n"
+        "    t = vyre.local(f32, EXTENTS)\n"
+        "    out[0] = f32(100 * len(t) + t.shape[1])\n",
+        EXTENTS=tuple(np.array([2, 3])),
+    )
+    out = np.zeros(1, np.float32)
+
+    run(kernel, out=out)
+
+    assert out[0] == 203

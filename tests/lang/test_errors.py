@@ -29,7 +29,15 @@ def told(written: Written, refusal: Refusal) -> Callable[..., str]:
 
     def told(lines: str, **options: object) -> str:
         body = "".join(f"    {line}\n" for line in lines.splitlines())
-        names = {"math": math, "np": np, "ARRAY": np.zeros(3), "plain": plain, "TEXT": "a"}
+        names = {
+            "math": math,
+            "np": np,
+            "ARRAY": np.zeros(3),
+            "plain": plain,
+            "TEXT": "a",
+            "NONE": 0,
+            "SETTINGS": {"steps": 3},
+        }
         return str(refusal(written(HEAD + body, **names), **options))
 
     return told
@@ -270,6 +278,21 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         ("b = int(a)", "int() converts on the host, not in a kernel", "write i32(a)"),
         ("b = bool(a)", "bool() converts on the host, not in a kernel", "write bool_(a)"),
         ("b = np.uint8(a)", "np.uint8() converts on the host, not in a kernel", "write u8(a)"),
+        *(
+            (f"b = {text}", f"{name}() converts on the host, not in a kernel", f"write {meant}")
+            for text, name, meant in (
+                ("float('inf')", "float", "math.inf"),
+                ('a * float("-Infinity")', "float", "-math.inf"),
+                ("float('nan')", "float", "math.nan"),
+                ("np.float64('1e3')", "np.float64", "1000.0"),
+            )
+        ),
+        ("b = f32('inf')", "a string is not part of the kernel language", "write math.inf"),
+        (
+            "b = f32('red')",
+            "a string is not part of the kernel language",
+            "compute with numbers; make text of them on the host",
+        ),
         # Names
         (
             "out[i] = w\nw = 2",
@@ -302,11 +325,41 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
             "write x[i] = ..., or use another name",
         ),
         ("b = x", "'x' is a whole array", "index it: x[i]"),
-        ("b = math.pie", "math has no 'pie'", "use a name that math has"),
+        ("b = math.pie", "math has no 'pie'", "write math.pi"),
+        ("b = np.sqr(a)", "np has no 'sqr'", "write np.sqrt"),
+        ("b = vyre.sqr(a)", "vyre has no 'sqr'", "write vyre.sqrt"),
+        ("b = vyre.inf", "vyre has no 'inf'", "write math.inf"),
+        ("b = vyre.zebra(a)", "vyre has no 'zebra'", "use a name that vyre has"),
+        ("b = u8.maximum", "u8 has no 'maximum'", "use a name that u8 has"),
+        *(
+            (
+                f"b = {word}",
+                f"no name {word!r} here",
+                f"write {meant}, or give {word!r} a value before this line, or make it a parameter",
+            )
+            for word, meant in (
+                ("sqrt", "vyre.sqrt"),
+                ("sqr", "vyre.sqrt"),
+                ("argmax", "vyre.argmax"),
+                ("inf", "math.inf"),
+                ("ARAY", "'ARRAY'"),
+            )
+        ),
+        ("b = numpy.sqrt(a)", "no name 'numpy' here", "write import numpy at the top of the file"),
+        (
+            "b = zebra",
+            "no name 'zebra' here",
+            "give 'zebra' a value before this line, or make it a parameter",
+        ),
         (
             "b = ARRAY",
             "ARRAY is a whole array outside the kernel",
             "index it: ARRAY[k], or pass it as ARRAY: In[f32]",
+        ),
+        (
+            "b = SETTINGS['steps']",
+            "SETTINGS is a dict, and a kernel computes with numbers",
+            "take what it needs of it out around the kernel, n = SETTINGS[...], and use n",
         ),
         ("b = math", "math is a module", "use a number or a function of it"),
         ("b = f32", "f32 is a type, not a value", "call it: f32(x)"),
@@ -354,6 +407,13 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         ("b = x.shape[1]", "axis 1 of 'x', which has 1 axis", "use axis 0"),
         ("b = x.shape[i]", "the axis of a shape is not a constant", "write x.shape[0]"),
         ("b = len(a)", "len() of a, which is not an array", "use it on an array"),
+        ("b = len(x[i])", "len() of x[i], which is not an array", "use it on an array"),
+        ("b = len(x.shape)", "len() of x.shape, which is not an array", "write x.ndim"),
+        (
+            "t = vyre.local(f32, (3, 4))\nb = len(t[0])",
+            "len() of t[0], which is not an array",
+            "write t.shape[1]",
+        ),
         (
             "b = x.copy()",
             "arrays have no methods in a kernel, such as 'copy'",
@@ -363,7 +423,40 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         (
             "for k in x:\n    pass",
             "a loop runs over range() or a tuple, and x is neither",
-            "write for k in range(len(x)): and index with k",
+            "write for k in range(len(x)), and x[k]",
+        ),
+        (
+            "for part in acc[2:]:\n    pass",
+            "a loop runs over range() or a tuple, and acc[2:] is neither",
+            "write for k in range(2, len(acc)), and acc[k]",
+        ),
+        (
+            "for k in np.arange(2, m):\n    pass",
+            "a loop runs over range() or a tuple, and np.arange(2, m) is neither",
+            "write for k in range(2, m)",
+        ),
+        (
+            "for k in list(range(m)):\n    pass",
+            "a loop runs over range() or a tuple, and list(range(m)) is neither",
+            "write for k in range(m)",
+        ),
+        *(
+            (
+                f"for k in {over}:\n    pass",
+                f"a loop runs over range() or a tuple, and {over} is neither",
+                "make a tuple of it outside the kernel, VALUES = (...), and write for v in VALUES",
+            )
+            for over in ("'abc'", "range(3) + range(4)", "sorted(TEXT)", "{1, 2}")
+        ),
+        (
+            "for k in m:\n    pass",
+            "a loop runs over range() or a tuple, and m is neither",
+            "write for k in range(m)",
+        ),
+        (
+            "for v in ARRAY[1:]:\n    pass",
+            "a loop runs over range() or a tuple, and ARRAY[1:] is neither",
+            "write for k in range(1, len(ARRAY)), and ARRAY[k]",
         ),
         (
             "for k in range(0, 4, m):\n    pass",
@@ -373,6 +466,11 @@ def test_the_caret_counts_characters_not_bytes(told: Callable[..., str]):
         (
             "for k in range(0, 4, 0):\n    pass",
             "the step 0 is not a constant other than 0",
+            "write a number, or count with while",
+        ),
+        (
+            "for k in range(0, 4, NONE):\n    pass",
+            "the step NONE, which is 0, is not a constant other than 0",
             "write a number, or count with while",
         ),
         (
@@ -711,6 +809,16 @@ def test_workgroup_memory_is_declared_once_at_the_top(
             "a: In[f32] = 0",
             "'a' is an array, and only numbers have a default",
             "leave the default out, and pass the array in the call",
+        ),
+        (
+            "a: In[f32] = None",
+            "'a' is an array, and only numbers have a default",
+            "leave the default out, and pass the array in the call",
+        ),
+        (
+            "a: Out[f32] = None",
+            "'a' is an array, and only numbers have a default",
+            "leave the default out: a call makes the outputs that it is not given",
         ),
         (
             "a: 'Nowhere'",

@@ -452,6 +452,16 @@ def test_ways_out_of_loops_are_python_s(seed: int, written: Written, run: Run):
             "write for k in range(...): and index with k",
         ),
         (
+            "for k in reversed(range(len(x))):\n    pass",
+            "range(len(x)) is spelled out here, and its bounds are not constants",
+            "write for j in range(len(x)): and in it k = len(x) - 1 - j",
+        ),
+        (
+            "for k in reversed(range(1, len(x))):\n    pass",
+            "range(1, len(x)) is spelled out here, and its bounds are not constants",
+            "write for k in range(...): and index with k",
+        ),
+        (
             "for a, b in zip((1, 2), range(10**6)):\n    pass",
             f"range(10**6) has 1,000,000 rounds; {MOST_ROUNDS:,} are spelled out",
             "write for k in range(...): and index with k",

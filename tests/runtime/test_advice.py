@@ -174,6 +174,29 @@ DAYS = np.array(["2026-01-01", "2026-01-02"], "M8[D]")
             [1.5],
             "x of doubled is a list, not an array\nFix: pass numpy.asarray(x, dtype=numpy.float32)",
         ),
+        (
+            doubled,
+            None,
+            "x of doubled is None, not an array\n"
+            "Fix: pass the array itself: a kernel that changes arrays in place returns None",
+        ),
+        (
+            tiny,
+            b"text",
+            "x of tiny is a bytes, not an array\nFix: pass numpy.frombuffer(x, numpy.uint8)",
+        ),
+        (
+            tiny,
+            "text",
+            "x of tiny is a str, not an array\nFix: pass numpy.frombuffer(x.encode(), numpy.uint8)",
+        ),
+        (
+            doubled,
+            bytearray(8),
+            "x of doubled is a bytearray, not an array\n"
+            "Fix: pass numpy.frombuffer(x, numpy.float32)",
+        ),
+        (doubled, "1.5", "x of doubled is a str, not an array\nFix: pass an array of float32"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, (np.ndarray, list)) else None,
 )
@@ -270,6 +293,11 @@ def test_results_come_back_to_an_array_that_cannot_be_written_as_it_lies(x, text
             "the results of a converted copy would not be in x",
         ),
         (
+            None,
+            "x of bump is None, not an array\n"
+            "Fix: pass the array itself: a kernel that changes arrays in place returns None",
+        ),
+        (
             [0.0],
             "x of bump is a list, not an array\n"
             "Fix: make it an array first, x = numpy.asarray(x, dtype=numpy.float32): "
@@ -286,7 +314,7 @@ def test_results_come_back_to_an_array_that_cannot_be_written_as_it_lies(x, text
             "Fix: pass x.data to write every element, masked or not",
         ),
     ],
-    ids=["float64", "big endian", "complex", "list", "read-only", "masked"],
+    ids=["float64", "big endian", "complex", "None", "list", "read-only", "masked"],
 )
 def test_what_is_written_is_never_to_be_passed_as_a_copy_that_nobody_keeps(x, text):
     assert message(lambda: bump(x)) == text

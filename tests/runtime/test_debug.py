@@ -24,7 +24,7 @@ def made(body: str, head: str, **options: object) -> vyre.Kernel:
     file = f"<debugged {len(linecache.cache)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     types = {name: getattr(vyre, name) for name in vyre.__all__}
-    space = {**types, "vyre": vyre}
+    space = {**types, "vyre": vyre, "TABLE": (0.5, 1.5, 2.5), "SQUARE": np.eye(2, dtype=np.float32)}
     exec(compile(source, file, "exec"), space)  # noqa: S102  # our own text
     return vyre.kernel(**options)(space["kernel"]) if options else vyre.kernel(space["kernel"])
 
@@ -106,6 +106,27 @@ def test_a_report_says_when_there_is_nothing():
             "s = 0.0\nfor k in range(3):\n    s += x[i + k]\nout[i] = s",
             [("loads", 5, "x[i + k]", 3)],
         ),
+        (
+            "t = vyre.local(f32, 5)\nt[i] = x[i]\nout[i] = t[0]",
+            [("stores", 4, "t[i] = x[i]", 3)],
+        ),
+        (
+            "t = vyre.local(f32, (2, 5))\nout[i] = t[1, i]",
+            [("loads", 4, "t[1, i]", 3)],
+        ),
+        (
+            "t = vyre.local(f32, 5)\nt[i] += x[i]",
+            [("loads", 4, "t[i]", 3), ("stores", 4, "t[i] += x[i]", 3)],
+        ),
+        ("t = vyre.local(f32, 5)\nout[i] = t[i] if i < 5 else 0.0", []),
+        ("t = vyre.local(f32, 5)\nif i < 5:\n    t[i] = x[i]", []),
+        (
+            "t = vyre.local(f32, 5)\nout[i] = sum(t[i + k] for k in range(2))",
+            [("loads", 4, "t[i + k]", 7)],
+        ),
+        ("out[i] = TABLE[i]", [("loads", 3, "TABLE[i]", 5)]),
+        ("out[i] = SQUARE[i, 0] + TABLE[i % 3]", [("loads", 3, "SQUARE[i, 0]", 6)]),
+        ("out[i] = TABLE[i] if i < 3 else 0.0", []),
         ("out[i] = f32(u8(x[i] * 50))", [("casts", 3, "u8(x[i] * 50)", 2)]),
         ("out[i] = f32(u8(x[i] * 20))", []),
         ("out[i] = f32(u32(x[i] - 1))", [("casts", 3, "u32(x[i] - 1)", 1)]),
@@ -188,6 +209,25 @@ def test_rounds_of_reductions_are_watched():
     (found,) = watch.found.values()
     assert (found.doubt, found.item, found.count) == (Doubt.LOADS, load, 3)
     assert [place for place, _ in found.places] == [(7, 0, 0), (6, 0, 0), (7, 0, 0)]
+
+
+def test_elements_of_small_arrays_and_of_tables_are_named_with_their_place():
+    kernel = made("t = vyre.local(f32, (2, 5))\nout[i] = t[1, i] + TABLE[i]", "out: Out[f32]")
+
+    with vyre.debug(show=False) as report:
+        kernel(shape=6)
+
+    assert [one.details for one in report] == [
+        ("gid 5: t[1, 5] of 2 x 5",),
+        ("gid 3: table[3] of 3", "gid 4: table[4] of 3", "gid 5: table[5] of 3"),
+    ]
+
+
+def test_lanes_beyond_the_last_element_are_not_told_of_small_arrays():
+    body = "t = vyre.local(f32, 5)\nt[i] = x[i]\nvyre.barrier()\nout[i] = t[i] + TABLE[i % 3]"
+    kernel = made(body, "x: In[f32], out: Out[f32]", workgroup=8)
+
+    assert found(kernel, np.ones(5, np.float32)) == []
 
 
 @pytest.mark.parametrize("edge", ["clamp", "wrap"])

@@ -407,6 +407,34 @@ def test_tuning_changes_nothing_the_caller_has():
     assert np.array_equal(total, x + 1)
 
 
+@vyre.kernel
+def from_the_top(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid()
+    out[i, j] = max(x[i, k] for k in range(x.shape[1])) - x[i, j]
+
+
+@vyre.kernel(workgroup=vyre.among((8, 8), (16, 4)))
+def stated(x: In[f32, 2], out: Out[f32, 2]):
+    i, j = vyre.gid()
+    out[i, j] = x[i, j] + f32(vyre.workgroup_size())
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+@pytest.mark.parametrize("device", ["reference", "cpu"])
+@pytest.mark.parametrize("kernel", [heavy, bound, from_the_top, stated])
+def test_tuning_a_call_of_no_elements_says_so_and_keeps_nothing(kernel, device, shape):
+    """Plans share out time among elements, so that a team's lanes were divided by none."""
+    axes = shape if kernel in (from_the_top, stated) else (0,)
+    x = vyre.open(device).array(np.zeros(axes, np.float32))
+
+    made = kernel.tune(x)
+
+    assert (made.reason, made.gain) == (Reason.DEFAULT, None)
+    assert made.detail == "the call covers no element, so there is nothing to launch"
+    assert process.recorder().get(made.workload) is None
+    assert kernel(x).shape == axes
+
+
 def test_a_second_tuning_is_answered_from_memory():
     x = np.ones(3000, np.float32)
     first = heavy.tune(x, budget_s=60.0)  # it ends when all is measured

@@ -34,7 +34,11 @@ def why_not_shown(dtype: DataType, form: str) -> str | None:
     >>> why_not_shown(DataType.F32, ".2f")
     >>> why_not_shown(DataType.F32, "d")
     "Unknown format code 'd' for object of type 'float'"
+    >>> why_not_shown(DataType.I32, "c")
+    'not every i32 is a letter, as every u8 is'
     """
+    if form.endswith("c") and dtype.is_int and dtype != DataType.U8:
+        return f"not every {dtype} is a letter, as every u8 is"
     try:
         format(1.0 if dtype.is_float else dtype.is_bool or 1, form)
     except ValueError as error:

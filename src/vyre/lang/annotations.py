@@ -11,6 +11,7 @@ import numpy as np
 
 from vyre.ir.types import DataType, int_range
 from vyre.lang.context import captured
+from vyre.lang.params import ArrayType, Role
 from vyre.lang.source import Source
 from vyre.lang.values import Number, fits
 from vyre.plain import shown
@@ -61,6 +62,8 @@ def defaults_of(source: Source) -> dict[str, Default]:
         if isinstance(value, np.generic):
             value = value.item()
         if not isinstance(value, (bool, int, float)):
+            if parameter.annotation is not None:
+                refuse_default_of_array(source, parameter, node)
             raise source.error(
                 node,
                 f"the default of {parameter.arg!r} is {shown(value)}, which is no number",
@@ -72,6 +75,20 @@ def defaults_of(source: Source) -> dict[str, Default]:
 
 def _plain(number: int | float) -> int | float:
     return int(number) if isinstance(number, int) else float(number)
+
+
+def refuse_default_of_array(source: Source, parameter: ast.arg, default: ast.expr) -> None:
+    """An array is passed, or made by the call where it is an output."""
+    annotation = annotation_of(source, parameter)
+    if isinstance(annotation, ArrayType):
+        is_made = annotation.role is Role.OUT
+        raise source.error(
+            default,
+            f"{parameter.arg!r} is an array, and only numbers have a default",
+            "leave the default out: a call makes the outputs that it is not given"
+            if is_made
+            else "leave the default out, and pass the array in the call",
+        )
 
 
 def check_default(source: Source, name: str, default: Default, dtype: DataType) -> None:

@@ -30,7 +30,7 @@ class Arrays(Tuples):
         if isinstance(held, Table):
             return self.looked_up(held, indices, node)
         places, _ = self.places_of(held, indices, node)
-        return Value.typed(node, held.dtype, Element(Var(held.ir_name), places))
+        return Value.typed(node, held.dtype, self.noted(Element(Var(held.ir_name), places), node))
 
     def looked_up(self, table: Table, indices: list[ast.expr], node: ast.expr) -> Value:
         places, numbers = self.places_of(table, indices, node)
@@ -49,7 +49,7 @@ class Arrays(Tuples):
         return Value(
             node,
             None,
-            lambda dtype: Element(self.made(table, dtype), places),
+            lambda dtype: self.noted(Element(self.made(table, dtype), places), node),
             is_float,
             tuple(Constant(number, node) for number in dict.fromkeys(table.values)),
         )
@@ -114,7 +114,8 @@ class Arrays(Tuples):
         values = [self.once(value, "at") for value in self.values(*indices)]
         places = tuple(self.index(held, axis, value) for axis, value in enumerate(values))
         mark, before = len(self.out), self.effects
-        left = Value.typed(node.target, held.dtype, Element(Var(held.ir_name), places))
+        before_it = self.noted(Element(Var(held.ir_name), places), node.target)
+        left = Value.typed(node.target, held.dtype, before_it)
         right = self.expression(node.value)
         if self.effects != before:
             left = self.spill(left, "before", mark)
@@ -202,7 +203,7 @@ class Arrays(Tuples):
         if isinstance(node, ast.Tuple):
             found = [self.expression(part).constant for part in node.elts]
         elif isinstance(static, tuple):
-            found = list(static)
+            found = [self.constant(node, part).constant for part in static]
         else:
             found = [self.expression(node).constant]
         extents = tuple(
@@ -211,9 +212,11 @@ class Arrays(Tuples):
             if isinstance(extent, int) and not isinstance(extent, bool) and extent >= 1
         )
         if len(extents) != len(found) or not 1 <= len(extents) <= MAX_RANK:
+            known = tuple(found) if isinstance(static, tuple) or len(found) != 1 else found[0]
+            shape = self.known_as(node, None if None in found else known)
             raise self.error(
                 node,
-                f"the shape {self.text(node)} is not 1 to {MAX_RANK} constant whole numbers from 1",
+                f"the shape {shape} is not 1 to {MAX_RANK} constant whole numbers from 1",
                 "write vyre.local(f32, 4) or vyre.local(f32, (4, 4))",
             )
         return extents

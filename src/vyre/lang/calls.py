@@ -36,7 +36,7 @@ from vyre.ir.node import Let, ReduceOp
 from vyre.ir.types import SCALARS, DataType
 from vyre.ir.typing import has_bits
 from vyre.lang.context import NOTHING
-from vyre.lang.expressions import SPLIT_EVERY
+from vyre.lang.expressions import SPLIT_EVERY, chain_of
 from vyre.lang.intrinsics import (
     INTRINSICS,
     Domain,
@@ -51,6 +51,7 @@ from vyre.lang.params import MAX_RANK, instead_of
 from vyre.lang.reductions import Reductions
 from vyre.lang.scopes import Buffer, Held, Local
 from vyre.lang.several import Parts, count_of, form_of
+from vyre.lang.unknown import fix_for_text
 from vyre.lang.values import PLACEHOLDER, Number, Value, converted, fits, literal
 
 _TESTS = (UnaryOp.IS_NAN, UnaryOp.IS_INF, UnaryOp.IS_FINITE)
@@ -202,12 +203,11 @@ class Calls(Reductions):
         text = self.text(node.func)
         inside = self.text(node.args[0]) if node.args else "x"
         if isinstance(target, type) and issubclass(target, (float, int, np.generic)):
-            instead = _numpy_spelling(target) or instead_of(target)
-            raise self.error(
-                node,
-                f"{text}() converts on the host, not in a kernel",
-                f"write {instead}({inside})",
-            )
+            instead = f"write {_numpy_spelling(target) or instead_of(target)}({inside})"
+            given = node.args[0] if node.args else None
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                instead = fix_for_text(given.value) or instead
+            raise self.error(node, f"{text}() converts on the host, not in a kernel", instead)
         same = next((name for thing, name in _NAN_KEEPING if thing is target), None)
         if same is not None:
             raise self.error(
@@ -267,9 +267,24 @@ class Calls(Reductions):
         held = self.held(argument) or self.table(argument)
         if held is None:
             raise self.error(
-                node, f"len() of {self.text(argument)}, which is not an array", "use it on an array"
+                node,
+                f"len() of {self.text(argument)}, which is not an array",
+                self.instead_of_len(argument),
             )
         return self.axis_extent(node, held, 0)
+
+    def instead_of_len(self, argument: ast.expr) -> str:
+        """How the length of a row is written, and that of a shape."""
+        named, indices = chain_of(argument)
+        is_sliced = any(isinstance(index, ast.Slice) for index in indices)
+        held = self.held(named)
+        if held is not None and 0 < len(indices) < held.rank and not is_sliced:
+            return f"write {self.text(named)}.shape[{len(indices)}]"
+        match argument:
+            case ast.Attribute(value=base, attr="shape") if self.held(base) is not None:
+                return f"write {self.text(base)}.ndim"
+            case _:
+                return "use it on an array"
 
     def cast(self, node: ast.Call, target: DataType) -> Value:
         (argument,) = self.arguments(node, ("x",))

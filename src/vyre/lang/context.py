@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,11 +28,11 @@ from vyre.ir.expr import (
 from vyre.ir.node import Let, Node
 from vyre.ir.types import DataType, int_range
 from vyre.ir.walk import expressions
-from vyre.lang.intrinsics import INTRINSICS
 from vyre.lang.params import Types
 from vyre.lang.scopes import Buffer, Frame, Held, Hoistable, Local, Names
 from vyre.lang.source import Place, Pointed, Source
 from vyre.lang.tables import NoTable, Table, is_table, read_table
+from vyre.lang.unknown import fix_for_name
 from vyre.lang.values import (
     PLACEHOLDER,
     Decisions,
@@ -126,6 +125,11 @@ class Context:
 
     def text(self, node: ast.expr) -> str:
         return self.frame.source.text(node)
+
+    def known_as(self, node: ast.expr, known: object) -> str:
+        """What the author wrote for a constant, and what it is where that does not show it."""
+        text = self.text(node)
+        return text if known is None or text == repr(known) else f"{text}, which is {known!r},"
 
     @contextmanager
     def nested(self) -> Iterator[list[Node]]:
@@ -387,16 +391,10 @@ class Context:
                 return NOTHING
 
     def no_name(self, node: ast.Name) -> LanguageError:
-        known = [*self.frame.env, *self.frame.assigned, *INTRINSICS]
-        known += [name for name in self.frame.source.fn.__globals__ if not name.startswith("__")]
-        known += self.frame.source.fn.__code__.co_freevars
-        close = difflib.get_close_matches(node.id, known, n=1)
-        meant = f"write {close[0]!r}, or " if close else ""
-        return self.error(
-            node,
-            f"no name {node.id!r} here",
-            f"{meant}give {node.id!r} a value before this line, or make it a parameter",
-        )
+        around = [*self.frame.env, *self.frame.assigned]
+        around += [name for name in self.frame.source.fn.__globals__ if not name.startswith("__")]
+        around += self.frame.source.fn.__code__.co_freevars
+        return self.error(node, f"no name {node.id!r} here", fix_for_name(node.id, around))
 
     def buffer(self, node: ast.expr) -> Buffer | None:
         """The array that `node` names, if it does."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from types import ModuleType
@@ -34,7 +35,7 @@ from vyre.lang.edges import at_edge, place_at
 from vyre.lang.fusing import factors
 from vyre.lang.intrinsics import Function, find_intrinsic
 from vyre.lang.operators import COMPARISONS, SYMBOLS, Operators, whole
-from vyre.lang.params import Edge, spell
+from vyre.lang.params import Edge
 from vyre.lang.scopes import (
     Alias,
     Bound,
@@ -46,6 +47,7 @@ from vyre.lang.scopes import (
     Missing,
 )
 from vyre.lang.tables import Table, is_table
+from vyre.lang.unknown import fix_for_member, fix_for_text
 from vyre.lang.values import Value, fits, zero
 
 SPLIT_EVERY = 40  # levels of one expression before a part of it is bound to a name
@@ -208,7 +210,7 @@ class Expressions(Operators, ABC):
             raise self.error(
                 node,
                 "a string is not part of the kernel language",
-                "compute with numbers; make text of them on the host",
+                fix_for_text(value) or "compute with numbers; make text of them on the host",
             )
         text = self.text(node)
         if isinstance(value, DataType):
@@ -224,6 +226,12 @@ class Expressions(Operators, ABC):
         if isinstance(value, (tuple, list)):
             kind = type(value).__name__
             raise self.error(node, f"{text} is a whole {kind}", f"index it: {text}[k]")
+        if isinstance(value, Mapping):
+            raise self.error(
+                node,
+                f"{text} is a {type(value).__name__}, and a kernel computes with numbers",
+                f"take what it needs of it out around the kernel, n = {text}[...], and use n",
+            )
         if isinstance(value, ModuleType):
             raise self.error(node, f"{text} is a module", "use a number or a function of it")
         kind = "not a number" if value is None else f"a {type(value).__name__}"
@@ -294,11 +302,9 @@ class Expressions(Operators, ABC):
                 f"{self.text(node.value)} is a number, and numbers have no attributes here",
                 "use a function such as vyre.abs(x)",
             )
-        raise self.error(
-            node,
-            f"{self.text(node.value)} has no {node.attr!r}",
-            f"use a name that {spell(getattr(owner, '__name__', owner))} has",
-        )
+        text = self.text(node.value)
+        fix = fix_for_member(node.attr, owner, text)
+        raise self.error(node, f"{text} has no {node.attr!r}", fix)
 
     def length(self, node: ast.expr, held: Held) -> Value:
         """The number of elements of an array."""

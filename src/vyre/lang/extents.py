@@ -66,14 +66,14 @@ def _axes(work: Context, node: ast.expr) -> Sequence[ast.expr]:
 def _sizes(work: Context, read: Callable[[ast.expr], Value], node: ast.expr) -> tuple[int, ...]:
     """An extent in each of the workgroups."""
     value = None if isinstance(node, ast.Starred) else read(node)
+    number = value.constant if value is not None else None
     refused = work.error(
         node,
-        f"the count {work.text(node)} is not a constant whole number from 1",
+        f"the count {work.known_as(node, number)} is not a constant whole number from 1",
         "write a number, a name from outside the kernel, or vyre.workgroup_size()",
     )
     if value is None:
         raise refused
-    number = value.constant
     if number is not None:
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise refused

@@ -271,7 +271,7 @@ class Generators(Ranges, ABC):
         return f"{array}[{', '.join(places)}]", ranges
 
     def instead_of_part(self, node: ast.expr) -> str:
-        """How a generator runs over an array, or over a part of one."""
+        """How a loop runs over an array, or over a part of one."""
         named, indices = chain_of(node)
         held = self.held(named) or self.table(named)
         assert held is not None, "it is a part of one"

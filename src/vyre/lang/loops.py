@@ -31,6 +31,8 @@ from vyre.lang.values import Value, zero
 MOST_ROUNDS = 1024
 """Of loops over tuples in one kernel: each is spelled out, and loops in loops multiply."""
 
+_INDEXED = "write for k in range(...): and index with k"
+
 
 class Loops(Assignments):
     """Turns loops over tuples and the like into their rounds."""
@@ -151,23 +153,30 @@ class Loops(Assignments):
             parts = self.several(node)
             if not isinstance(parts, Value):
                 return list(parts)
-        fix = "write for k in range(len(x)): and index with k"
-        if of_generator and self.is_part(node):
-            fix = self.instead_of_part(node)
-        elif of_generator:
-            fix = self.instead_of_other(node)
+        is_part = self.is_part(node)
         raise self.error(
             node,
             f"a {'generator' if of_generator else 'loop'} runs over range() or a tuple, and "
             f"{self.text(node)} is neither",
-            fix,
+            self.instead_of_part(node) if is_part else self.instead_of_other(node),
         )
 
     def instead_of_other(self, node: ast.expr) -> str:
-        """How a generator runs over what is no array and no tuple."""
+        """How a loop runs over what is no array and no tuple."""
+        match node:
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), keywords=[]) if (
+                called.endswith("range")  # NumPy's arange, prange and such
+            ):
+                return f"write for k in range({', '.join(map(self.short_text, node.args))})"
+            case ast.Call(args=[ast.Call(func=inner) as over]) if self.static(inner) is range:
+                return f"write for k in {self.short_text(over)}"
+            case _:
+                pass
         is_call = isinstance(node, ast.Call) and self.static(node.func) is not len
         of_values = (
-            isinstance(part, (ast.Tuple, ast.List, ast.Set, ast.Dict))
+            isinstance(part, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr))
+            or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+            or (isinstance(part, ast.Call) and self.static(part.func) is range)
             or isinstance(self.static(part), (tuple, list, dict, set, np.ndarray))
             for part in ast.walk(node)
             if isinstance(part, ast.expr)
@@ -200,6 +209,8 @@ class Loops(Assignments):
             return self.zipped(node, of_generator=of_generator)
         if target is reversed:
             (inner,) = self.arguments(node, ("x",))
+            if isinstance(inner, ast.Call) and self.static(inner.func) is range:
+                return self.known_range(inner, self.instead_of_reversed(inner))[::-1]
             return self.sequence(inner, of_generator=of_generator)[::-1]
         given = self.matched(node, ("iterable", "start"), ("start",))
         start = self.expression(given["start"]).constant if "start" in given else 0
@@ -213,21 +224,30 @@ class Loops(Assignments):
         items = self.sequence(given["iterable"], of_generator=of_generator)
         return [(Value.literal(node, start + n), item) for n, item in enumerate(items)]
 
-    def known_range(self, node: ast.Call) -> list[Parts]:
+    def instead_of_reversed(self, node: ast.Call) -> str:
+        """How a loop counts down to 0 from what only a call knows, below which u32 has nothing."""
+        match node.args:
+            case [ast.Name() | ast.Call() | ast.Attribute() | ast.Subscript() as stop]:
+                n = self.short_text(stop)
+                return f"write for j in range({n}): and in it k = {n} - 1 - j"
+            case _:
+                return _INDEXED
+
+    def known_range(self, node: ast.Call, fix: str = _INDEXED) -> list[Parts]:
         given = self.range_of(node, "a loop")
         start, stop = given.start.constant, given.stop.constant
         if not isinstance(start, int) or not isinstance(stop, int):
             raise self.error(
                 node,
                 f"{self.text(node)} is spelled out here, and its bounds are not constants",
-                "write for k in range(...): and index with k",
+                fix,
             )
         found = range(start, stop, given.step)
         if len(found) > MOST_ROUNDS:
             raise self.error(
                 node,
                 f"{self.text(node)} has {len(found):,} rounds; {MOST_ROUNDS:,} are spelled out",
-                "write for k in range(...): and index with k",
+                _INDEXED,
             )
         return [Value.literal(node, number) for number in found]
 

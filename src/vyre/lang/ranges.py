@@ -102,7 +102,7 @@ class Ranges(Expressions, ABC):
         if not isinstance(step, int) or step == 0:
             raise self.error(
                 call.args[2],
-                f"the step {self.text(call.args[2])} is not a constant other than 0",
+                f"the step {self.known_as(call.args[2], step)} is not a constant other than 0",
                 "write a number, or count with while",
             )
         return Range(call, start, stop, step)

@@ -41,6 +41,7 @@ class Source:
     encoded: tuple[bytes, ...]
     tree: ast.FunctionDef
     annotations: dict[str, object] = field(default_factory=dict)  # those looked up so far
+    spelled: dict[ast.expr, str] = field(default_factory=dict)  # of which Python gives no place
 
     @property
     def name(self) -> str:
@@ -71,6 +72,8 @@ class Source:
 
     def text(self, node: ast.expr) -> str:
         """What the author wrote for `node`, or a short stand-in where that is long."""
+        if (spelled := self.spelled.get(node)) is not None:
+            return spelled if len(spelled) <= _LONGEST_TEXT else "this"
         start, end = node.col_offset, node.end_col_offset or 0
         # Columns count bytes, of which a character has four at most. Long parts stay unread.
         if node.end_lineno != node.lineno or end - start > 4 * _LONGEST_TEXT:

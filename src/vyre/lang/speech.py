@@ -70,11 +70,14 @@ class Speech(Assignments):
         if text is not None:
             return [text]
         if not isinstance(node, ast.JoinedStr):
+            self.refuse_made_text(node)
             return [_Shown(node)]
         if sys.version_info < (3, 12):  # which does not say where in the text a value stands
             for part in ast.walk(node):
                 if part is not node and hasattr(part, "lineno"):
                     ast.copy_location(part, node)
+                if part is not node and isinstance(part, ast.expr):
+                    self.frame.source.spelled[part] = ast.unparse(part)
         parts: list[str | _Shown] = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
@@ -83,6 +86,27 @@ class Speech(Assignments):
                 assert isinstance(part, ast.Constant), "an f-string is texts and values"
                 parts.append(str(part.value))
         return parts
+
+    def refuse_made_text(self, node: ast.expr) -> None:
+        """A text that Python would make of values: a kernel has the f-string for that."""
+        fix = 'write an f-string, for example print(f"{x:.3f} at {i}")'
+        match node:
+            case ast.BinOp(left=part, op=ast.Mod() | ast.Add()) if self.is_text(part):
+                pass
+            case ast.BinOp(right=part, op=ast.Add()) if self.is_text(part):
+                pass
+            case ast.Call(func=ast.Attribute(value=part)) if self.is_text(part):
+                pass
+            case ast.Call(func=function) if self.static(function) in (str, repr, format):
+                pass
+            case ast.IfExp(body=one, orelse=other) if self.is_text(one) or self.is_text(other):
+                fix = "write if and else, with a print in each"
+            case _:
+                return
+        raise self.error(node, f"{self.text(node)} is a text that a kernel does not make", fix)
+
+    def is_text(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.JoinedStr) or self.constant_text(node) is not None
 
     def formatted(self, node: ast.FormattedValue) -> list[str | _Shown]:
         """`{value:format}` of an f-string."""

@@ -16,11 +16,11 @@ from vyre.ir.types import DataType
 from vyre.ir.walk import MAX_DEPTH, size_of
 from vyre.lang.among import Among, Axes, axes_of, dim3
 from vyre.lang.annotations import (
-    Default,
     annotation_of,
     check_default,
     defaults_of,
     parameters_of,
+    refuse_default_of_array,
 )
 from vyre.lang.control import NESTED_TOO_DEEP
 from vyre.lang.covering import Covering, covering_of
@@ -227,19 +227,12 @@ def _parameters(source: Source, chosen: Mapping[Types, DataType]) -> tuple[Param
                 raise source.error(argument.annotation, problem, fix)
             case Param() as param:
                 default = defaults.get(param.name)
-                found.append(param if default is None else _with(source, param, default))
+                if default is not None:
+                    refuse_default_of_array(source, argument, default.node)
+                    check_default(source, param.name, default, param.dtype)
+                    param = replace(param, default=default.number)
+                found.append(param)
     return tuple(found)
-
-
-def _with(source: Source, param: Param, default: Default) -> Param:
-    if param.role is not Role.SCALAR:
-        raise source.error(
-            default.node,
-            f"{param.name!r} is an array, and only numbers have a default",
-            "leave the default out, and pass the array in the call",
-        )
-    check_default(source, param.name, default, param.dtype)
-    return replace(param, default=default.number)
 
 
 def _parameter_names(work: Inliner, params: tuple[Param, ...]) -> Env:

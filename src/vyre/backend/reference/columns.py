@@ -15,6 +15,9 @@ from vyre.ir.arithmetic import Value
 from vyre.ir.expr import Array
 from vyre.ir.storage import COMPUTED
 
+Places = tuple[Value, ...]
+"""The indices of an element along each axis, of each lane or of all."""
+
 
 @dataclass(slots=True)
 class Columns:
@@ -36,7 +39,7 @@ class Columns:
         """Those of the lanes of some places, in that order, and as often as they stand there."""
         return self if self.is_shared else Columns(self.shape, self.columns[:, places])
 
-    def at(self, places: tuple[Value, ...]) -> Value:
+    def at(self, places: Places) -> Value:
         """What each lane has at a place; 0 where it is out of bounds."""
         flat, inside = self._found(places)
         if self.is_shared:
@@ -45,7 +48,11 @@ class Columns:
             found = self.columns[flat, np.arange(self.columns.shape[1])]
         return np.asarray(np.where(inside, found, self.columns.dtype.type(0)))
 
-    def put(self, places: tuple[Value, ...], value: Value, lanes: Lanes, mask: Mask) -> None:
+    def within(self, places: Places) -> Value:
+        """Which lanes' places are inside."""
+        return self._found(places)[1]
+
+    def put(self, places: Places, value: Value, lanes: Lanes, mask: Mask) -> None:
         """Give the lanes of `mask` another element; where it is out of bounds nothing happens."""
         flat, inside = self._found(places)
         if self.is_shared and mask is True and flat.ndim == 0 and value.ndim == 0:
@@ -70,7 +77,7 @@ class Columns:
         if self.is_shared:
             self.columns = np.repeat(self.columns, lanes.count, axis=1)
 
-    def _found(self, places: tuple[Value, ...]) -> tuple[Value, Value]:
+    def _found(self, places: Places) -> tuple[Value, Value]:
         """Where elements lie, counted row by row, and whether they are inside."""
         flat = flat_index(self.shape, places)
         inside = flat < prod(self.shape)

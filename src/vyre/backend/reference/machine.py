@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vyre.backend.reference import functions
-from vyre.backend.reference.columns import Columns
+from vyre.backend.reference.columns import Columns, Places
 from vyre.backend.reference.convert import convert
 from vyre.backend.reference.folding import Elements, fold, fold_blocks, joined, result
 from vyre.backend.reference.fused import fma
@@ -124,8 +124,7 @@ class Machine:
                 self._arrays[name].refill(array, self._lanes, mask)
             case Assign(name, Put(_, indices, expr)):
                 places = tuple(self._value(index, mask) for index in indices)
-                value = self._value(expr, mask)
-                self._arrays[name].put(places, value, self._lanes, mask)
+                self._put(node, self._arrays[name], places, self._value(expr, mask), mask)
             case Let(name, expr):
                 self._names[name] = self._value(expr, mask)
             case Assign(name, expr):
@@ -329,7 +328,7 @@ class Machine:
             case Element(array, indices):
                 places = tuple(self._value(index, mask) for index in indices)
                 held = self._arrays[array.name] if isinstance(array, Var) else _table(array)
-                return held.at(places)
+                return self._element(expr, held, places, mask)
             case Atomic():
                 return self._atomic(expr, mask, is_read=True)
             case FlatIndex(buffer, indices):
@@ -358,6 +357,12 @@ class Machine:
 
     def _load(self, expr: Load, index: Value, mask: Mask) -> Value:  # noqa: ARG002  # loads are total
         return load(self._memory[expr.buffer], index, self._lanes)
+
+    def _element(self, expr: Element, held: Columns, places: Places, mask: Mask) -> Value:  # noqa: ARG002  # loads are total
+        return held.at(places)
+
+    def _put(self, node: Assign, held: Columns, places: Places, value: Value, mask: Mask) -> None:  # noqa: ARG002  # for whoever tells of it
+        held.put(places, value, self._lanes, mask)
 
     def _store(self, node: Store, index: Value, value: Value, mask: Mask) -> None:
         store(self._memory[node.buffer], index, value, self._lanes, mask)

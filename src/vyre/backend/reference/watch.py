@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vyre.backend.reference.columns import Columns, Places
 from vyre.backend.reference.convert import convert
 from vyre.backend.reference.lanes import Lanes
 from vyre.backend.reference.machine import Machine, both
@@ -25,6 +26,7 @@ from vyre.ir.expr import (
     Binary,
     BinaryOp,
     Cast,
+    Element,
     Expr,
     FlatIndex,
     IdKind,
@@ -33,7 +35,7 @@ from vyre.ir.expr import (
     Select,
     Var,
 )
-from vyre.ir.node import Let, Node, Reduce, Store
+from vyre.ir.node import Assign, Let, Node, Reduce, Store
 from vyre.ir.walk import all_expressions
 
 KEPT = 3
@@ -229,6 +231,18 @@ class Watched(Machine):
 
         self._doubt(Doubt.CASTS, expr, changed & mask, detail)
 
+    # -- arrays of an invocation, and tables
+
+    def _element(self, expr: Element, held: Columns, places: Places, mask: Mask) -> Value:
+        outside = self._covered(mask) & ~held.within(places)
+        self._doubt(Doubt.LOADS, expr, outside, _name_of(expr.array, places, held.shape))
+        return super()._element(expr, held, places, mask)
+
+    def _put(self, node: Assign, held: Columns, places: Places, value: Value, mask: Mask) -> None:
+        outside = self._covered(mask) & ~held.within(places)
+        self._doubt(Doubt.STORES, node, outside, _name_of(Var(node.name), places, held.shape))
+        super()._put(node, held, places, value, mask)
+
     # -- memory
 
     def _load(self, expr: Load, index: Value, mask: Mask) -> Value:
@@ -279,8 +293,14 @@ class Watched(Machine):
 
     def _taking_part(self, cells: Cells, mask: Mask) -> NDArray[np.bool_]:
         """The lanes of a mask; of an array, those within the extent: others are dropped anyway."""
+        if cells.base is None:
+            return self._covered(mask)
+        return np.broadcast_to(np.asarray(mask), self._lanes.count)
+
+    def _covered(self, mask: Mask) -> NDArray[np.bool_]:
+        """The lanes of a mask that are within the extent."""
         lanes = np.broadcast_to(np.asarray(mask), self._lanes.count)
-        if self._lanes.grouped and cells.base is None:
+        if self._lanes.grouped:
             for axis in range(3):
                 inside = self._lanes.id(IdKind.INVOCATION, axis) < self._lanes.extent[axis]
                 lanes = lanes & inside
@@ -321,18 +341,22 @@ class Watched(Machine):
 
     def _named(self, buffer: str, at: Expr, index: Value, cells: Cells) -> Callable[[int], str]:
         """How an element is called that a lane touches, and how many there are."""
-        axes = self._axes.get(id(at), (index,))
-        size = " x ".join(str(extent) for extent in cells.shape)
+        return _name_of(Var(buffer), self._axes.get(id(at), (index,)), cells.shape)
 
-        def name(lane: int) -> str:
-            found = [_at(axis, lane) for axis in axes]
-            text = f"{buffer}[{', '.join(str(one) for one in found)}] of {size}"
-            wrapped = [_wrapped(one) for one in found]
-            if wrapped == found:
-                return text
-            return f"{text}, wrapped from {', '.join(str(one) for one in wrapped)}"
 
-        return name
+def _name_of(array: Expr, axes: Places, shape: tuple[int, ...]) -> Callable[[int], str]:
+    size = " x ".join(str(extent) for extent in shape)
+    called = array.name if isinstance(array, Var) else "table"
+
+    def name(lane: int) -> str:
+        found = [_at(axis, lane) for axis in axes]
+        text = f"{called}[{', '.join(str(one) for one in found)}] of {size}"
+        wrapped = [_wrapped(one) for one in found]
+        if wrapped == found:
+            return text
+        return f"{text}, wrapped from {', '.join(str(one) for one in wrapped)}"
+
+    return name
 
 
 HOW = ("written", "read", "changed by an atomic")

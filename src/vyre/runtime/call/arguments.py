@@ -213,8 +213,14 @@ def _array(kernel: Translation, param: Param, value: object) -> AnyArray:
         written = param.role is not Role.IN
         value = view(value, where=where, dtype=param.dtype, written=written) or value
     if not isinstance(value, (np.ndarray, DeviceArray)):
+        if value is None:
+            raise InvalidInput(
+                f"{where} is None, not an array",
+                "pass the array itself: a kernel that changes arrays in place returns None",
+            )
         raise InvalidInput(
-            f"{where} is a {type(value).__name__}, not an array", _to_array(param, wanted)
+            f"{where} is a {type(value).__name__}, not an array",
+            _of_bytes(param, value, wanted) or _to_array(param, wanted),
         )
     if isinstance(value, np.ndarray):
         if is_masked(value):
@@ -259,6 +265,17 @@ def _to_type(param: Param, value: AnyArray, wanted: np.dtype[Any]) -> str:
             return f"make arrays of numbers of numpy.asarray({name}), and those device.array again"
         cast = f"device.array(numpy.asarray({name}, dtype=numpy.{wanted.name}))"
     return conversion(name, value.dtype, wanted, cast, written=written)
+
+
+def _of_bytes(param: Param, value: object, wanted: np.dtype[Any]) -> str | None:
+    """How bytes and texts are read: asarray would make one string of them."""
+    if param.role is not Role.IN or not isinstance(value, (bytes, bytearray, str)):
+        return None
+    if not isinstance(value, str):
+        return f"pass numpy.frombuffer({param.name}, numpy.{wanted.name})"
+    if param.dtype == DataType.U8:
+        return f"pass numpy.frombuffer({param.name}.encode(), numpy.uint8)"
+    return f"pass an array of {wanted.name}"
 
 
 def _to_array(param: Param, wanted: np.dtype[Any]) -> str:

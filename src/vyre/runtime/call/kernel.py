@@ -29,7 +29,7 @@ from vyre.runtime.call.dispatch import Dispatcher
 from vyre.runtime.call.identity import key_of
 from vyre.runtime.call.launch import Launch
 from vyre.runtime.call.repeat import LONGER
-from vyre.runtime.call.tune import answers
+from vyre.runtime.call.tune import answers, idle
 from vyre.runtime.devices.explain import explanation
 from vyre.runtime.devices.opened import default
 
@@ -263,6 +263,8 @@ class Kernel:
                 )
             bound = self._dispatcher.bind(arrays, out, shape, None, {**self._defaults, **named})
             numbers, alignment, workload = bound.numbered
+            if 0 in numbers.extent:
+                return idle(bound.launcher, numbers, workload)
             recorder, deciders = process.recorder(), process.deciders()
             known = recorder.get(workload)
             legal = bound.launcher.space(numbers, alignment).legal

@@ -55,6 +55,17 @@ def answers(known: Decision, budget_s: float) -> bool:
     return known.unfinished_s is None or budget_s <= known.unfinished_s
 
 
+def idle(launcher: Launcher, numbers: Numbers, workload: Workload) -> Decision:
+    """The default, for a call that covers no element: nothing of it is launched or remembered."""
+    x, y, z = (max(1, axis) for axis in numbers.extent)  # plans share time out among elements
+    return Decision(
+        workload=workload,
+        config=launcher.default(replace(numbers, extent=(x, y, z))),
+        reason=Reason.DEFAULT,
+        detail="the call covers no element, so there is nothing to launch",
+    )
+
+
 def tune(
     launcher: Launcher,
     numbers: Numbers,
