@@ -28,7 +28,7 @@ from vyre.ir.team import (
     why_none_abreast,
     why_none_beside,
 )
-from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Order, Schedule
+from vyre.model import U32_MAX, Code, DeviceInfo, DeviceKind, Dim3, Limits, Order, Schedule
 from vyre.plan import simd, space
 from vyre.plan.guess.teams import log_times
 from vyre.plan.guess.teams.walks import walks_of
@@ -61,6 +61,7 @@ _ITEMS = (2, 4)
 """Results of an invocation that is alone on a GPU, where all results read the same."""
 _SHARING = (128, 256, 512, 1024)  # lanes of teams that share a result on a GPU
 _ABREAST = (4, 8, 16, 32)  # teams of a row of lanes each: 128 to 1024 invocations
+_WORD = 4  # bytes
 _RESULTS = (2, 4, 8)
 """Results that a team has side by side: each takes registers for what a round computes."""
 _WAVES = {DeviceKind.GPU: (1, 2, 4, 8), DeviceKind.CPU: (1, 4, 16)}
@@ -373,21 +374,49 @@ def _abreast(one: Code, program: Program, launch: Launch, device: DeviceInfo) ->
     """Teams that stand abreast, where results lie closer in memory than rounds."""
     if why_none_abreast(program) is not None or not walks_of(program, launch).longest.is_beside:
         return
-    results, most = simd.extent_of(launch)[0], device.limits.group_bytes
+    results = simd.extent_of(launch)[0]
     for abreast in _ABREAST:
         if abreast >= 2 * results:
             break
         code = replace(one, abreast=abreast)
-        if most and bytes_of_group(program, code) > most:
-            break
-        for unroll in _UNROLLS[:2]:
-            yield Schedule(group_of(code), replace(code, unroll=unroll))
-        yield from _shared(replace(code, unroll=_UNROLLS[1]), device, program, launch)
+        several = [Schedule(group_of(code), replace(code, unroll=u)) for u in _UNROLLS[:2]]
+        several += _shared(replace(code, unroll=_UNROLLS[1]), device, program, launch)
+        for schedule in several:
+            if why_not_held(program, schedule.code, device.limits) is None:
+                yield schedule
+
+
+def why_not_held(program: Program, code: Code, limits: Limits) -> str | None:
+    """Why no workgroup of a device holds the teams of a code."""
+    group = group_of(code)
+    if 0 < limits.max_threads < prod(group):
+        return f"{prod(group):,} threads; the device has {limits.max_threads:,} for a workgroup"
+    for axis, size, most in zip("xyz", group, limits.max_block, strict=True):
+        if 0 < most < size:
+            return f"{size:,} threads along {axis}; the device has {most:,} for a workgroup"
+    needed, most = bytes_of_group(program, code), limits.group_bytes
+    if 0 < most < needed:
+        return f"{needed:,} bytes of workgroup memory; the device has {most:,} for one"
+    return None
+
+
+def held(program: Program, code: Code, limits: Limits) -> Code:
+    """A code whose teams a workgroup of a device holds: as many abreast as it can, or one alone."""
+    while code.abreast > 1 and why_not_held(program, code, limits) is not None:
+        code = replace(code, abreast=code.abreast // 2)
+    if code.abreast == 1 and why_not_held(program, code, limits) is not None:
+        return replace(code, lanes=LANES, items=1)
+    return code
 
 
 def bytes_of_group(program: Program, code: Code) -> int:
-    """The workgroup memory through which lanes of teams that stand abreast tell each other."""
-    return group_bytes(team(program, code.lanes, code.shares, columns=code.abreast).program)
+    """The workgroup memory through which lanes tell each other what they have.
+
+    Of teams that share a result, all lanes hear in a word of it which of them comes last.
+    """
+    shares = min(code.shares, 2)  # all that are several need as much
+    made = team(program, code.lanes, shares, code.keeps, code.items, code.abreast)
+    return group_bytes(made.program) + (_WORD if shares > 1 else 0)
 
 
 def _rows(
