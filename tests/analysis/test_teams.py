@@ -24,6 +24,13 @@ def plain(x: In[f32], out: Out[f32]):
     out[i] = x[i]
 
 
+@vyre.kernel
+def twice(x: In[f32, 2], out: Out[f32]):
+    j = vyre.gid()
+    top = max(x[i, j] for i in range(len(x)))
+    out[j] = sum(vyre.exp(x[i, j] - top) for i in range(len(x)))
+
+
 @pytest.mark.parametrize(
     ("kernel", "code", "error", "text"),
     [
@@ -144,6 +151,73 @@ def plain(x: In[f32], out: Out[f32]):
             Code(shares=2),
             InvalidInput,
             "2 shares of a result without a team\nFix: use Code(lanes=32, shares=2)",
+        ),
+        (
+            reducers.column_means,
+            Code(lanes=32, abreast=3),
+            InvalidInput,
+            "3 teams abreast\nFix: use a power of two up to 32",
+        ),
+        (
+            reducers.column_means,
+            Code(lanes=32, abreast=64),
+            InvalidInput,
+            "64 teams abreast\nFix: use a power of two up to 32",
+        ),
+        (
+            reducers.column_means,
+            Code(lanes=64, abreast=8),
+            InvalidInput,
+            "8 teams abreast, of 64 lanes each\nFix: use lanes=32",
+        ),
+        (
+            reducers.column_means,
+            Code(abreast=8),
+            InvalidInput,
+            "8 teams abreast, of 1 lane each\nFix: use lanes=32",
+        ),
+        (
+            twice,
+            Code(lanes=32, abreast=8, keeps=4),
+            InvalidInput,
+            "8 teams abreast, of 4 rounds kept each\nFix: use abreast=1",
+        ),
+        (
+            reducers.column_means,
+            Code(lanes=32, abreast=8, items=2, order=Order.BLOCKED),
+            InvalidInput,
+            "8 teams abreast, of 2 results each\nFix: use abreast=1",
+        ),
+        (
+            reducers.column_means,
+            Code(lanes=32, abreast=8, across=True),
+            InvalidInput,
+            "a team that stands for a row of positions along x\nFix: use across=False",
+        ),
+        (
+            reducers.softmax,
+            Code(lanes=32, abreast=8, across=True),
+            UnsupportedFeature,
+            "8 teams abreast: a team stands for a row of positions\nFix: use abreast=1",
+        ),
+        (
+            reducers.csr,
+            Code(lanes=32, abreast=8),
+            UnsupportedFeature,
+            "8 teams abreast: its position along x, or what it stores to, says how many rounds "
+            "there are\nFix: use abreast=1",
+        ),
+        (
+            reducers.dot,
+            Code(lanes=32, abreast=8),
+            UnsupportedFeature,
+            "8 teams abreast: it asks for no position along x\nFix: use abreast=1",
+        ),
+        (
+            plain,
+            Code(lanes=32, abreast=8),
+            UnsupportedFeature,
+            "teams of 32 lanes: there is no reduction\nFix: use Code(lanes=1)",
         ),
     ],
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
 import vyre
+from vyre import In, Out, f64, u32
 from vyre.errors import InvalidInput
 from vyre.model import Code, DeviceKind, Order, Schedule
 from vyre.plan.space import refuse_unbounded
+from vyre.plan.team_groups import group_of, held, why_not_held
 from vyre.plan.teams import written_by_teams
 from vyre.runtime.devices.device import Device
 from vyre.testing import reducers
@@ -128,6 +131,85 @@ def test_a_team_that_no_workgroup_holds_is_refused_with_one_that_fits(workgroup,
         "teams of 2048 lanes for this call of dot; no-gpu allows workgroups of 1024 threads\n"
         "Fix: use Code(lanes=1024)"
     )
+
+
+@vyre.kernel
+def several(x: In[f64, 2], total: Out[f64], top: Out[f64], at: Out[u32]):
+    j = vyre.gid()
+    total[j] = sum(x[i, j] for i in range(len(x)))
+    top[j] = max(x[i, j] for i in range(len(x)))
+    at[j] = vyre.argmax(x[i, j] for i in range(len(x)))
+
+
+WIDE = Code(lanes=32, abreast=32)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code", "limits", "text"),
+    [
+        (
+            several,
+            WIDE,
+            {},
+            "32 teams abreast for this call of several: 57,344 bytes of workgroup memory; the "
+            "device has 49,152 for one\nFix: use abreast=16 and workgroup (16, 32, 1)",
+        ),
+        (
+            several,
+            replace(WIDE, abreast=16, shares=4),
+            {"group_bytes": 28_672},
+            "16 teams abreast for this call of several: 28,676 bytes of workgroup memory; the "
+            "device has 28,672 for one\nFix: use abreast=8 and workgroup (8, 32, 1)",
+        ),
+        (
+            several,
+            WIDE,
+            {"group_bytes": 3_000},
+            "32 teams abreast for this call of several: 57,344 bytes of workgroup memory; the "
+            "device has 3,000 for one\nFix: use abreast=1 and workgroup (32, 1, 1)",
+        ),
+        (
+            several,
+            Code(lanes=1024),
+            {"group_bytes": 800},
+            "teams of 1024 lanes for this call of several: 896 bytes of workgroup memory; the "
+            "device has 800 for one\nFix: use Code(lanes=32) and workgroup (32, 1, 1)",
+        ),
+        (
+            reducers.column_means,
+            WIDE,
+            {"max_threads": 256},
+            "32 teams abreast for this call of column_means: 1,024 threads; the device has 256 "
+            "for a workgroup\nFix: use abreast=8 and workgroup (8, 32, 1)",
+        ),
+        (
+            reducers.column_means,
+            WIDE,
+            {"max_block": (1024, 16, 64)},
+            "32 teams abreast for this call of column_means: 32 threads along y; the device has "
+            "16 for a workgroup\nFix: use abreast=1 and workgroup (32, 1, 1)",
+        ),
+    ],
+)
+def test_what_a_workgroup_does_not_hold_is_refused_with_what_it_does(kernel, code, limits, text):
+    """A compiler would say so in its own words, or a driver when it is launched."""
+    device = limited(**limits)
+    x = device.array(np.ones((40, 20), np.float64 if kernel is several else np.float32))
+    schedule = Schedule(group_of(code), code)
+    with pytest.raises(InvalidInput) as raised:
+        kernel(x, shape=20, schedule=schedule)
+
+    assert str(raised.value) == text
+    fewer = held(kernel.program, code, device.info.limits)
+    assert why_not_held(kernel.program, fewer, device.info.limits) is None
+
+
+def limited(**limits) -> Device:
+    """A device that holds less than others."""
+    backend = CudaOnHost()
+    least = replace(backend.info.limits, **limits)
+    backend.info = replace(backend.info, limits=least)
+    return Device("no-gpu", backend)
 
 
 @pytest.mark.parametrize("name", ["nearest", "softmax_rows", "product"])

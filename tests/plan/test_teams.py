@@ -308,6 +308,10 @@ def test_one_invocation_meets_nobody():
     assert len(list(why_not_free(meeting.program, facts, two))) == 1
 
 
+EIGHT = Code(lanes=32, abreast=8)
+ABREAST = "8 teams abreast are a workgroup, and so are lanes below each other"
+
+
 @pytest.mark.parametrize(
     ("workgroup", "code", "device", "why"),
     [
@@ -325,10 +329,91 @@ def test_one_invocation_meets_nobody():
         ((64, 2, 1), Code(lanes=64), GPU, "a team of 64 lanes is a workgroup of its own"),
         ((64, 1, 1), Code(lanes=32), APART, "a team of 32 lanes is a workgroup of its own"),
         ((64, 8, 1), Code(lanes=32), CPU, None),
+        ((8, 32, 1), EIGHT, GPU, None),
+        ((8, 32, 1), EIGHT, APART, None),
+        ((8, 32, 1), replace(EIGHT, shares=4), GPU, None),
+        ((256, 1, 1), EIGHT, GPU, ABREAST),
+        ((32, 8, 1), EIGHT, GPU, ABREAST),
+        ((16, 32, 1), EIGHT, GPU, ABREAST),
+        ((8, 32, 2), replace(EIGHT, shares=4), GPU, ABREAST),
     ],
 )
 def test_workgroups_of_teams(workgroup, code, device, why):
     assert why_not_group(Schedule(workgroup, code), device) == why
+
+
+SQUARE = launch((4096, 1, 1), x=(4096, 4096), out=(4096,))
+TALL = launch((64, 1, 1), x=(10**6, 64), out=(64,))
+NARROW = launch((3, 1, 1), x=(10**6, 3), out=(3,))
+
+
+def abreast(device, kernel, numbers) -> dict[int, set[int]]:
+    """The shares of a result that a space has, by how many teams stand abreast."""
+    found: dict[int, set[int]] = {}
+    for one in space(device, kernel, numbers).legal:
+        if one.code.abreast > 1:
+            assert one.workgroup == (one.code.abreast, 32, 1)
+            found.setdefault(one.code.abreast, set()).add(one.code.shares)
+    return found
+
+
+def test_sums_over_columns_may_stand_abreast():
+    assert set(abreast(GPU, reducers.column_means, SQUARE)) == {4, 8, 16, 32}
+    assert abreast(GPU, reducers.column_means, MEANS) == {n: {1} for n in (4, 8, 16, 32)}
+    assert abreast(APART, reducers.column_means, TALL) == {n: {1} for n in (4, 8, 16, 32)}
+
+
+@pytest.mark.parametrize("device", [GPU, APART])
+@pytest.mark.parametrize(
+    ("kernel", "numbers"),
+    [
+        (reducers.residual, MATRIX),
+        (reducers.softmax, SOFTMAX),
+        (reducers.dot, DOT),
+    ],
+)
+def test_nothing_stands_abreast_where_rounds_lie_side_by_side(device, kernel, numbers):
+    assert abreast(device, kernel, numbers) == {}
+
+
+@pytest.mark.parametrize("device", [CPU, POCL])
+def test_nothing_stands_abreast_on_a_processor(device):
+    assert abreast(device, reducers.column_means, MEANS) == {}
+
+
+def test_few_results_of_many_rounds_are_shared():
+    tall = abreast(GPU, reducers.column_means, TALL)
+
+    assert tall[4] == {8, 16, 32, 64}
+    assert tall[32] == {64, 128, 256, 512}
+    assert abreast(GPU, reducers.column_means, NARROW) == {4: {128, 256, 512, 1024}}
+
+
+def with_limits(**limits):
+    return replace(GPU, limits=replace(GPU.limits, **limits))
+
+
+@pytest.mark.parametrize(
+    ("limits", "widths"),
+    [
+        ({"group_bytes": 8192}, {4, 8, 16, 32}),
+        ({"group_bytes": 8191}, {4, 8, 16}),
+        ({"group_bytes": 1024}, {4}),
+        ({"group_bytes": 1023}, set()),
+        ({"max_threads": 256}, {4, 8}),
+        ({"max_block": (1024, 16, 64)}, set()),
+        ({"max_block": (8, 1024, 64)}, {4, 8}),
+    ],
+)
+def test_no_more_stand_abreast_than_a_workgroup_holds(limits, widths):
+    assert set(abreast(with_limits(**limits), reducers.column_means, MEANS)) == widths
+
+
+def test_who_comes_last_is_told_in_a_word_of_the_same_memory():
+    exactly = abreast(with_limits(group_bytes=4096), reducers.column_means, TALL)
+
+    assert set(exactly[8]) == {16, 32, 64, 128}
+    assert not any(shares > 1 for shares in exactly.get(16, ()))
 
 
 @pytest.mark.parametrize("device", [GPU, APART, CPU, POCL])

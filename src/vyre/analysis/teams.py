@@ -149,7 +149,8 @@ def _refuse_abreast(program: Program, code: Code) -> None:
     if code.abreast & (code.abreast - 1) or code.abreast > MOST_ABREAST:
         raise InvalidInput(what, f"use a power of two up to {MOST_ABREAST}")
     if code.lanes != LANES:
-        raise InvalidInput(f"{what}, of {code.lanes} lanes each", f"use lanes={LANES}")
+        lanes = "1 lane" if code.lanes == 1 else f"{code.lanes} lanes"
+        raise InvalidInput(f"{what}, of {lanes} each", f"use lanes={LANES}")
     if code.keeps or code.items > 1:
         has = f"{code.keeps} rounds kept" if code.keeps else f"{code.items} results"
         raise InvalidInput(f"{what}, of {has} each", "use abreast=1")

@@ -15,16 +15,15 @@ from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
     covers_rows,
-    group_bytes,
     rounds_kept,
-    team,
     why_none_abreast,
     why_nothing_kept,
 )
-from vyre.model import Code, DeviceInfo, DeviceKind, Dim3, Schedule
+from vyre.model import Code, DeviceInfo, DeviceKind, Schedule
 from vyre.plan import simd
 from vyre.plan.guess.teams.walks import Walks, walks_of
 from vyre.plan.shares import results_of, rounds_of, rounds_to_share, why_not_shares
+from vyre.plan.team_groups import group_of, held
 
 WIDE = DeviceKind.GPU.default_width
 """Threads of a workgroup of teams by default on a GPU."""
@@ -43,8 +42,8 @@ _WAVES = {DeviceKind.GPU: 4, DeviceKind.CPU: 1}
 By one for each unit of an H200, a sum of 2^24 floats takes 1.4 to 2 times as long as the best.
 """
 _ABREAST, _WAVES_ABREAST, _TOGETHER = 16, 2, 8
-"""Teams that stand abreast by default; workgroups of them for each unit where they share, and rounds
-that are written one behind the other then."""
+"""Teams that stand abreast by default; where they share, workgroups of them for each unit, and how
+many rounds are written one behind the other."""
 
 _WORTH_MEETING, _WORTH_FEW = BLOCK // 2, 4 * BLOCK
 """Rounds from which they do, and from which they share results that are few.
@@ -102,26 +101,14 @@ def _abreast_by_default(
         return None
     if why_none_abreast(program) is not None:
         return None
-    width, limits = _ABREAST, device.limits
-    while width * LANES > (limits.max_threads or width * LANES):
-        width //= 2
+    width = min(_ABREAST, _power_over(simd.extent_of(launch)[0]))
     code = replace(team_code(program, LANES, unchecked=unchecked), abreast=width)
-    if width < 2 or (limits.group_bytes and bytes_of_group(program, code) > limits.group_bytes):
-        return None
     if longest.rounds >= _WORTH_FEW and groups_of(code, launch) < max(device.compute_units, 1):
         for shares in shares_for(code, device, program, launch, (_WAVES_ABREAST,)):
             code = replace(code, shares=shares, unroll=_TOGETHER)
-    return Schedule(group_of(code), code)
-
-
-def group_of(code: Code) -> Dim3:
-    """The workgroup of a code that allows one alone, or the smallest."""
-    return (code.abreast, code.lanes, 1) if code.abreast > 1 else (code.lanes, 1, 1)
-
-
-def bytes_of_group(program: Program, code: Code) -> int:
-    """The workgroup memory through which lanes of teams that stand abreast tell each other."""
-    return group_bytes(team(program, code.lanes, code.shares, columns=code.abreast).program)
+    code = held(program, code, device.limits)
+    # Less than four floats are less than the 32 bytes that memory gives at once.
+    return Schedule(group_of(code), code) if code.abreast >= _ABREAST // 4 else None
 
 
 def _lanes_for(work: Walks, *, across: bool) -> int:

@@ -37,15 +37,14 @@ from vyre.plan.space import Fit, Refused, Resources, Space
 from vyre.plan.team_default import (
     SIDE_BY_SIDE,
     WIDE,
-    bytes_of_group,
     can_share,
-    group_of,
     keeping_code,
     shared_by_default,
     shares_for,
     team_code,
     usual_on_gpu,
 )
+from vyre.plan.team_groups import group_of, why_not_held
 from vyre.plan.team_times import PROCESSOR, Amounts
 
 _TEAMS = (32, 64, 128, 256, 512, 1024)
@@ -369,16 +368,16 @@ def _abreast(one: Code, program: Program, launch: Launch, device: DeviceInfo) ->
     """Teams that stand abreast, where results lie closer in memory than rounds."""
     if why_none_abreast(program) is not None or not walks_of(program, launch).longest.is_beside:
         return
-    results, most = simd.extent_of(launch)[0], device.limits.group_bytes
+    results = simd.extent_of(launch)[0]
     for abreast in _ABREAST:
         if abreast >= 2 * results:
             break
         code = replace(one, abreast=abreast)
-        if most and bytes_of_group(program, code) > most:
-            break
-        for unroll in _UNROLLS[:2]:
-            yield Schedule(group_of(code), replace(code, unroll=unroll))
-        yield from _shared(replace(code, unroll=_UNROLLS[1]), device, program, launch)
+        several = [Schedule(group_of(code), replace(code, unroll=u)) for u in _UNROLLS[:2]]
+        several += _shared(replace(code, unroll=_UNROLLS[1]), device, program, launch)
+        for schedule in several:
+            if why_not_held(program, schedule.code, device.limits) is None:
+                yield schedule
 
 
 def _rows(

@@ -27,7 +27,7 @@ from vyre.plan import default
 from vyre.plan.geometry import tile_grid
 from vyre.plan.shares import launches_of, room_for, why_not_shares
 from vyre.plan.space import Space, refuse_unbounded
-from vyre.plan.team_default import bytes_of_group, group_of
+from vyre.plan.team_groups import bytes_of_group, group_of
 from vyre.plan.teams import written_by_teams
 from vyre.plan.vectors import LaunchTraits
 from vyre.runtime.arrays.array import alignment_of

@@ -31,6 +31,7 @@ from vyre.ir.node import Assign, Barrier, If, Let, Loop, Node, Reduce, Store
 from vyre.ir.program import Program
 from vyre.ir.serial import Fresh, Names, u32
 from vyre.ir.team.beside import Copy, called, differing, why_not_beside
+from vyre.ir.team.loops import stored_to
 from vyre.ir.team.shares import Sharing
 from vyre.ir.team.writer import LANE, Writer
 from vyre.ir.types import DataType
@@ -59,13 +60,15 @@ def why_not_abreast(nodes: Sequence[Node]) -> str | None:
     """Why teams cannot go through statements abreast: all of them have to go the same way."""
     if (why_not := why_not_beside(nodes)) is not None:
         return why_not
-    differ = differing(nodes)
+    differ, stored = differing(nodes), set(stored_to(nodes))
     for node in nodes:
         if isinstance(node, Reduce) and any(
-            part == _X or (isinstance(part, Var) and part.name in differ) or isinstance(part, Load)
+            part == _X
+            or (isinstance(part, Var) and part.name in differ)
+            or (isinstance(part, Load) and part.buffer in stored)
             for part in expressions(node.rounds)
         ):
-            return "its position along x, or memory, says how many rounds there are"
+            return "its position along x, or what it stores to, says how many rounds there are"
     return None
 
 

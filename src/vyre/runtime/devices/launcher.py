@@ -40,7 +40,7 @@ from vyre.plan.space import (
     Space,
     refuse_unbounded,
 )
-from vyre.plan.team_default import group_of
+from vyre.plan.team_groups import group_of, held, why_not_held
 from vyre.plan.teams import why_not_free, why_not_group, written_by_teams
 from vyre.plan.tiles import Through
 from vyre.plan.vectors import LaunchTraits, why_not_vectors
@@ -457,14 +457,24 @@ class Launcher:
             )
 
     def _refuse_wide_team(self, code: Code) -> None:
-        """Refuse a team that no workgroup of the device holds."""
-        info = self.device.info
-        most = 0 if info.simd is not None else info.limits.max_threads
-        if 0 < most < code.lanes:
+        """Refuse teams that no workgroup of the device holds."""
+        info, name = self.device.info, self.kernel.name
+        if info.simd is not None or code.lanes == 1:
+            return
+        if 0 < (most := info.limits.max_threads) < code.lanes:
             raise InvalidInput(
-                f"teams of {code.lanes} lanes for this call of {self.kernel.name}; "
+                f"teams of {code.lanes} lanes for this call of {name}; "
                 f"{self.device.name} allows workgroups of {most} threads",
                 f"use Code(lanes={1 << (most.bit_length() - 1)})",
+            )
+        if (why_not := why_not_held(self.program, code, info.limits)) is not None:
+            fewer = held(self.program, code, info.limits)
+            what, fix = f"teams of {code.lanes} lanes", f"Code(lanes={fewer.lanes})"
+            if code.abreast > 1:
+                what, fix = f"{code.abreast} teams abreast", f"abreast={fewer.abreast}"
+            raise InvalidInput(
+                f"{what} for this call of {name}: {why_not}",
+                f"use {fix} and workgroup {group_of(fewer)}",
             )
 
     def _refuse_unnamed(self, schedule: Schedule, numbers: Numbers) -> None:
