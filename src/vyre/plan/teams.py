@@ -383,10 +383,13 @@ def _bringing(
 ) -> Iterator[Schedule]:
     """Teams that bring together what rounds read, where half of a device's units have them.
 
-    Where rounds read at their position as well, it is that which takes their time.
+    Where rounds read at their position as well, it is that which takes their time; and where there
+    is but one block of them, nothing is under way meanwhile.
     """
     amounts, results = Amounts.of(program, launch), simd.extent_of(launch)[0]
-    if why_none_bring(program) is not None or amounts.along or amounts.beside or amounts.apart:
+    if amounts.along or amounts.beside or amounts.apart or amounts.rounds <= BLOCK:
+        return
+    if why_none_bring(program) is not None:
         return
     group, most = (_BRINGING * LANES, 1, 1), device.limits.group_bytes
     for items in _RESULTS[1:]:

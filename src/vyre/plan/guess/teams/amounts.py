@@ -267,7 +267,7 @@ def _accessed(found: Amounts, access: Access, t: _Teams, rounds: Vector, own: Ve
     # What does not go by the result is read once for all results of a team, or of a workgroup.
     count = rounds * access.times * (t.items if access.apart != 0 else 1.0)
     lines = beside.pieces(LINE)
-    if not access.apart:
+    if access.apart == 0:
         found.loads += np.where(t.brings, count / _RECORD, 0.0)
         count = np.where(t.brings, count * t.lanes / t.threads, count)
     found.loads += count
