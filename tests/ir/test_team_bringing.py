@@ -73,6 +73,28 @@ def partly(
 
 
 @vyre.kernel
+def batched(x: In[f32, 2], w: In[f32], out: Out[f32, 2]):
+    i, j = vyre.gid()
+    out[i, j] = sum(x[vyre.gid(0), k] * x[i, k] * w[j] for k in range(x.shape[1]))
+
+
+@vyre.function
+def cubed(a, b):
+    difference = a - b
+    square = difference * difference
+    return square * difference
+
+
+@vyre.kernel
+def shifted(x: In[f32], first: u32, w: In[f32], most: Out[f32], total: InOut[f32]):
+    """Two reductions of the same elements, which names stand for, from some place on."""
+    i = vyre.gid()
+    n = len(x)
+    most[i] = max(cubed(x[k + first], w[i]) * total[i] for k in range(n))
+    total[i] = sum(cubed(x[k + first], w[i]) * total[i] for k in range(n))
+
+
+@vyre.kernel
 def halves(x: In[vyre.f16], w: In[f32], out: Out[f32]):
     i = vyre.gid()
     out[i] = sum(f32(x[k]) * w[i] for k in range(len(x)))
@@ -108,6 +130,8 @@ def by_position(x: In[f32], sizes: In[u32], out: Out[f32]):
         (mixed, None),
         (by_place, None),
         (partly, None),
+        (batched, None),
+        (shifted, None),
         (halves, "a round reads f16 of 'x', which is not of 32 bits"),
         (of_seven, "a round reads 8 elements for all positions alike, more than 6"),
         (reducers.residual, None),
@@ -199,6 +223,7 @@ def arguments(kernel, rounds, count):
         "q": rng.integers(0, 9, rounds).astype(np.uint32),
         "order": rng.integers(0, max(rounds, 1), rounds).astype(np.uint32),
         "a": rng.uniform(-1, 1, (count, 50)).astype(np.float32),
+        "first": 2,
         "w": rng.uniform(-1, 1, count).astype(np.float32),
         "total": rng.standard_normal(count).astype(np.float32),
     }
@@ -207,21 +232,27 @@ def arguments(kernel, rounds, count):
 
 
 def results(device, kernel, rounds, count, schedule):
-    given = {name: device.array(a) for name, a in arguments(kernel, rounds, count).items()}
+    given = {
+        name: a if name == "first" else device.array(a)
+        for name, a in arguments(kernel, rounds, count).items()
+    }
     found = kernel(**given, shape=count, schedule=schedule)
     outs = [*(found if isinstance(found, tuple) else (found,)), given.get("total")]
     return [np.asarray(one).tobytes() for one in outs if one is not None]
 
 
 @pytest.mark.parametrize(
-    "kernel", [pulls, nearest, spreads, mixed, by_place, partly], ids=lambda k: k.name
+    "kernel", [pulls, nearest, spreads, mixed, by_place, partly, shifted], ids=lambda k: k.name
 )
 @pytest.mark.parametrize("rounds", [0, 1, 33, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 1])
 def test_what_was_brought_has_the_bits_of_one_result_alone(device, kernel, rounds):
     usual = Schedule((64, 1, 1), Code())
     for count in (1, 7, 40):
         wanted = results(device, kernel, rounds, count, usual)
-        for teams, items, checked in ((4, 1, True), (16, 8, rounds == 0 or kernel is by_place)):
+        for teams, items, checked in (
+            (4, 1, True),
+            (16, 8, rounds == 0 or kernel in (by_place, shifted)),
+        ):
             code = Code(lanes=32, items=items, order=Order.BLOCKED, depth=BLOCK, checked=checked)
             schedule = Schedule((teams * LANES, 1, 1), code)
             assert results(device, kernel, rounds, count, schedule) == wanted, (count, teams)
@@ -233,3 +264,16 @@ def test_blocks_of_blocks_have_the_bits_of_one_result_alone(device):
     code = Code(lanes=32, items=2, order=Order.BLOCKED, depth=BLOCK, checked=False)
 
     assert results(device, pulls, rounds, 3, Schedule((128, 1, 1), code)) == usual
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_each_row_of_positions_has_workgroups_of_its_own(device, rows):
+    rng = np.random.default_rng(rows)
+    x = device.array(rng.standard_normal((rows, BLOCK + 5)).astype(np.float32))
+    w = device.array(rng.standard_normal(9).astype(np.float32))
+
+    def found(schedule):
+        return np.asarray(batched(x, w, shape=(rows, 9), schedule=schedule)).tobytes()
+
+    code = Code(lanes=32, items=2, order=Order.BLOCKED, depth=BLOCK, checked=False)
+    assert found(Schedule((256, 1, 1), code)) == found(Schedule((64, 1, 1), Code(checked=False)))
