@@ -2,7 +2,8 @@
 
 Each seed is a generated program with reductions, which runs under some of the schedules that may
 run it, in teams of lanes above all, also with several teams for a result, with lanes that keep
-what they compute again, with several results of a team, and with rounds that are written out. With
+what they compute again, with several results of a team, with teams that
+bring what they read together, and with rounds that are written out. With
 --walks the programs are those that go over rounds several times. Every --each'th seed is
 followed by the kernels of `vyre.testing.reducers`, each under some schedules. Processes take turns
 with blocks of seeds; after --seconds no more are begun. The device cuda-on-host is CUDA's own text
@@ -46,6 +47,7 @@ class Tally:
     keeping: int = 0
     beside: int = 0
     abreast: int = 0
+    bringing: int = 0
     schedules: int = 0
     calls: int = 0
     bad: list[str] = field(default_factory=list)
@@ -57,6 +59,7 @@ class Tally:
         self.keeping += other.keeping
         self.beside += other.beside
         self.abreast += other.abreast
+        self.bringing += other.bringing
         self.schedules += other.schedules
         self.calls += other.calls
         self.bad += other.bad
@@ -66,7 +69,8 @@ class Tally:
             f"{self.programs} programs, {self.in_teams} of them in teams, and {self.calls} calls "
             f"under {self.schedules} schedules, {self.shared} of them with several teams for a "
             f"result, {self.keeping} with rounds that are kept, {self.beside} with several results "
-            f"of a team, {self.abreast} abreast, {len(self.bad)} differences"
+            f"of a team, {self.abreast} abreast, {self.bringing} that bring what they read, "
+            f"{len(self.bad)} differences"
         )
 
     def count(self, drawn: Sequence[Schedule]) -> None:
@@ -76,6 +80,7 @@ class Tally:
         self.keeping += sum(one.code.keeps > 0 for one in drawn)
         self.beside += sum(one.code.lanes > 1 and one.code.items > 1 for one in drawn)
         self.abreast += sum(one.code.abreast > 1 for one in drawn)
+        self.bringing += sum(one.code.lanes > 1 and one.code.depth > 0 for one in drawn)
 
 
 def opened(name: str) -> Device:

@@ -11,7 +11,7 @@ from vyre.analysis.teams import formed, refuse_teams
 from vyre.errors import InvalidInput, UnsupportedFeature
 from vyre.ir.expr import Id, IdKind, Load
 from vyre.ir.node import Reduce
-from vyre.ir.team import covers_rows, why_none_beside, why_nothing_kept
+from vyre.ir.team import covers_rows, why_none_beside, why_none_bring, why_nothing_kept
 from vyre.ir.text import statement_text
 from vyre.ir.walk import all_expressions, expressions, statements
 from vyre.model import Code, Order
@@ -219,6 +219,52 @@ def twice(x: In[f32, 2], out: Out[f32]):
             UnsupportedFeature,
             "teams of 32 lanes: there is no reduction\nFix: use Code(lanes=1)",
         ),
+        (
+            reducers.softmax_rows,
+            Code(lanes=32, depth=1024, group=(512, 1, 1)),
+            UnsupportedFeature,
+            "depth 1024 of teams: it does more than to reduce, and to store what that comes to\n"
+            "Fix: use depth=0",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, depth=64, group=(512, 1, 1)),
+            InvalidInput,
+            "depth 64 of teams\nFix: use depth=1024: teams go through a block of rounds together",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=64, depth=1024, group=(512, 1, 1)),
+            InvalidInput,
+            "depth 1024 of teams, of 64 lanes each\nFix: use lanes=32",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, depth=1024, shares=2, group=(512, 1, 1)),
+            InvalidInput,
+            "depth 1024 of teams that share a result, keep rounds or stand abreast\n"
+            "Fix: use depth=0",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, depth=1024),
+            InvalidInput,
+            "depth 1024 of teams for no workgroup\nFix: take the code of a schedule",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, depth=1024, group=(64, 1, 1)),
+            InvalidInput,
+            "depth 1024 of teams in workgroups (64, 1, 1)\n"
+            "Fix: use (x, 1, 1), with x one of 128, 256, 512, 1024",
+        ),
+        (
+            reducers.residual,
+            Code(lanes=32, depth=1024, group=(128, 2, 1)),
+            InvalidInput,
+            "depth 1024 of teams in workgroups (128, 2, 1)\n"
+            "Fix: use (x, 1, 1), with x one of 128, 256, 512, 1024",
+        ),
     ],
 )
 def test_teams_that_there_are_none_of(kernel, code, error, text):
@@ -261,8 +307,9 @@ def test_alone_is_what_analysis_has_found():
         Code(lanes=32, keeps=4),
         Code(lanes=256, keeps=32),
         Code(lanes=32, items=3, order=Order.BLOCKED),
+        Code(lanes=32, items=3, order=Order.BLOCKED, depth=1024, group=(256, 1, 1)),
     ],
-    ids=["32", "256", "32-kept", "256-kept", "32-beside"],
+    ids=["32", "256", "32-kept", "256-kept", "32-beside", "32-bringing"],
 )
 @pytest.mark.parametrize(
     "kernel", [reducers.softmax, reducers.residual, reducers.layer_norm_rows, reducers.nearest]
@@ -273,6 +320,8 @@ def test_every_load_of_a_team_is_one_that_was_proved(kernel, code):
         code = replace(code, keeps=0)
     if code.items > 1 and why_none_beside(kernel.program) is not None:
         code = replace(code, items=1)
+    if code.depth and why_none_bring(kernel.program) is not None:
+        code = replace(code, depth=0, group=None)
     facts = analyse(kernel.program)
     code = replace(code, across=covers_rows(kernel.program))
     program, proved = formed(kernel.program, facts, code)

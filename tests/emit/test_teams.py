@@ -29,6 +29,11 @@ def text(kernel, code, dialect=CUDA):
             "2 items of a team in opencl\nFix: use items=1",
         ),
         (
+            Code(lanes=32, depth=1024, group=(512, 1, 1)),
+            OPENCL,
+            "depth 1024 of a team in opencl\nFix: use depth=0",
+        ),
+        (
             Code(lanes=64, planes=2),
             CUDA,
             "planes 2 beside teams of 64 lanes\nFix: use Code(lanes=64) alone",
@@ -157,6 +162,16 @@ def test_teams_that_keep_rounds_leave_room_for_others(lanes, keeps, room):
     found = text(reducers.softmax_rows, Code(lanes=lanes, keeps=keeps))
 
     assert f"__launch_bounds__({room})" in found
+
+
+@pytest.mark.parametrize(("items", "bounds"), [(4, "512, 2"), (8, "512")])
+def test_teams_that_bring_what_they_read_are_compiled_for_their_workgroup(items, bounds):
+    code = Code(lanes=32, items=items, order=Order.BLOCKED, depth=1024, group=(512, 1, 1))
+    found = text(reducers.residual, code)
+
+    assert f"__launch_bounds__({bounds})" in found
+    assert "__shared__ __align__(16) f32 p_brought[2048];" in found
+    assert " return;" not in found
 
 
 def test_lanes_tell_each_other_by_shuffles_or_memory():

@@ -499,3 +499,54 @@ def test_not_where_elements_are_checked():
 
 def test_not_on_a_processor_without_lanes():
     assert several(POCL, crossed, CROSSED) == []
+
+
+@vyre.kernel
+def pulled(x: In[f32], m: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    here = x[i]
+    out[i] = sum((x[k] - here) * m[k] for k in range(len(x)))
+
+
+@vyre.kernel
+def pulled_from_far(x: In[f32], m: In[vyre.f64], out: Out[f32]):
+    i = vyre.gid()
+    here = x[i]
+    out[i] = sum((x[k] - here) * f32(m[k]) for k in range(len(x)))
+
+
+def bringing(device, kernel, numbers):
+    return [one.text for one in space(device, kernel, numbers).legal if one.code.depth]
+
+
+def bodies(count, rounds):
+    return launch((count, 1, 1), x=(rounds,), m=(rounds,), out=(count,))
+
+
+def test_teams_bring_what_rounds_read_where_half_of_the_units_have_some():
+    text = "512, {} items blocked, depth 1024, unroll {}, teams of 32"
+    half = 16 * GPU.compute_units // 2
+
+    found = bringing(GPU, pulled, bodies(8 * half, 8 * half))
+    assert found == [text.format(items, unroll) for items in (4, 8) for unroll in (8, 32)]
+    found = bringing(GPU, pulled, bodies(8 * half - 1, 8 * half))
+    assert found == [text.format(4, unroll) for unroll in (8, 32)]
+    assert bringing(GPU, pulled, bodies(4 * half - 1, 8 * half)) == []
+
+
+def test_not_where_rounds_are_one_block_or_read_more_or_other_things():
+    many = 1 << 20
+    matrix = launch((many, 1, 1), a=(many, 2048), v=(2048,), y=(many,), out=(many,))
+
+    assert bringing(GPU, pulled, bodies(many, 1024)) == []
+    assert bringing(GPU, pulled, bodies(many, 1025)) != []
+    assert bringing(GPU, reducers.residual, matrix) == []
+    assert bringing(GPU, pulled_from_far, bodies(many, many)) == []
+
+
+def test_not_where_there_is_too_little_memory_or_no_room_for_their_threads():
+    small = replace(GPU, limits=replace(GPU.limits, group_bytes=(16 << 10) - 1))
+
+    assert bringing(small, pulled, bodies(1 << 20, 1 << 20)) == []
+    assert bringing(SMALL, pulled, bodies(1 << 20, 1 << 20)) == []
+    assert bringing(APART, pulled, bodies(1 << 20, 1 << 20)) == []

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from vyre.analysis.facts import Facts, in_order
 from vyre.errors import InvalidInput, UnsupportedFeature
-from vyre.ir.fold import LANES
+from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
     covers_rows,
@@ -14,10 +14,12 @@ from vyre.ir.team import (
     why_no_team,
     why_none_abreast,
     why_none_beside,
+    why_none_bring,
     why_not_shared,
     why_nothing_kept,
 )
 from vyre.ir.team.abreast import MOST_ABREAST
+from vyre.ir.team.bringing import LEAST_TEAMS, MOST_TEAMS
 from vyre.model import Code, Order
 
 
@@ -42,7 +44,8 @@ def formed(
             return in_order(program, facts)
         return facts.alone or (program, facts)
     refuse_teams(program, code)
-    made = team(program, code.lanes, code.shares, code.keeps, code.items, code.abreast)
+    brings = teams_beside(code) if code.depth else 0
+    made = team(program, code.lanes, code.shares, code.keeps, code.items, code.abreast, brings)
     # Each round is gone through where it was proved that it may be, by whichever lane.
     accesses = tuple(
         replace(access, statement=text, index=index)
@@ -90,6 +93,8 @@ def refuse_teams(program: Program, code: Code) -> None:
         _refuse_beside(program, code)
     if code.abreast > 1:
         _refuse_abreast(program, code)
+    if code.depth:
+        _refuse_bringing(program, code)
     if code.shares > 1 and (why_not := why_not_shared(program)) is not None:
         raise UnsupportedFeature(f"{code.shares} shares of a result: {why_not}", "use shares=1")
 
@@ -155,6 +160,45 @@ def _refuse_abreast(program: Program, code: Code) -> None:
         has = f"{code.keeps} rounds kept" if code.keeps else f"{code.items} results"
         raise InvalidInput(f"{what}, of {has} each", "use abreast=1")
 
+
+def _refuse_bringing(program: Program, code: Code) -> None:
+    """Refuse to bring together what rounds read where teams may part, or are no such teams.
+
+    Raises:
+        UnsupportedFeature: teams of a workgroup may part, or read nothing alike.
+        InvalidInput: there are no such teams.
+    """
+    what = f"depth {code.depth} of teams"
+    if (why_not := why_none_bring(program)) is not None:
+        raise UnsupportedFeature(f"{what}: {why_not}", "use depth=0")
+    if code.depth != BLOCK:
+        fix = f"use depth={BLOCK}: teams go through a block of rounds together"
+        raise InvalidInput(what, fix)
+    if code.lanes != LANES:
+        raise InvalidInput(f"{what}, of {code.lanes} lanes each", f"use lanes={LANES}")
+    if code.keeps or code.shares > 1 or code.abreast > 1:
+        raise InvalidInput(
+            f"{what} that share a result, keep rounds or stand abreast", "use depth=0"
+        )
+    if code.group is None:
+        raise InvalidInput(f"{what} for no workgroup", "take the code of a schedule")
+    count = teams_beside(code)
+    if code.group[1:] != (1, 1) or code.group[0] % LANES or count not in TEAMS_THAT_BRING:
+        raise InvalidInput(
+            f"{what} in workgroups {code.group}",
+            f"use (x, 1, 1), with x one of {', '.join(str(n * LANES) for n in TEAMS_THAT_BRING)}",
+        )
+
+
+def teams_beside(code: Code) -> int:
+    """How many teams stand side by side in the workgroup that a code is for."""
+    return 0 if code.group is None else code.group[0] // code.lanes
+
+
+TEAMS_THAT_BRING = tuple(
+    1 << power for power in range(LEAST_TEAMS.bit_length() - 1, MOST_TEAMS.bit_length())
+)
+"""Teams of a workgroup that bring what they read together: each lane has as much of a block."""
 
 MOST_BESIDE = 8
 """Results of a team: each takes registers of its own for all that its rounds compute."""

@@ -53,7 +53,7 @@ class Accesses:
         """Whether it needs no check along one axis of its array."""
         access = self.of(decl, index, here)
         if decl.kept:
-            return True  # a launch has as much of it as it asks for
+            return True  # there is as much of it as is asked for
         if self.code.checked or access is None:
             return False
         proof = access.by_axis[axis]

@@ -62,7 +62,7 @@ def emit(
     program, facts = formed(program, facts, code)
     if (several > 1 or code.depth or code.fitted) and facts.written_out is not None:
         program, facts = facts.written_out
-    if code.depth:
+    if code.depth and not is_team(code):
         _refuse_depth(program, code, facts)
     return _Kernel(program, code, dialect, facts, entry, whole).source()
 
@@ -95,6 +95,10 @@ RESIDENT = ((32, 0), (104, 1024))
 _KEEPING = 1024
 """Threads that there is to be room for where each keeps rounds of its own."""
 
+_BRINGING, _FEW = 1024, 4
+"""The same where teams bring what they read together and have few results each: one of two
+workgroups goes on while lanes of the other wait for each other."""
+
 _MOST_BLOCKS = 32  # that a multiprocessor runs; compilers leave a larger number out
 
 
@@ -104,7 +108,7 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
     Raises:
         UnsupportedFeature: the code asks for it.
     """
-    others = ("vector", "lines", "planes", "depth", "loaders", "fitted", "staged")
+    others = ("vector", "lines", "planes", "loaders", "fitted", "staged")
     what, alone = f"teams of {code.lanes} lanes", f"Code(lanes={code.lanes})"
     if code.lanes == 1:
         what, alone = "rows that an invocation stands for", "Code(across=True)"
@@ -113,6 +117,8 @@ def _refuse_beside_teams(code: Code, dialect: Dialect) -> None:
             raise UnsupportedFeature(
                 f"{name} {getattr(code, name)} beside {what}", f"use {alone} alone"
             )
+    if code.depth and not dialect.from_lane:
+        raise UnsupportedFeature(f"depth {code.depth} of a team in {dialect.name}", "use depth=0")
     if code.items > 1 and not dialect.from_lane:
         raise UnsupportedFeature(f"{code.items} items of a team in {dialect.name}", "use items=1")
     if not dialect.from_lane and code.lanes not in (1, LANES):
@@ -253,6 +259,8 @@ class _Kernel:
         threads = x * y * z
         # A compiler that is told of threads alone keeps to few registers, and waits for loads.
         beside = resident(self.held + len(self.items)) // threads if self.held else 0
+        if code.lanes > 1 and code.items <= _FEW:
+            beside = _BRINGING // threads
         beside = min(beside, _MOST_BLOCKS)
         bounds = f"{threads}, {beside}" if beside > 1 else f"{threads}"
         return self.dialect.kernel_for.format(x=x, y=y, z=z, bounds=bounds)
@@ -295,7 +303,8 @@ class _Kernel:
         terms, local = self.terms, self.dialect.local
         shared = [decl for decl in self.program.buffers if decl.is_shared]
         for decl in shared:
-            yield f"    {local} {terms.stored(decl)} {terms.pointers[decl.name]}[{decl.count}];"
+            form = self.dialect.aligned_local if decl.kept else local  # by records
+            yield f"    {form} {terms.stored(decl)} {terms.pointers[decl.name]}[{decl.count}];"
         statements = list(self.writer.body(self.program.entry, Here()))
         for dtype, name in terms.exchanges.items():
             yield f"    {local} {terms.use(dtype)} {name}[{self.code.lanes}];"

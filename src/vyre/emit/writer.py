@@ -281,7 +281,8 @@ class Writer:
 
     def guard(self, axes: tuple[int, ...]) -> Iterator[str]:
         """Ends the invocations that lie beyond the dispatch along `axes`."""
-        if self.code.fitted or self.code.abreast > 1:  # who is beyond does the last one's work
+        together = self.code.abreast > 1 or (self.code.lanes > 1 and self.code.depth)
+        if self.code.fitted or together:  # who is beyond does the last one's work
             return
         outside = " || ".join(
             f"{self.terms.id(IdKind.INVOCATION, axis)} >= {self.terms.word_extent(axis)}"

@@ -69,7 +69,8 @@ class BufferDecl:
 
     `shape` fixes the extents of an array of several axes, or with zeros only their number; it is an
     extension and empty for a plain, one-dimensional buffer. What is `kept` is memory of a launch
-    through which workgroups find each other's results; only forms that devices see have it.
+    through which workgroups find each other's results, or of a workgroup, and nothing asks for what
+    lies beyond; only forms that devices see have it.
     """
 
     name: str

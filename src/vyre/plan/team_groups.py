@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from vyre.analysis.teams import teams_beside
 from vyre.ir.fold import LANES
 from vyre.ir.program import Program
 from vyre.ir.team import group_bytes, team
@@ -15,7 +16,9 @@ _WORD = 4  # bytes
 
 def group_of(code: Code) -> Dim3:
     """The workgroup of a code that allows one alone, or the smallest."""
-    return (code.abreast, code.lanes, 1) if code.abreast > 1 else (code.lanes, 1, 1)
+    if code.abreast > 1:
+        return code.abreast, code.lanes, 1
+    return code.group or (code.lanes, 1, 1)
 
 
 def why_not_held(program: Program, code: Code, limits: Limits) -> str | None:
@@ -37,15 +40,16 @@ def held(program: Program, code: Code, limits: Limits) -> Code:
     while code.abreast > 1 and why_not_held(program, code, limits) is not None:
         code = replace(code, abreast=code.abreast // 2)
     if code.abreast == 1 and why_not_held(program, code, limits) is not None:
-        return replace(code, lanes=LANES, items=1)
+        return replace(code, lanes=LANES, items=1, depth=0, group=None)
     return code
 
 
 def bytes_of_group(program: Program, code: Code) -> int:
-    """The workgroup memory through which lanes tell each other what they have.
+    """The workgroup memory in which lanes tell each other what they have, and teams what they read.
 
     Of teams that share a result, all lanes hear in a word of it which of them comes last.
     """
     shares = min(code.shares, 2)  # all that are several need as much
-    made = team(program, code.lanes, shares, code.keeps, code.items, code.abreast)
+    brings = teams_beside(code) if code.depth else 0
+    made = team(program, code.lanes, shares, code.keeps, code.items, code.abreast, brings)
     return group_bytes(made.program) + (_WORD if shares > 1 else 0)

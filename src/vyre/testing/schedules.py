@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from vyre.analysis import analyse
-from vyre.analysis.teams import MOST_BESIDE
+from vyre.analysis.teams import MOST_BESIDE, TEAMS_THAT_BRING
 from vyre.backend.base import Unbuilt
 from vyre.errors import InvalidInput
 from vyre.ir.expr import Id, IdKind
-from vyre.ir.fold import LANES
+from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.program import Program
 from vyre.ir.team import (
     covers_rows,
     why_no_team,
     why_none_abreast,
     why_none_beside,
+    why_none_bring,
     why_not_shared,
     why_nothing_kept,
 )
@@ -175,6 +176,30 @@ def abreast(
     ]
 
 
+def bringing(
+    info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
+) -> list[Schedule]:
+    """A few schedules of teams that bring together what their rounds read; none where none can."""
+    if why_none_bring(program) is not None or info.simd or info.limits.lockstep != LANES:
+        return []
+    drawn = [
+        Code(
+            lanes=LANES,
+            items=rng.choice((1, 2, 3, 4, MOST_BESIDE)),
+            order=Order.BLOCKED,
+            depth=BLOCK,
+            unroll=rng.choice(UNROLLS),
+            checked=rng.random() < 0.5 or not _needs_no_checks(program, numbers),
+        )
+        for _ in range(count)
+    ]
+    most = info.limits.max_threads or 1024
+    sizes = [size for size in TEAMS_THAT_BRING if size * LANES <= most]
+    return [
+        Schedule((rng.choice(sizes) * LANES, 1, 1), code) for code in _bounded(info, program, drawn)
+    ]
+
+
 def unrolled(
     info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
 ) -> list[Schedule]:
@@ -197,7 +222,7 @@ def pinned(
     info: DeviceInfo, program: Program, numbers: Numbers, rng: Random, *, count: int = 2
 ) -> list[Schedule]:
     """A few schedules of each kind of teams, whatever they are worth."""
-    kinds = (sharing, keeping, besides, abreast, unrolled)
+    kinds = (sharing, keeping, besides, abreast, bringing, unrolled)
     return [one for kind in kinds for one in kind(info, program, numbers, rng, count=count)]
 
 

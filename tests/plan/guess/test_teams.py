@@ -16,7 +16,8 @@ import vyre
 from vyre import In, Out, f32, u32
 from vyre.analysis import analyse
 from vyre.backend.replayed import GPU
-from vyre.model import Code, Schedule
+from vyre.ir.fold import BLOCK, LANES
+from vyre.model import Code, Order, Schedule
 from vyre.plan.default import space_for
 from vyre.plan.guess import guess, risk
 from vyre.plan.guess.teams import amounts_of, log_times
@@ -63,6 +64,12 @@ def nearest(points: In[f32, 2], centres: In[f32, 2], out: Out[u32]):
 def by_data(x: In[f32], sizes: In[u32], out: Out[f32]):
     i = vyre.gid()
     out[i] = sum(x[sizes[k]] for k in range(sizes[0]))
+
+
+@vyre.kernel
+def pulled(a: In[f32], b: In[f32], out: Out[f32]):
+    i = vyre.gid()
+    out[i] = sum((a[k] - f32(i)) * b[k] for k in range(len(a)))
 
 
 SOFTMAX = launch((512, 100, 1), x=(100, 512), out=(100, 512))
@@ -125,6 +132,20 @@ class TestAmounts:
         assert found.blocks.tolist() == [128, 64, 32]
         assert found.meetings.tolist() == [0, 2, 1]
         assert found.teams.tolist() == [1000, 2000, 8000]
+
+    def test_what_teams_bring_together_is_loaded_once_for_all_of_them(self):
+        code = Code(lanes=32, items=2, order=Order.BLOCKED, checked=False)
+        each = Schedule((512, 1, 1), code)
+        together = Schedule((512, 1, 1), replace(code, depth=BLOCK))
+        numbers = launch((2**14, 1, 1), a=(2**15,), b=(2**15,), out=(2**14,))
+        found = amounts_of((each, together), pulled.program, numbers)
+
+        assert found.far[0] > 0
+        assert found.far[1] == 0
+        rounds = 2.0 ** (14 + 15) / (LANES * 2)
+        assert found.loads[0] - found.loads[1] == 2 * rounds * (1 - 1 / 4 - 1 / 16)
+        assert round(found.fetched[0] / found.fetched[1]) == 16
+        assert found.meetings.tolist() == [0, 32]
 
     def test_teams_that_share_a_result_have_a_part_of_it(self):
         shared = [replace(one, code=replace(one.code, shares=8)) for one in TEAMS]

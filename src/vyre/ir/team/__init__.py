@@ -13,6 +13,7 @@ from vyre.ir.team.form import (
     why_no_team,
     why_none_abreast,
     why_none_beside,
+    why_none_bring,
     why_not_shared,
     why_nothing_kept,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "why_no_team",
     "why_none_abreast",
     "why_none_beside",
+    "why_none_bring",
     "why_not_shared",
     "why_nothing_kept",
 ]

@@ -36,7 +36,7 @@ MOST_PARTS = 80
 MOST_KEPT = 2
 """Values of a round that are kept: each takes a register for every round of a lane."""
 
-_ROUND = " round"  # no name of a program has a space in it
+ROUND = " round"  # no name of a program has a space in it
 _DEAR = TRANSCENDENTAL | {UnaryOp.SQRT, UnaryOp.INVERSE_SQRT}
 
 
@@ -92,7 +92,7 @@ class Meanings:
     _once: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        self.of_names[self.body.counter] = Var(_ROUND)
+        self.of_names[self.body.counter] = Var(ROUND)
         bound = Counter(names_of(self.body.nodes))
         self._once = frozenset(name for name, times in bound.items() if times == 1)
 
@@ -122,7 +122,7 @@ def again_in(
     if len(walks) < 2:
         return None
     lasting = {name: dtype for name, dtype in _types(parts, program).items() if name in once}
-    scope = Scope({**lasting, _ROUND: DataType.U32}, {d.name: d for d in program.buffers})
+    scope = Scope({**lasting, ROUND: DataType.U32}, {d.name: d for d in program.buffers})
     seen: dict[Expr, Value] = {}
     used: dict[Expr, Value] = {}
     for place, walk in walks.items():
@@ -194,6 +194,18 @@ def _may_keep(walk: Walk, program: Program) -> bool:
     return size_of(nodes).parts <= MOST_PARTS
 
 
+def needed(lets: Sequence[Node], found: Expr) -> tuple[Let, ...]:
+    """The statements among some that bind what an expression needs."""
+    wanted = {part.name for part in expressions(found) if isinstance(part, Var)}
+    kept: list[Let] = []
+    for node in reversed(lets):
+        assert isinstance(node, Let), node
+        if node.name in wanted:
+            kept.append(node)
+            wanted |= {part.name for part in expressions(node.value) if isinstance(part, Var)}
+    return tuple(reversed(kept))
+
+
 def _names(expr: Expr) -> set[str]:
     return {part.name for part in expressions(expr) if isinstance(part, Var)}
 
@@ -227,7 +239,7 @@ def _is_worth(means: Expr, scope: Scope) -> bool:
             dear = False
     names = _names(means) if dear else set()
     plain = not any(isinstance(part, ACTS) for part in expressions(means))
-    return _ROUND in names and names <= scope.names.keys() and plain
+    return ROUND in names and names <= scope.names.keys() and plain
 
 
 def _unheard(problem: TypeProblem) -> None:

@@ -76,18 +76,31 @@ def why_not_beside(nodes: Sequence[Node]) -> str | None:
     return None
 
 
-def beside(program: Program, nodes: Sequence[Node], count: int, fresh: Fresh) -> Beside:
-    """The program for so many positions of each invocation."""
+def beside(
+    program: Program, nodes: Sequence[Node], count: int, fresh: Fresh, *, beyond: bool = False
+) -> Beside:
+    """The program for so many positions of each invocation.
+
+    Where invocations come by that are beyond the extent, they do the last position's work again,
+    and what becomes of its stores is up to others.
+    """
     assert why_not_beside(nodes) is None, program
     left = fresh("left")
-    behind = Binary(BinaryOp.SUB, _EXTENT, u32(1))
-    made: list[Node] = [Let(left, Binary(BinaryOp.SUB, behind, _X))]
+    made: list[Node] = []
+    here: Expr = _X
+    last = Binary(BinaryOp.SUB, _EXTENT, u32(1))
     differ = differing(nodes)
-    copies = [Copy(_X, {}, called(nodes, nodes))]
+    if beyond:
+        within = fresh("position")
+        made.append(Let(within, Binary(BinaryOp.MIN, _X, last)))
+        here = Var(within)
+    made.append(Let(left, Binary(BinaryOp.SUB, last, here)))
+    copy = Copy(here, {}, {})
+    copies = [replace(copy, texts=called(nodes, [copy.of(node) for node in nodes]))]
     for number in range(1, count):
         position, names = fresh("position"), {name: fresh(name) for name in sorted(differ)}
         away = Binary(BinaryOp.MIN, u32(number), Var(left))
-        made.append(Let(position, Binary(BinaryOp.ADD, _X, away)))
+        made.append(Let(position, Binary(BinaryOp.ADD, here, away)))
         copy = Copy(Var(position), names, {})
         copies.append(replace(copy, texts=called(nodes, [copy.of(node) for node in nodes])))
     waiting: list[Node] = []  # stores, behind all that does not read what they store

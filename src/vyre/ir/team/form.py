@@ -30,6 +30,7 @@ from vyre.ir.serial import Fresh, Serial, has_reductions
 from vyre.ir.team.abreast import Columns, abreast, why_not_abreast
 from vyre.ir.team.again import Again, again_in
 from vyre.ir.team.beside import Copy, beside, why_not_beside
+from vyre.ir.team.bringing import Bringing, why_nothing_brought
 from vyre.ir.team.dealing import Dealing
 from vyre.ir.team.keeping import Keeping
 from vyre.ir.team.loops import is_read_before, stored_to
@@ -101,11 +102,13 @@ def team(
     keeps: int = 0,
     items: int = 1,
     columns: int = 1,
+    brings: int = 0,
 ) -> Team:
     """The same program for teams of so many lanes, a multiple of 32; so many share a result.
 
     Lanes keep what they compute again of so many rounds of theirs, and have the rounds of so many
-    results side by side. In each row of a workgroup so many teams have a lane.
+    results side by side. In each row of a workgroup so many teams have a lane; or so many teams of
+    a workgroup bring together what their rounds read.
 
     Of a single lane it is an invocation that stands for a row of positions.
     """
@@ -125,10 +128,13 @@ def team(
         assert parts is not None, program
         kind = partial(Sharing, shares=shares, relay=parts)
     copies: tuple[Copy, ...] = ()
-    if items > 1:
-        several = beside(source, unwrapped(source.entry), items, fresh)
+    if items > 1 or brings:
+        several = beside(source, unwrapped(source.entry), items, fresh, beyond=bool(brings))
         source, copies = several.program, several.copies
         kind = Dealing if kind is Writer else kind
+    if brings:
+        decls = {decl.name: decl for decl in program.buffers}
+        kind = partial(Bringing, teams=brings, nodes=source.entry, decls=decls)
     if columns > 1:
         within = abreast(unwrapped(source.entry), fresh)
         source, copies = replace(source, entry=within.nodes), (within.copy,)
@@ -190,6 +196,15 @@ def why_none_abreast(program: Program) -> str | None:
     if covers_rows(program):
         return "a team stands for a row of positions"
     return why_not_abreast(unwrapped(program.entry))
+
+
+def why_none_bring(program: Program) -> str | None:
+    """Why teams side by side cannot bring together what their rounds read."""
+    if (why_not := why_no_team(program)) is not None:
+        return why_not
+    if covers_rows(program):
+        return "a team stands for a row of positions"
+    return why_nothing_brought(program, unwrapped(program.entry))
 
 
 def why_nothing_kept(program: Program) -> str | None:

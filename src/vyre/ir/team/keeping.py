@@ -27,10 +27,10 @@ from vyre.ir.expr import (
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Assign, If, Let, Loop, Node
 from vyre.ir.serial import U32_MAX, Names, Together, u32
-from vyre.ir.team.again import Again, Body, Meanings, Value, Walk
+from vyre.ir.team.again import Again, Body, Meanings, Value, Walk, needed
 from vyre.ir.team.writer import LANE, Writer
 from vyre.ir.text import statement_text
-from vyre.ir.walk import exchanged, expressions, statements
+from vyre.ir.walk import exchanged, statements
 
 
 def rounds_kept(lanes: int, keeps: int) -> int:
@@ -173,7 +173,7 @@ class Keeping(Writer):
         self.called[statement_text(put)] = statement_text(stands)
         self.note(put, put)
         counter = Let(value.body.counter, Var(self.at))
-        filling = [*_needed(before, found), put]
+        filling = [*needed(before, found), put]
         if not self.whole:
             filling = [self.guarded(node) for node in filling]
         yield Let(array, Array(value.dtype, (self.keeps,)))
@@ -226,15 +226,3 @@ class Keeping(Writer):
         found = self.texts.setdefault(self.called.get(text, text), [])
         if (made := statement_text(now)) not in found:
             found.append(made)
-
-
-def _needed(lets: Sequence[Node], found: Expr) -> tuple[Node, ...]:
-    """The statements among some that bind what an expression needs."""
-    wanted = {part.name for part in expressions(found) if isinstance(part, Var)}
-    kept: list[Node] = []
-    for node in reversed(lets):
-        assert isinstance(node, Let), node
-        if node.name in wanted:
-            kept.append(node)
-            wanted |= {part.name for part in expressions(node.value) if isinstance(part, Var)}
-    return tuple(reversed(kept))

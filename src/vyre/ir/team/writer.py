@@ -324,6 +324,13 @@ class Writer(Serial):
         """What the rounds of one block come to that are a lane's own."""
         own = [self.names(held, "own") for held in self.held]
         yield from self.all_absent(own)
+        yield from self.rounds_of_block(left, first, own, copies=copies)
+        return own
+
+    def rounds_of_block(
+        self, left: Expr, first: Expr, own: list[Names], *, copies: bool
+    ) -> Iterator[Node]:
+        """Folds the rounds of one block that are a lane's own into names."""
         lane = self.lane_in_row
 
         start = self.fresh("start")
@@ -333,7 +340,7 @@ class Writer(Serial):
             row, at = self.fresh("row"), self.fresh("at")
             distance = Binary(BinaryOp.MUL, Var(row), u32(LANES))
             place: Expr = Ahead(Var(start), distance)
-            body = tuple(self.round(Var(at), own))
+            body = tuple(self.round_in_block(row, at, own))
             if checked:
                 place = Binary(BinaryOp.ADD, Var(start), distance)
                 end = Binary(BinaryOp.LT, Binary(BinaryOp.SUB, Var(at), first), left)
@@ -353,7 +360,10 @@ class Writer(Serial):
         else:
             some = Binary(BinaryOp.MIN, up(left, LANES), u32(BLOCK // LANES))
             yield rounds(u32(0), some, checked=True)
-        return own
+
+    def round_in_block(self, row: str, at: str, own: list[Names]) -> Iterator[Node]:  # noqa: ARG002  # for who reads by it
+        """A round of a lane, by its number among those of the lane's in the block."""
+        yield from self.round(Var(at), own)
 
     def blocks(
         self,

@@ -449,6 +449,8 @@ class Launcher:
                 f"vectors of {code.vector} for this call of {name}: {why_not}",
                 "use Code(vector=1), or a schedule that kernel.tune found",
             )
+        if is_team(code):
+            return
         through = Through(facts, program)
         why_not = through.why_not(code, numbers, kind, traits, self.device.info.limits)
         if why_not is not None:

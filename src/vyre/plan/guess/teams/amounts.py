@@ -32,6 +32,8 @@ Numbers = Any  # a number, or one for each schedule
 
 NEAR = 65_536.0  # bytes of an array of which every unit keeps a copy before long
 
+_RECORD = 4.0  # loads of a round that one access to workgroup memory has
+
 
 @dataclass(slots=True, kw_only=True)
 class Amounts:
@@ -109,6 +111,7 @@ class _Teams:
     keeps: Vector
     items: Vector  # results of a team
     abreast: Vector  # teams that have a lane each in every row
+    brings: Flags  # those of a workgroup bring what their rounds read
 
     @property
     def rows(self) -> Vector:
@@ -167,6 +170,7 @@ def _teams(work: Walks, schedules: Sequence[Schedule]) -> _Teams:
         keeps=column([code.keeps for code in codes]),
         items=items,
         abreast=column([code.abreast for code in codes]),
+        brings=np.array([code.depth > 0 and code.lanes > 1 for code in codes], np.bool_),
     )
 
 
@@ -207,7 +211,7 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
     found.agreed += met * states * (t.abreast == 1.0)
     found.gathered += (met + 1.0) * states * (t.abreast > 1.0)
     found.met += several * met * t.rows * looked
-    found.meetings += several * met
+    found.meetings += several * met + t.brings * np.ceil(many / BLOCK) * times
     found.walks += times
     found.ordered += times * walk.is_ordered
     found.walking += t.warps * times * walk.is_ordered
@@ -222,8 +226,9 @@ def _walked(found: Amounts, walk: Walk, t: _Teams) -> None:
         _accessed(found, access, t, rounds * read, own * read)
     reading = own * ~(keeping & again)
     found.rounds += reading
-    if any(_is_far(access) for access in walk.accesses):
-        found.far += reading
+    far = [access for access in walk.accesses if _is_far(access)]
+    if far:  # what is brought is under way before it is asked for
+        found.far += reading * (1.0 - t.brings * all(access.apart == 0 for access in far))
 
 
 def _dealt(states: Vector) -> Vector:
@@ -259,9 +264,12 @@ def _is_far(access: Access) -> bool:
 def _accessed(found: Amounts, access: Access, t: _Teams, rounds: Vector, own: Vector) -> None:
     """Adds the accesses of rounds, by all rows of lanes and by one of them."""
     beside = _beside(access, t)
-    # What does not go by the result is read once for all results of a team.
+    # What does not go by the result is read once for all results of a team, or of a workgroup.
     count = rounds * access.times * (t.items if access.apart != 0 else 1.0)
     lines = beside.pieces(LINE)
+    if access.apart == 0:
+        found.loads += np.where(t.brings, count / _RECORD, 0.0)
+        count = np.where(t.brings, count * t.lanes / t.threads, count)
     found.loads += count
     found.lines += count * lines
     found.spread += own * access.times * (lines - 1.0)
