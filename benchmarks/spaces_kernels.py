@@ -373,6 +373,7 @@ def gamma_u8(table: In[u8, (256,)], x: In[u8], out: Out[u8]):
 product_fast = vyre.kernel(fast_math=True)(product.__wrapped__)
 pairs_fast = vyre.kernel(fast_math=True)(pairs.__wrapped__)
 filter3_fast = vyre.kernel(fast_math=True)(filter3.__wrapped__)
+nbody_sums_fast = vyre.kernel(fast_math=True)(reduction_kernels.nbody_sums.__wrapped__)
 options_fast = vyre.kernel(fast_math=True)(options.__wrapped__)
 
 
@@ -474,6 +475,10 @@ def _julia(n: int) -> Called:
     across = np.linspace(-1.6, 1.6, columns, dtype=np.float32)
     down = np.linspace(-1.2, 1.2, rows, dtype=np.float32)
     return Called(arrays=(across, down), options={"most": 100}, shape=(rows, columns))
+
+
+def _bodies(n: int) -> Called:
+    return Called(arrays=tuple(_reals(4 * isqrt(n), seed=s) for s in range(4)))
 
 
 CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
@@ -593,10 +598,8 @@ CALLS: dict[str, tuple[Any, Callable[[int], Called]]] = {
             shape=(n // 4,),
         ),
     ),
-    "nbody_sums": (
-        reduction_kernels.nbody_sums,
-        lambda n: Called(arrays=tuple(_reals(4 * isqrt(n), seed=s) for s in range(4))),
-    ),
+    "nbody_sums": (reduction_kernels.nbody_sums, _bodies),
+    "nbody_sums_fast": (nbody_sums_fast, _bodies),
 }
 """Kernels of the recordings alone, and what each is called with for about so many elements."""
 
@@ -638,7 +641,7 @@ def called(name: str, size: int) -> tuple[Any, Called]:
 
 def reductions() -> list[str]:
     """Those with reductions, the bundled ones first."""
-    own = set(reduction_kernels.KERNELS.values())
+    own = {*reduction_kernels.KERNELS.values(), nbody_sums_fast}
     return [
         *(kernel.name for kernel in kernels.REDUCTIONS),
         *(name for name, (kernel, _) in CALLS.items() if kernel in own),
