@@ -1,10 +1,13 @@
 """Teams that bring together what rounds read: what that is, who can, and that no bit changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import vyre
 from vyre import In, InOut, Out, f32, f64, u32
+from vyre.errors import InvalidInput
 from vyre.ir.expr import Load, Select
 from vyre.ir.fold import BLOCK, LANES
 from vyre.ir.node import Barrier, If, Reduce, Store
@@ -264,6 +267,20 @@ def test_blocks_of_blocks_have_the_bits_of_one_result_alone(device):
     code = Code(lanes=32, items=2, order=Order.BLOCKED, depth=BLOCK, checked=False)
 
     assert results(device, pulls, rounds, 3, Schedule((128, 1, 1), code)) == usual
+
+
+def test_a_device_whose_lanes_meet_in_memory_says_what_to_do_without():
+    reference = vyre.open("reference")
+    code = Code(lanes=32, order=Order.BLOCKED, depth=BLOCK)
+
+    with pytest.raises(InvalidInput) as caught:
+        results(reference, by_place, 40, 3, Schedule((128, 1, 1), code))
+
+    assert str(caught.value) == (
+        "workgroup (128, 1, 1) for this call of by_place: a team of 32 lanes is a workgroup of its"
+        " own\nFix: use (32, 1, 1), and depth=0"
+    )
+    results(reference, by_place, 40, 3, Schedule((32, 1, 1), replace(code, depth=0)))
 
 
 @pytest.mark.parametrize("rows", [1, 3])

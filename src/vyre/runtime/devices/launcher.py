@@ -412,9 +412,10 @@ class Launcher:
             refuse_teams(self.program, code)
             self._refuse_wide_team(code)
         if (no_team := why_not_group(schedule, self.device.info)) is not None:
+            without = replace(code, depth=0, group=None)
+            fix = f"use {group_of(without)}" + (", and depth=0" if code.depth else "")
             raise InvalidInput(
-                f"workgroup {schedule.workgroup} for this call of {name}: {no_team}",
-                f"use {group_of(code)}",
+                f"workgroup {schedule.workgroup} for this call of {name}: {no_team}", fix
             )
         if (no_shares := why_not_shares(self.program, code, numbers)) is not None:
             raise InvalidInput(
