@@ -113,6 +113,14 @@ def of_seven(x: In[f32, 2], w: In[f32], out: Out[f32]):
 
 
 @vyre.kernel
+def of_two_types(x: In[f32, 2], q: In[u32, 2], w: In[f32], out: Out[f32], n: Out[u32]):
+    """Each walk reads little enough, and what they need lies in other memory for each type."""
+    i = vyre.gid()
+    out[i] = sum((x[k, 0] + x[k, 1] + x[k, 2]) * w[i] for k in range(len(x)))
+    n[i] = sum((q[k, 0] + q[k, 1] + q[k, 2]) * i for k in range(len(q)))
+
+
+@vyre.kernel
 def totals(x: In[f32, 2], out: Out[f32]):
     i = vyre.gid()
     out[i] = sum(x[i, k] for k in range(x.shape[1]))
@@ -136,7 +144,8 @@ def by_position(x: In[f32], sizes: In[u32], out: Out[f32]):
         (batched, None),
         (shifted, None),
         (halves, "a round reads f16 of 'x', which is not of 32 bits"),
-        (of_seven, "a round reads 8 elements for all positions alike, more than 6"),
+        (of_seven, "its rounds read 8 elements for all positions alike, more than 6"),
+        (of_two_types, "its rounds read 8 elements for all positions alike, more than 6"),
         (reducers.residual, None),
         (totals, "no round reads what it reads for all positions alike"),
         (by_position, "its position along x, or what it stores to, says how many rounds there are"),

@@ -52,13 +52,14 @@ LEAST_TEAMS, MOST_TEAMS = 4, 32
 """Teams of a workgroup: of fewer, each lane would have more than eight rounds under way."""
 
 MOST_WORDS = 6
-"""Elements that a round may read: two blocks of such rounds are 48 KiB, which every GPU has."""
+"""Elements that there is memory for: two blocks of them are 48 KiB, which every GPU has."""
 
 _X, _EXTENT = Id(IdKind.INVOCATION, 0), Id(IdKind.EXTENT, 0)
 _MEMBER = Id(IdKind.LOCAL, 0)
 _RECORD = 4  # elements: 16 bytes, of one access
 _HALVES = 2  # blocks that there is memory for: one is read while the other is brought
 _HELD = (DataType.U32, DataType.I32, DataType.F32)
+_Key = tuple[DataType, int]  # of an array that holds records: their type, and which of that
 _PLAIN = (Lit, Binary, Unary, Select, Cast, BufLen, BufDim, FlatIndex)
 
 
@@ -89,9 +90,12 @@ def why_nothing_brought(program: Program, nodes: Sequence[Node]) -> str | None:
         element = decls[one.load.buffer].element
         if element not in _HELD:
             return f"a round reads {element} of {one.load.buffer!r}, which is not of 32 bits"
-    words = max(sum(one.words for one in records(found, decls)) for found in read)
-    if words > MOST_WORDS:
-        return f"a round reads {words} elements for all positions alike, more than {MOST_WORDS}"
+    room = dict[_Key, int]()  # walks leave records of a type in the same memory
+    for found in read:
+        for key, record in keyed(records(found, decls)):
+            room[key] = max(room.get(key, 0), record.words)
+    if (words := sum(room.values())) > MOST_WORDS:
+        return f"its rounds read {words} elements for all positions alike, more than {MOST_WORDS}"
     return None
 
 
@@ -116,6 +120,14 @@ def records(found: Sequence[Read], decls: Mapping[str, BufferDecl]) -> tuple[Rec
         for first in range(0, len(some), _RECORD):
             made.append(Record(dtype, tuple(some[first : first + _RECORD])))
     return tuple(made)
+
+
+def keyed(found: Sequence[Record]) -> Iterator[tuple[_Key, Record]]:
+    """The records of a walk, and which array each is in."""
+    given = Counter[DataType]()
+    for record in found:
+        yield (record.dtype, given[record.dtype]), record
+        given[record.dtype] += 1
 
 
 def reads(
@@ -173,7 +185,7 @@ class Bringing(Dealing):
     teams: int = LEAST_TEAMS
     nodes: tuple[Node, ...] = ()  # all that a team does
     decls: Mapping[str, BufferDecl] = field(default_factory=dict)
-    brought: dict[tuple[DataType, int], tuple[str, int]] = field(default_factory=dict)
+    brought: dict[_Key, tuple[str, int]] = field(default_factory=dict)
     """Arrays that hold records, and of how many elements at most, by their type and number."""
     arrays_now: tuple[tuple[str, Record], ...] = ()  # of the walk at hand
     names_now: dict[Expr, str] = field(default_factory=dict)  # what its rounds call what they read
@@ -231,10 +243,7 @@ class Bringing(Dealing):
 
     def held_in(self, found: Sequence[Record]) -> Iterator[tuple[str, Record]]:
         """The arrays that hold records of a walk."""
-        given = Counter[DataType]()
-        for record in found:
-            key = record.dtype, given[record.dtype]
-            given[record.dtype] += 1
+        for key, record in keyed(found):
             name, words = self.brought.get(key) or (self.fresh("brought"), 0)
             self.brought[key] = name, max(words, record.words)
             yield name, record
