@@ -384,8 +384,8 @@ def test_nothing_stands_abreast_on_a_processor(device):
 def test_few_results_of_many_rounds_are_shared():
     tall = abreast(GPU, reducers.column_means, TALL)
 
-    assert tall[4] == {8, 16, 32, 64}
-    assert tall[32] == {64, 128, 256, 512}
+    assert tall[4] - {1} == {8, 16, 32, 64}
+    assert tall[32] - {1} == {64, 128, 256, 512}
     assert abreast(GPU, reducers.column_means, NARROW) == {4: {128, 256, 512, 1024}}
 
 
@@ -412,7 +412,7 @@ def test_no_more_stand_abreast_than_a_workgroup_holds(limits, widths):
 def test_who_comes_last_is_told_in_a_word_of_the_same_memory():
     exactly = abreast(with_limits(group_bytes=4096), reducers.column_means, TALL)
 
-    assert set(exactly[8]) == {16, 32, 64, 128}
+    assert exactly[8] - {1} == {16, 32, 64, 128}  # the guess says whether one is worth a try
     assert not any(shares > 1 for shares in exactly.get(16, ()))
 
 
